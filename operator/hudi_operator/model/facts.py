@@ -1,0 +1,125 @@
+"""What one reconcile of one table sees: frozen facts read live from the API server and etcd.
+
+A reconcile reads everything that concerns one HudiTable (the object, its HudiWriters, their pods, the agent's pods, nodes, and
+the table's keys in etcd), builds one :class:`Observed`, and plans on that alone. No fact here comes from a watch cache when a
+destructive action could depend on it (I11): the executor re-checks with live reads and preconditions (uid, mod revision).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+JsonDict = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ContainerFacts:
+    """One container of a pod, init and ephemeral ones included.
+
+    ``started`` is True when the container ever ran; ``terminated`` when its current state is terminated. ``exit_code`` and
+    ``reason`` are None unless terminated. ``message`` is the termination message.
+    """
+
+    name: str
+    started: bool
+    terminated: bool
+    exit_code: int | None = None
+    reason: str | None = None
+    message: str = ""
+    finished_at: str = ""
+
+
+@dataclass(frozen=True)
+class PodFacts:
+    """One pod as a live GET or LIST returned it."""
+
+    namespace: str
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    phase: str
+    node: str
+    deleting: bool
+    finalizers: tuple[str, ...]
+    containers: tuple[ContainerFacts, ...]
+    owner_uids: tuple[str, ...] = ()
+    created_at: str = ""
+    unschedulable: str = ""
+    """Message of PodScheduled=False; empty when scheduled or unknown."""
+    waiting: str = ""
+    """``reason: message`` of the first waiting container (image pull and the like); empty when none waits."""
+    pod_ip: str = ""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """One node that a pod or an incarnation of this table names."""
+
+    name: str
+    uid: str
+    boot_id: str
+    ready: bool
+    out_of_service: bool
+    """Carries the taint ``node.kubernetes.io/out-of-service``."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One JSON value in etcd with its revisions."""
+
+    value: JsonDict
+    create_revision: int
+    mod_revision: int
+    lease: int = 0
+
+
+@dataclass(frozen=True)
+class EtcdFacts:
+    """All keys of one table, read in one linearizable transaction at ``revision``.
+
+    Mappings are keyed by the last part of the key (incarnation, instant, attempt, ticket, kind).
+    """
+
+    revision: int
+    cluster_id: str
+    gate: Stored | None = None
+    lock: Stored | None = None
+    clock: Stored | None = None
+    admits: Mapping[str, Stored] = field(default_factory=dict)
+    writers: Mapping[str, Stored] = field(default_factory=dict)
+    alive: Mapping[str, Stored] = field(default_factory=dict)
+    queue: Mapping[str, Stored] = field(default_factory=dict)
+    instants: Mapping[str, Stored] = field(default_factory=dict)
+    fences: Mapping[str, Stored] = field(default_factory=dict)
+    settles: Mapping[str, Stored] = field(default_factory=dict)
+    requests: Mapping[str, Stored] = field(default_factory=dict)
+    reports: Mapping[str, Stored] = field(default_factory=dict)
+    """Keyed by the path below ``report/``: ``timeline``, ``attempt/<attempt>``."""
+    done: Mapping[str, Stored] = field(default_factory=dict)
+    assignment: Stored | None = None
+    """``P/control/agents/<agent>/<T>`` of the agent that the table should have."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything that one reconcile of one table knows."""
+
+    table: JsonDict | None
+    """The HudiTable object as the API server stores it; None when it does not exist (its writers wait)."""
+    writers: tuple[JsonDict, ...]
+    """HudiWriter objects that reference the table, in name order."""
+    pods: tuple[PodFacts, ...]
+    """Driver, executor and agent pods of this table (agent pods: those of the agent that serves it), live list."""
+    nodes: Mapping[str, NodeFacts]
+    etcd: EtcdFacts | None
+    """None when etcd could not be read: then nothing that needs it may be decided (unknown, not empty)."""
+    etcd_error: str = ""
+    timers: Mapping[str, float] = field(default_factory=dict)
+    """Seconds, on this process's monotonic clock, since each named timer was first requested (see StartTimer). Lost at failover."""
+    now_ms: int = 0
+    """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
+    tables_on_path: tuple[str, ...] = ()
+    """Other HudiTables (``ns/name``) whose canonical path is the same."""
+    namespace_terminating: bool = False

@@ -1,0 +1,1 @@
+"""Pure planners (observed, desired, now) -> actions, and the executor of those actions."""

@@ -1,0 +1,218 @@
+"""The small vocabulary in which planners speak. Each action is one effect with its precondition; executors perform them in order.
+
+An executor stops at the first action that fails or whose precondition does not hold and requeues the table: the next
+reconcile reads again and decides again (level-triggered, I6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+JsonDict = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Action:
+    """Base of all actions."""
+
+
+# ---- Kubernetes objects
+
+
+@dataclass(frozen=True)
+class PatchFinalizers(Action):
+    """Set or drop one finalizer on a HudiTable or HudiWriter (``kind``), guarded by resourceVersion."""
+
+    kind: str
+    namespace: str
+    name: str
+    add: str = ""
+    remove: str = ""
+
+
+@dataclass(frozen=True)
+class UpdateStatus(Action):
+    """Replace the status of a HudiTable or HudiWriter, guarded by the resourceVersion that was read. Not sent when equal."""
+
+    kind: str
+    namespace: str
+    name: str
+    resource_version: str
+    status: JsonDict
+
+
+@dataclass(frozen=True)
+class Apply(Action):
+    """Server-side apply of a manifest that this operator owns (ConfigMap, Secret, ServiceAccount, RoleBinding)."""
+
+    manifest: JsonDict
+
+
+@dataclass(frozen=True)
+class CreatePod(Action):
+    """Create a pod. AlreadyExists is success (adopted at the next look: names are deterministic)."""
+
+    manifest: JsonDict
+
+
+@dataclass(frozen=True)
+class DeletePod(Action):
+    """Delete a pod with a grace period > 0 and its uid as precondition; never force. Not found is success."""
+
+    namespace: str
+    name: str
+    uid: str
+    grace_seconds: int
+
+
+@dataclass(frozen=True)
+class DropEvidence(Action):
+    """Remove our finalizer from a pod whose proof of death has been written (F14), by uid."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class DeleteObject(Action):
+    """Delete an owned object that is no longer needed (ConfigMap of an old attempt, finished pod)."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class EmitEvent(Action):
+    """One Kubernetes event on a HudiTable or HudiWriter; repeated (reason, object, attempt) is sent once."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    type: str
+    """``Normal`` or ``Warning``."""
+    reason: str
+    message: str
+    attempt: int = 0
+
+
+# ---- etcd
+
+
+@dataclass(frozen=True)
+class PutGate(Action):
+    """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent)."""
+
+    table_id: str
+    value: JsonDict
+    expected_mod: int
+
+
+@dataclass(frozen=True)
+class PutAdmit(Action):
+    """admit: create ``admit/<attempt>`` when absent and no fence-by-attempt stands."""
+
+    table_id: str
+    attempt: str
+    role: str
+
+
+@dataclass(frozen=True)
+class DeleteAdmit(Action):
+    """Delete ``admit/<attempt>`` of an attempt that ended."""
+
+    table_id: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class PutAssignment(Action):
+    """Tell an agent to serve a table (``P/control/agents/<agent>/<T>``), or, with ``value`` None, to stop serving it."""
+
+    agent: str
+    table_id: str
+    value: JsonDict | None
+
+
+@dataclass(frozen=True)
+class Fence(Action):
+    """fence: one transaction that puts settle and fence and deletes alive and admit (I2).
+
+    ``if_not_alive``: also compare version(alive/<inc>) = 0 (reason LeaseGone, F29).
+    """
+
+    table_id: str
+    inc: str
+    attempt: str
+    settle: JsonDict
+    if_not_alive: bool
+    lease: int = 0
+    """Lease of ``alive/<inc>`` to revoke afterwards; 0 = none known."""
+
+
+@dataclass(frozen=True)
+class UpdateSettle(Action):
+    """settle-update: compare mod(settle/<inc>) = ``expected_mod``, then put."""
+
+    table_id: str
+    inc: str
+    value: JsonDict
+    expected_mod: int
+
+
+@dataclass(frozen=True)
+class Unlock(Action):
+    """unlock: delete ``lock`` iff create_revision = ``create_revision`` and fence/<inc> exists (I1: only after proof + drain)."""
+
+    table_id: str
+    inc: str
+    create_revision: int
+
+
+@dataclass(frozen=True)
+class FinishSettle(Action):
+    """settled: compare mod(settle) = ``expected_mod``; put settle Settled, delete the listed ``instant/*`` (each by mod revision) and writer/<inc>."""
+
+    table_id: str
+    inc: str
+    value: JsonDict
+    expected_mod: int
+    instants: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class DeleteReport(Action):
+    """Delete ``report/<kind>`` that nobody needs any more."""
+
+    table_id: str
+    kind: str
+
+
+# ---- time
+
+
+@dataclass(frozen=True)
+class StartTimer(Action):
+    """Start a monotonic timer if it is not running; its age appears in ``Observed.timers``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class StopTimer(Action):
+    """Forget a timer."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Result of a planner: what to do now, when to look again at the latest, and one sentence for log and status."""
+
+    sentence: str
+    actions: tuple[Action, ...] = ()
+    requeue_seconds: float = field(default=15.0)
