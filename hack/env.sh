@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# Sourced by every script in hack/ (and by tests/run): where things are kept and which versions are built.
+# Set any of these variables beforehand to change them; nothing else needs configuring.
+
+HACK=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+REPO=$(dirname "$HACK")
+
+# The one directory everything goes to that is downloaded, built or run; nothing else on the machine is
+# written to, except by `hack/deps` (apt packages) and by the package clients' own caches (~/go, ~/.m2, pip).
+: "${HUDI_OPERATOR_CACHE:=${HOME:-/root}/.cache/hudi-operator}"
+# Name of the embedded cluster: its directory, veth and cgroup are derived from it.
+: "${HUDI_OPERATOR_CLUSTER:=hudi}"
+export HUDI_OPERATOR_CACHE HUDI_OPERATOR_CLUSTER
+
+CACHE=$HUDI_OPERATOR_CACHE
+BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw
+LOGS=$CACHE/log           # output of the builds
+IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
+JARS=$CACHE/jars          # Hudi's bundle and the S3 jars (hack/jars)
+VENV=$CACHE/venv          # Python for development and tests (hack/venv)
+if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
+export KUBECONFIG_FILE=$CLUSTER/kubeconfig
+
+# Versions that no go.mod, pom.xml or requirements file pins (Kubernetes, etcd and CoreDNS: hack/*/go.mod).
+GO_MINIMUM=1.26
+KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print substr($2, 2)}' "$HACK/kube/go.mod")
+ETCD_VERSION=$(awk '$1 == "go.etcd.io/etcd/server/v3" {print substr($2, 2)}' "$HACK/etcd/go.mod")
+HELM_VERSION=4.3.1
+VERSITYGW_VERSION=1.8.0
+BASE_IMAGE=docker.io/library/python:3.11-slim-bookworm # `FROM python:3.11-slim-bookworm`; made locally, see hack/base-image
+
+STARTED=${EPOCHREALTIME/[.,]/}
+# say TEXT...: one progress line on stderr with the seconds since the script started.
+say() {
+  local t=$(((${EPOCHREALTIME/[.,]/} - STARTED) / 100000))
+  printf '[%3d.%d s] %s\n' $((t / 10)) $((t % 10)) "$*" >&2
+}
+# die TEXT...: the last line of a script that cannot go on.
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+# hash_of PATH...: one hash over names and contents of the files in PATH... (directories are walked).
+hash_of() { find "$@" -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }

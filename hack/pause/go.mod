@@ -1,0 +1,2 @@
+module hudi-operator.dev/hack/pause
+go 1.24
