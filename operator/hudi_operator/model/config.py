@@ -1,0 +1,199 @@
+"""The operator's configuration file (docs/contracts.md §8) as a typed value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
+
+JsonDict = dict[str, Any]
+_T = TypeVar("_T")
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the message names the setting."""
+
+
+@dataclass(frozen=True)
+class EtcdConfig:
+    """Connection of the operator itself; ``prefix`` is the ``P`` of docs/contracts.md §1. Empty file names: no TLS (tests)."""
+
+    endpoints: tuple[str, ...] = ("https://etcd:2379",)
+    prefix: str = "/hudi"
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+
+
+@dataclass(frozen=True)
+class PodEtcdConfig:
+    """Connection of drivers and agents: endpoints as seen from table namespaces, and the identity copied into them."""
+
+    endpoints: tuple[str, ...] = ("https://etcd:2379",)
+    secret_dir: str = "/etc/hudi-operator/pod-etcd"
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Size of agent pods: ``memory`` is the JVM's heap in Spark's notation, ``resources`` Kubernetes'."""
+
+    memory: str = "512m"
+    resources: JsonDict = field(
+        default_factory=lambda: {
+            "requests": {"cpu": "100m", "memory": "768Mi"},
+            "limits": {"memory": "1536Mi"},
+        }
+    )
+
+
+@dataclass(frozen=True)
+class LeaderElectionConfig:
+    """Leader election, seconds."""
+
+    enabled: bool = True
+    lease_name: str = "hudi-operator-leader"
+    lease_duration_seconds: float = 10
+    renew_deadline_seconds: float = 7
+    retry_period_seconds: float = 2
+
+
+@dataclass(frozen=True)
+class OperatorConfig:
+    """Everything an administrator can set."""
+
+    etcd: EtcdConfig = EtcdConfig()
+    pod_etcd: PodEtcdConfig = PodEtcdConfig()
+    spark_image: str = "hudi-operator/spark:dev"
+    image_pull_policy: str = "IfNotPresent"
+    allowed_schemes: tuple[str, ...] = ("s3a", "gs", "abfs", "abfss", "hdfs")
+    path_prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Namespace to allowed path prefixes; a namespace that is not listed may use any path."""
+    option_patterns: tuple[str, ...] = ()
+    """``options.allow``: Hudi options that writers may set beside the shipped allow-list."""
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    watch_namespaces: tuple[str, ...] = ()
+    """Empty: all namespaces."""
+    leader_election: LeaderElectionConfig = LeaderElectionConfig()
+    metrics_port: int = 9090
+    probe_port: int = 8080
+
+    @classmethod
+    def from_dict(cls, raw: object) -> OperatorConfig:
+        """Parse the content of ``config.yaml``. Raises ConfigError for an unknown or unusable setting."""
+        data = _mapping(raw, "config")
+        _known(data, _TOP, "config")
+        leader = _section(data, "leaderElection", LeaderElectionConfig)
+        return cls(
+            etcd=_etcd(data),
+            pod_etcd=_pod_etcd(data),
+            spark_image=_value(data, "sparkImage", str, cls.spark_image, "config"),
+            image_pull_policy=_value(data, "imagePullPolicy", str, cls.image_pull_policy, "config"),
+            allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
+            path_prefixes={ns: _strings({ns: items}, ns, (), "pathPrefixes") for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()},
+            option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
+            agent=AgentConfig(**_section(data, "agent", AgentConfig)),
+            watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
+            leader_election=_check_leader(LeaderElectionConfig(**leader)),
+            metrics_port=_value(data, "metricsPort", int, cls.metrics_port, "config"),
+            probe_port=_value(data, "probePort", int, cls.probe_port, "config"),
+        )
+
+
+_TOP = [
+    "etcd",
+    "podEtcd",
+    "sparkImage",
+    "imagePullPolicy",
+    "allowedSchemes",
+    "pathPrefixes",
+    "options",
+    "agent",
+    "watchNamespaces",
+    "leaderElection",
+    "metricsPort",
+    "probePort",
+]
+
+
+def _mapping(raw: object, where: str) -> JsonDict:
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where}: expected a mapping, found {raw!r}")
+    return {str(k): v for k, v in raw.items()}
+
+
+def _known(data: JsonDict, names: list[str], where: str) -> None:
+    unknown = sorted(set(data) - set(names))
+    if unknown:
+        raise ConfigError(f"{where}: unknown setting {', '.join(unknown)}; known: {', '.join(names)}")
+
+
+def _value(data: JsonDict, key: str, kind: type[_T], default: _T, where: str) -> _T:
+    value = data.get(key)
+    if value is None:
+        return default
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return cast(_T, float(value))
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigError(f"{where}.{key}: expected {kind.__name__}, found {value!r}")
+    return value
+
+
+def _strings(data: JsonDict, key: str, default: tuple[str, ...], where: str) -> tuple[str, ...]:
+    items = data.get(key)
+    if items is None:
+        return default
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ConfigError(f"{where}.{key}: expected a list of strings, found {items!r}")
+    return tuple(items)
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _section(data: JsonDict, key: str, kind: type[Any]) -> dict[str, Any]:
+    """Keyword arguments of a dataclass from a section with camel-case names, typed by the dataclass's defaults."""
+    raw, default = _mapping(data.get(key), key), kind()
+    names = {_camel(f.name): f.name for f in fields(kind)}
+    _known(raw, list(names), key)
+    return {names[k]: _value(raw, k, type(getattr(default, names[k])), getattr(default, names[k]), key) for k in raw}
+
+
+def _endpoints(data: JsonDict, default: tuple[str, ...], where: str) -> tuple[str, ...]:
+    endpoints = _strings(data, "endpoints", default, where)
+    if not endpoints or not all(e.startswith(("https://", "http://")) for e in endpoints):
+        raise ConfigError(f"{where}.endpoints: expected at least one https://host:port, found {list(endpoints)!r}")
+    return endpoints
+
+
+def _etcd(data: JsonDict) -> EtcdConfig:
+    raw, default = _mapping(data.get("etcd"), "etcd"), EtcdConfig()
+    _known(raw, ["endpoints", "prefix", "caFile", "certFile", "keyFile"], "etcd")
+    prefix = _value(raw, "prefix", str, default.prefix, "etcd")
+    if not prefix.startswith("/") or prefix.endswith("/") or "//" in prefix:
+        raise ConfigError(f"etcd.prefix: must start with / and not end with one, found {prefix!r}")
+    return EtcdConfig(
+        endpoints=_endpoints(raw, default.endpoints, "etcd"),
+        prefix=prefix,
+        ca_file=_value(raw, "caFile", str, "", "etcd"),
+        cert_file=_value(raw, "certFile", str, "", "etcd"),
+        key_file=_value(raw, "keyFile", str, "", "etcd"),
+    )
+
+
+def _pod_etcd(data: JsonDict) -> PodEtcdConfig:
+    raw, default = _mapping(data.get("podEtcd"), "podEtcd"), PodEtcdConfig()
+    _known(raw, ["endpoints", "secretDir"], "podEtcd")
+    return PodEtcdConfig(
+        endpoints=_endpoints(raw, default.endpoints, "podEtcd"),
+        secret_dir=_value(raw, "secretDir", str, default.secret_dir, "podEtcd"),
+    )
+
+
+def _check_leader(leader: LeaderElectionConfig) -> LeaderElectionConfig:
+    if not leader.retry_period_seconds < leader.renew_deadline_seconds < leader.lease_duration_seconds:
+        raise ConfigError("leaderElection: retryPeriodSeconds < renewDeadlineSeconds < leaseDurationSeconds must hold")
+    return leader

@@ -1,0 +1,154 @@
+"""Names that several parts compute independently and must agree on: table ids, pods, attempts, agents, labels, finalizers.
+
+Every name is deterministic, so a repeated action finds what an earlier one made instead of making a second (I6). The Java module
+computes the table id with the same rule; both sides are tested against the same examples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+GROUP = "hudioperator.io"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+TABLE_KIND = "HudiTable"
+WRITER_KIND = "HudiWriter"
+
+EVIDENCE_FINALIZER = f"{GROUP}/evidence"
+"""On driver, executor and agent pods: keeps the pod object until its proof of death is recorded (F14)."""
+SETTLE_FINALIZER = f"{GROUP}/settle"
+"""On HudiTable and HudiWriter: keeps the object until no incarnation of it can hold the lock."""
+
+LABEL_TABLE = f"{GROUP}/table"
+LABEL_WRITER = f"{GROUP}/writer"
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_ROLE = f"{GROUP}/role"
+LABEL_DRIVER = f"{GROUP}/driver"
+LABEL_AGENT = f"{GROUP}/agent"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+
+ROLE_DRIVER = "driver"
+ROLE_EXECUTOR = "executor"
+ROLE_AGENT = "agent"
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/*(.*)$", re.DOTALL)
+_S3_ALIASES = ("s3", "s3n")
+
+
+def canonical_path(path: str) -> str:
+    """The one spelling of a base path: scheme lower case, ``s3``/``s3n`` as ``s3a``, no doubled and no trailing ``/``.
+
+    Bucket and key keep their case. A path without a scheme keeps its leading ``/``.
+    """
+    match = _SCHEME.match(path.strip())
+    if match is None:
+        return re.sub(r"/{2,}", "/", path.strip()).rstrip("/")
+    scheme = match.group(1).lower()
+    if scheme in _S3_ALIASES:
+        scheme = "s3a"
+    rest = re.sub(r"/{2,}", "/", match.group(2)).strip("/")
+    return f"{scheme}://{rest}"
+
+
+def path_scheme(path: str) -> str:
+    """Scheme of the canonical path; empty when the path has none."""
+    return canonical_path(path).partition("://")[0] if "://" in canonical_path(path) else ""
+
+
+def table_id(path: str) -> str:
+    """First 16 hex digits of SHA-256 of the canonical path."""
+    return hashlib.sha256(canonical_path(path).encode()).hexdigest()[:16]
+
+
+def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
+    """``<writer, at most 40>-<first 8 of uid>-<number>``: at most 63 characters, new for a writer deleted and made again."""
+    return f"{writer_name[:40].rstrip('-.')}-{writer_uid[:8]}-{number}"
+
+
+def driver_number(pod_name: str) -> int | None:
+    """Attempt number at the end of a driver pod's name; None when the name is not one."""
+    tail = pod_name.rpartition("-")[2]
+    return int(tail) if tail.isdigit() else None
+
+
+def attempt_id(namespace: str, driver_pod: str) -> str:
+    """Attempt as etcd knows it: ``<namespace>.<driver pod name>``."""
+    return f"{namespace}.{driver_pod}"
+
+
+def split_attempt(attempt: str) -> tuple[str, str]:
+    """``(namespace, pod name)`` of an attempt id; a namespace never contains a dot."""
+    namespace, _, pod = attempt.partition(".")
+    return namespace, pod
+
+
+def agent_name(
+    *,
+    service_account: str,
+    secret_refs: Sequence[Mapping[str, str]],
+    storage_options: Mapping[str, str],
+    image: str,
+) -> str:
+    """Name of the agent that serves tables with this access to storage: equal access shares one agent."""
+    key = json.dumps(
+        [service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image],
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+    return f"hudi-agent-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
+def agent_pod_name(agent: str, generation: int) -> str:
+    """Pod of one generation of an agent."""
+    return f"{agent}-{generation}"
+
+
+def common_labels(component: str) -> dict[str, str]:
+    """Labels that every object made by the operator carries."""
+    return {
+        "app.kubernetes.io/name": "hudi",
+        "app.kubernetes.io/managed-by": "hudi-operator",
+        LABEL_COMPONENT: component,
+    }
+
+
+def driver_labels(*, table: str, writer: str, number: int, driver_pod: str) -> dict[str, str]:
+    """Labels of a driver pod."""
+    return {
+        **common_labels(ROLE_DRIVER),
+        LABEL_TABLE: table,
+        LABEL_WRITER: label_value(writer),
+        LABEL_ATTEMPT: str(number),
+        LABEL_ROLE: ROLE_DRIVER,
+        LABEL_DRIVER: driver_pod,
+    }
+
+
+def executor_labels(*, table: str, writer: str, number: int, driver_pod: str) -> dict[str, str]:
+    """Labels of the executors of a driver."""
+    return {
+        **driver_labels(table=table, writer=writer, number=number, driver_pod=driver_pod),
+        LABEL_COMPONENT: ROLE_EXECUTOR,
+        LABEL_ROLE: ROLE_EXECUTOR,
+    }
+
+
+def agent_labels(*, agent: str, generation: int) -> dict[str, str]:
+    """Labels of an agent pod; an agent serves several tables, so it names none."""
+    return {
+        **common_labels(ROLE_AGENT),
+        LABEL_ROLE: ROLE_AGENT,
+        LABEL_AGENT: agent,
+        LABEL_ATTEMPT: str(generation),
+    }
+
+
+def label_value(name: str) -> str:
+    """A name as a label value: label values end at 63 characters, object names do not."""
+    if len(name) <= 63:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[:54].rstrip('-.')}-{digest}"

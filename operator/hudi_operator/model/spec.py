@@ -1,0 +1,450 @@
+"""HudiTable and HudiWriter objects as typed values, with the CRDs' defaults.
+
+The API server has validated the objects and filled in the defaults; both are repeated here because an object may have been
+stored under an older CRD, and because planners are tested without an API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from hudi_operator.model import naming
+
+JsonDict = dict[str, Any]
+_T = TypeVar("_T")
+
+
+class SpecError(ValueError):
+    """An object whose spec cannot be understood; the message names the field."""
+
+
+def _get(source: Mapping[str, Any], key: str, kind: type[_T], default: _T, where: str) -> _T:
+    """Typed look-up: missing or null means ``default``. Raises SpecError for another type."""
+    value = source.get(key)
+    if value is None:
+        return default
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return cast(_T, int(value))
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise SpecError(f"{where}.{key}: expected {kind.__name__}, found {value!r}")
+    return value
+
+
+def _strings(source: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    return tuple(str(item) for item in _get(source, key, list, [], where))
+
+
+def _string_map(source: Mapping[str, Any], key: str, where: str) -> dict[str, str]:
+    return {str(k): _scalar(v) for k, v in _get(source, key, dict, {}, where).items()}
+
+
+def _scalar(value: object) -> str:
+    """Options may be written as YAML booleans and numbers; Spark and Hudi read them in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class ObjectRef:
+    """Identity of the object that a spec was read from."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    resource_version: str
+    deleting: bool
+    deletion_time: str
+    finalizers: tuple[str, ...]
+    created_at: str
+
+    @classmethod
+    def from_object(cls, obj: JsonDict) -> ObjectRef:
+        """Read ``metadata``."""
+        meta = obj.get("metadata") or {}
+        return cls(
+            namespace=meta.get("namespace", ""),
+            name=meta.get("name", ""),
+            uid=meta.get("uid", ""),
+            generation=int(meta.get("generation", 0)),
+            resource_version=str(meta.get("resourceVersion", "")),
+            deleting=bool(meta.get("deletionTimestamp")),
+            deletion_time=meta.get("deletionTimestamp") or "",
+            finalizers=tuple(meta.get("finalizers") or ()),
+            created_at=meta.get("creationTimestamp") or "",
+        )
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class LockSpec:
+    """Durations of the lock protocol, in seconds."""
+
+    lease_seconds: int = 10
+    keep_alive_seconds: int = 3
+    rpc_timeout_seconds: int = 3
+    silence_seconds: int = 60
+    suspect_seconds: int = 5
+    max_hold_seconds: int = 600
+    max_clock_skew_seconds: int = 5
+
+    def problem(self) -> str:
+        """Why these durations cannot work together; empty when they can (protocol.md, Keys)."""
+        if self.keep_alive_seconds + 2 * self.rpc_timeout_seconds > self.lease_seconds:
+            return "lock: keepAliveSeconds + 2 x rpcTimeoutSeconds must not exceed leaseSeconds"
+        if self.silence_seconds <= self.lease_seconds + self.suspect_seconds:
+            return "lock: silenceSeconds must exceed leaseSeconds + suspectSeconds"
+        return ""
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """A person's word that a pod's processes are gone."""
+
+    pod_uid: str
+    node: str
+    statement: str
+    attested_by: str
+    at: str
+
+
+@dataclass(frozen=True)
+class FencingSpec:
+    """How the death of a writer is proven."""
+
+    mode: str = "PodTermination"
+    drain_seconds: int = 10
+    trust_node_deletion: bool = False
+    trust_out_of_service_taint: bool = False
+    attestations: tuple[Attestation, ...] = ()
+
+
+@dataclass(frozen=True)
+class SecretRef:
+    """A Secret with credentials for the storage; ``as_kind`` is ``S3`` or ``Env``."""
+
+    name: str
+    as_kind: str = "S3"
+
+
+@dataclass(frozen=True)
+class StorageSpec:
+    """Access of a table's pods to its storage."""
+
+    service_account_name: str = ""
+    secret_refs: tuple[SecretRef, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One HudiTable."""
+
+    ref: ObjectRef
+    path: str
+    table_name: str
+    type: str = "CopyOnWrite"
+    record_key_fields: tuple[str, ...] = ()
+    partition_fields: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    hive_style_partitioning: bool = False
+    image: str = ""
+    concurrency_mode: str = "Optimistic"
+    max_writers: int = 16
+    lock: LockSpec = LockSpec()
+    fencing: FencingSpec = FencingSpec()
+    storage: StorageSpec = StorageSpec()
+    hudi_options: Mapping[str, str] = field(default_factory=dict)
+    suspend: bool = False
+
+    @classmethod
+    def from_object(cls, obj: JsonDict) -> TableSpec:
+        """Read a HudiTable. Raises SpecError."""
+        ref, spec = ObjectRef.from_object(obj), _get(obj, "spec", dict, {}, ref_name(obj))
+        concurrency = _get(spec, "concurrency", dict, {}, "spec")
+        path = _get(spec, "path", str, "", "spec")
+        if not path:
+            raise SpecError("spec.path: required")
+        mode = _get(concurrency, "mode", str, "Optimistic", "spec.concurrency")
+        return cls(
+            ref=ref,
+            path=path,
+            table_name=_get(spec, "tableName", str, "", "spec") or ref.name,
+            type=_get(spec, "type", str, "CopyOnWrite", "spec"),
+            record_key_fields=_strings(spec, "recordKeyFields", "spec"),
+            partition_fields=_strings(spec, "partitionFields", "spec"),
+            ordering_fields=_strings(spec, "orderingFields", "spec"),
+            hive_style_partitioning=_get(spec, "hiveStylePartitioning", bool, False, "spec"),
+            image=_get(spec, "image", str, "", "spec"),
+            concurrency_mode=mode,
+            max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),
+            lock=_lock(_get(spec, "lock", dict, {}, "spec")),
+            fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
+            storage=_storage(_get(spec, "storage", dict, {}, "spec")),
+            hudi_options=_string_map(spec, "hudiOptions", "spec"),
+            suspend=_get(spec, "suspend", bool, False, "spec"),
+        )
+
+    @property
+    def canonical_path(self) -> str:
+        """The base path in its one spelling."""
+        return naming.canonical_path(self.path)
+
+    @property
+    def table_id(self) -> str:
+        """Id of the table in etcd."""
+        return naming.table_id(self.path)
+
+    @property
+    def hudi_type(self) -> str:
+        """Hudi's word for the table type."""
+        return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"
+
+    def agent_name(self, default_image: str) -> str:
+        """Name of the agent that serves this table; ``default_image`` is the operator's Spark image."""
+        return naming.agent_name(
+            service_account=self.storage.service_account_name,
+            secret_refs=[{"name": r.name, "as": r.as_kind} for r in self.storage.secret_refs],
+            storage_options=self.storage.options,
+            image=self.image or default_image,
+        )
+
+
+def ref_name(obj: JsonDict) -> str:
+    """``Kind/name`` for messages."""
+    return f"{obj.get('kind', 'object')}/{(obj.get('metadata') or {}).get('name', '?')}"
+
+
+def _lock(raw: JsonDict) -> LockSpec:
+    default, where = LockSpec(), "spec.lock"
+    return LockSpec(
+        lease_seconds=_get(raw, "leaseSeconds", int, default.lease_seconds, where),
+        keep_alive_seconds=_get(raw, "keepAliveSeconds", int, default.keep_alive_seconds, where),
+        rpc_timeout_seconds=_get(raw, "rpcTimeoutSeconds", int, default.rpc_timeout_seconds, where),
+        silence_seconds=_get(raw, "silenceSeconds", int, default.silence_seconds, where),
+        suspect_seconds=_get(raw, "suspectSeconds", int, default.suspect_seconds, where),
+        max_hold_seconds=_get(raw, "maxHoldSeconds", int, default.max_hold_seconds, where),
+        max_clock_skew_seconds=_get(raw, "maxClockSkewSeconds", int, default.max_clock_skew_seconds, where),
+    )
+
+
+def _fencing(raw: JsonDict) -> FencingSpec:
+    where = "spec.fencing"
+    return FencingSpec(
+        mode=_get(raw, "mode", str, "PodTermination", where),
+        drain_seconds=_get(raw, "drainSeconds", int, 10, where),
+        trust_node_deletion=_get(raw, "trustNodeDeletion", bool, False, where),
+        trust_out_of_service_taint=_get(raw, "trustOutOfServiceTaint", bool, False, where),
+        attestations=tuple(
+            Attestation(
+                pod_uid=_get(item, "podUID", str, "", where),
+                node=_get(item, "node", str, "", where),
+                statement=_get(item, "statement", str, "", where),
+                attested_by=_get(item, "attestedBy", str, "", where),
+                at=_get(item, "at", str, "", where),
+            )
+            for item in _get(raw, "attestations", list, [], where)
+        ),
+    )
+
+
+def _storage(raw: JsonDict) -> StorageSpec:
+    where = "spec.storage"
+    return StorageSpec(
+        service_account_name=_get(raw, "serviceAccountName", str, "", where),
+        secret_refs=tuple(
+            SecretRef(name=_get(item, "name", str, "", where), as_kind=_get(item, "as", str, "S3", where)) for item in _get(raw, "secretRefs", list, [], where)
+        ),
+        options=_string_map(raw, "options", where),
+    )
+
+
+# ---- HudiWriter
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """Files read as one DataFrame, in commits of at most ``max_files_per_commit`` files (None: all at once)."""
+
+    format: str
+    paths: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    max_files_per_commit: int | None = None
+
+
+@dataclass(frozen=True)
+class ConfigMapKey:
+    """One key of a ConfigMap in the writer's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class PythonSource:
+    """A function ``(spark, context) -> DataFrame`` in a ConfigMap."""
+
+    config_map: ConfigMapKey
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Application:
+    """A user's program: ``main_file`` in the image, or a ConfigMap key (exactly one is set)."""
+
+    main_file: str = ""
+    config_map: ConfigMapKey | None = None
+    """None when ``main_file`` is used."""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PodSettings:
+    """What a user may say about driver or executor pods. ``memory`` is Spark's (``1g``); ``resources`` Kubernetes'."""
+
+    cores: int = 1
+    memory: str = "1g"
+    instances: int = 1
+    resources: JsonDict = field(default_factory=dict)
+    env: tuple[JsonDict, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[JsonDict, ...] = ()
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and when a failed attempt is followed by another, seconds."""
+
+    limit: int = 3
+    backoff_seconds: int = 10
+    max_backoff_seconds: int = 300
+    write_conflict_in_process: int = 3
+
+
+@dataclass(frozen=True)
+class WriterSpec:
+    """One HudiWriter."""
+
+    ref: ObjectRef
+    table: str
+    """Name of the HudiTable, in the same namespace."""
+    files: FilesSource | None = None
+    python: PythonSource | None = None
+    transform_sql: str = ""
+    operation: str = "Upsert"
+    application: Application | None = None
+    priority: int = 0
+    driver: PodSettings = PodSettings()
+    executors: PodSettings = PodSettings(instances=0)
+    """``instances`` 0: the driver alone computes."""
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    hudi_options: Mapping[str, str] = field(default_factory=dict)
+    retry: RetryPolicy = RetryPolicy()
+    stop_grace_seconds: int = 60
+    restart_nonce: str = ""
+    suspend: bool = False
+
+    @classmethod
+    def from_object(cls, obj: JsonDict) -> WriterSpec:
+        """Read a HudiWriter. Raises SpecError."""
+        ref, spec = ObjectRef.from_object(obj), _get(obj, "spec", dict, {}, ref_name(obj))
+        source = _get(spec, "source", dict, {}, "spec")
+        table = _get(_get(spec, "tableRef", dict, {}, "spec"), "name", str, "", "spec.tableRef")
+        if not table:
+            raise SpecError("spec.tableRef.name: required")
+        nonce = spec.get("restartNonce")
+        return cls(
+            ref=ref,
+            table=table,
+            files=_files(source),
+            python=_python(source),
+            transform_sql=_get(_get(spec, "transform", dict, {}, "spec"), "sql", str, "", "spec.transform"),
+            operation=_get(spec, "operation", str, "Upsert", "spec"),
+            application=_application(spec),
+            priority=_get(spec, "priority", int, 0, "spec"),
+            driver=_pod(_get(spec, "driver", dict, {}, "spec"), "spec.driver", instances=1),
+            executors=_pod(_get(spec, "executors", dict, {}, "spec"), "spec.executors", instances=0),
+            spark_conf=_string_map(spec, "sparkConf", "spec"),
+            hudi_options=_string_map(spec, "hudiOptions", "spec"),
+            retry=_retry(_get(spec, "retryPolicy", dict, {}, "spec")),
+            stop_grace_seconds=_get(_get(spec, "stop", dict, {}, "spec"), "graceSeconds", int, 60, "spec.stop"),
+            restart_nonce="" if nonce is None else str(nonce),
+            suspend=_get(spec, "suspend", bool, False, "spec"),
+        )
+
+    def driver_pod(self, number: int) -> str:
+        """Name of the driver pod of attempt ``number``."""
+        return naming.driver_pod_name(self.ref.name, self.ref.uid, number)
+
+    def attempt_id(self, number: int) -> str:
+        """Attempt ``number`` as etcd knows it."""
+        return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
+
+
+def _files(source: JsonDict) -> FilesSource | None:
+    raw, where = source.get("files"), "spec.source.files"
+    if raw is None:
+        return None
+    limit = _get(raw, "maxFilesPerCommit", int, 0, where)
+    return FilesSource(
+        format=_get(raw, "format", str, "parquet", where),
+        paths=_strings(raw, "paths", where),
+        options=_string_map(raw, "options", where),
+        max_files_per_commit=limit or None,
+    )
+
+
+def _config_map_key(raw: JsonDict, where: str) -> ConfigMapKey:
+    ref = _get(raw, "configMapRef", dict, {}, where)
+    return ConfigMapKey(_get(ref, "name", str, "", where), _get(ref, "key", str, "", where))
+
+
+def _python(source: JsonDict) -> PythonSource | None:
+    raw, where = source.get("python"), "spec.source.python"
+    if raw is None:
+        return None
+    return PythonSource(
+        config_map=_config_map_key(raw, where),
+        function=_get(raw, "function", str, "", where),
+        arguments=_get(raw, "arguments", dict, {}, where),
+    )
+
+
+def _application(spec: JsonDict) -> Application | None:
+    raw, where = spec.get("application"), "spec.application"
+    if raw is None:
+        return None
+    return Application(
+        main_file=_get(raw, "mainFile", str, "", where),
+        config_map=_config_map_key(raw, where) if raw.get("configMapRef") else None,
+        arguments=_strings(raw, "arguments", where),
+    )
+
+
+def _pod(raw: JsonDict, where: str, *, instances: int) -> PodSettings:
+    return PodSettings(
+        cores=_get(raw, "cores", int, 1, where),
+        memory=_get(raw, "memory", str, "1g", where),
+        instances=_get(raw, "instances", int, instances, where),
+        resources=_get(raw, "resources", dict, {}, where),
+        env=tuple(_get(raw, "env", list, [], where)),
+        node_selector=_string_map(raw, "nodeSelector", where),
+        tolerations=tuple(_get(raw, "tolerations", list, [], where)),
+    )
+
+
+def _retry(raw: JsonDict) -> RetryPolicy:
+    where = "spec.retryPolicy"
+    conflict = _get(raw, "writeConflict", dict, {}, where)
+    return RetryPolicy(
+        limit=_get(raw, "limit", int, 3, where),
+        backoff_seconds=_get(raw, "backoffSeconds", int, 10, where),
+        max_backoff_seconds=_get(raw, "maxBackoffSeconds", int, 300, where),
+        write_conflict_in_process=_get(conflict, "inProcess", int, 3, where),
+    )
