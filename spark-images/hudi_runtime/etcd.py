@@ -1,0 +1,86 @@
+"""Typed face of the Java module's EtcdFacade: JSON values, linearizable reads, compare-and-set. Only the Java side talks to etcd."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key: its name below the facade's prefix, its JSON value, and the revision for the next compare-and-set."""
+
+    key: str
+    value: Mapping[str, Any]
+    mod_revision: int
+
+    @property
+    def name(self) -> str:
+        """Last part of the key."""
+        return self.key.rsplit("/", 1)[-1]
+
+
+class Etcd:
+    """Keys relative to `P/tables/T/` (of a session) or to `P/` (without one); absolute keys begin with `/`."""
+
+    def __init__(self, facade: Any) -> None:
+        self._facade = facade
+
+    @property
+    def prefix(self) -> str:
+        """The prefix P."""
+        return str(self._facade.prefix())
+
+    @staticmethod
+    def _entry(key_value: Any) -> Entry:
+        return Entry(str(key_value.key()), json.loads(key_value.value()), int(key_value.modRevision()))
+
+    def get(self, key: str) -> Entry | None:
+        """Linearizable read; None when the key is absent."""
+        found = self._facade.get(key)
+        return None if found is None else self._entry(found)
+
+    def range(self, prefix: str) -> list[Entry]:
+        """All keys with that prefix, sorted."""
+        return [self._entry(item) for item in self._facade.range(prefix)]
+
+    def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
+        """Put if the key's mod revision is still `revision` (0: absent). The new revision, or None when somebody was faster."""
+        answer = int(self._facade.casPut(key, encode(value), revision))
+        return None if answer < 0 else answer
+
+    def put(self, key: str, value: Mapping[str, Any]) -> int:
+        """Put without a compare: reports only."""
+        return int(self._facade.put(key, encode(value)))
+
+    def delete(self, key: str, revision: int) -> bool:
+        """Delete if the mod revision is still `revision`."""
+        return bool(self._facade.delete(key, revision))
+
+
+def encode(value: Mapping[str, Any]) -> str:
+    """Canonical JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def unbound(spark: SparkSession) -> Etcd:
+    """A facade that belongs to no table: keys relative to P/."""
+    jvm: Any = spark.sparkContext._jvm
+    return Etcd(jvm.io.hudioperator.Sessions.etcd(jvm.java.util.HashMap()))
+
+
+def now_ms() -> int:
+    """Wall clock in milliseconds: for people and metrics, never for a decision."""
+    return int(time.time() * 1000)
+
+
+def protocol_log(*, table: str, actor: str, role: str, action: str, revision: int, ok: bool, **more: str) -> None:
+    """One machine-readable line per protocol step (contracts, section 3)."""
+    line = {"v": 1, "ts": now_ms(), "table": table, "actor": actor, "role": role, "action": action, "rev": revision, "ok": ok, **more}
+    print(f"PROTOCOL {json.dumps(line, separators=(',', ':'))}", file=sys.stderr, flush=True)

@@ -1,0 +1,165 @@
+"""The few calls into Hudi's Java classes, through py4j. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.storage import Missing, Storage
+
+TIMELINE = ".hoodie/timeline"
+METADATA = ".hoodie/metadata"
+
+
+@dataclass(frozen=True)
+class CommitInfo:
+    """What a completed commit says about itself: extra metadata, and records written, updated or deleted."""
+
+    extra: Mapping[str, str]
+    records: int
+
+
+class Table:
+    """One Hudi table as seen by this JVM. Every question is answered by a fresh listing."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._jvm: Any = spark.sparkContext._jvm
+        self.path = path
+        self.storage = Storage(spark, path)
+        self._commits: dict[str, CommitInfo] = {}
+
+    def exists(self) -> bool:
+        """Whether a Hudi table stands at the path."""
+        return self.storage.exists(".hoodie/hoodie.properties")
+
+    def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
+        """The active timeline, listed now. Raises Missing when there is no timeline folder."""
+        return tl.parse(self.storage.names(folder))
+
+    def metadata_timeline(self) -> tl.Timeline:
+        """The active timeline of the metadata table; empty when the table has none."""
+        try:
+            return self.timeline(folder=f"{METADATA}/{TIMELINE}")
+        except Missing:
+            return tl.Timeline()
+
+    def meta_client(self) -> Any:
+        """A freshly loaded HoodieTableMetaClient."""
+        configuration = self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(
+            self._spark.sparkContext._jsc.hadoopConfiguration()
+        )
+        builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        return builder.setBasePath(self.path).setConf(configuration).build()
+
+    def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
+        """Metadata of completed commits, in the given order. Completed files never change, so they are read once."""
+        meta: Any = None
+        for instant in instants:
+            if instant.action not in tl.WRITE_ACTIONS:
+                continue
+            known = self._commits.get(instant.requested)
+            if known is None:
+                meta = meta or self.meta_client()
+                known = self._read_commit(meta.getActiveTimeline(), instant)
+                self._commits[instant.requested] = known
+            yield instant, known
+
+    def _read_commit(self, timeline: Any, instant: tl.Instant) -> CommitInfo:
+        for java_instant in timeline.filterCompletedInstants().getInstants():
+            if java_instant.requestedTime() == instant.requested:
+                metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                return commit_info(metadata)
+        raise Missing(f"instant {instant.requested}")
+
+    def archived_commits(self) -> Iterator[tuple[tl.Instant, CommitInfo]]:
+        """Completed commits of the archived timeline, newest completion first."""
+        archived = self.meta_client().getArchivedTimeline()
+        archived.loadCompletedInstantDetailsInMemory()
+        found = []
+        for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
+            instant = tl.Instant(
+                java_instant.requestedTime(), java_instant.getAction(), tl.State.COMPLETED, str(java_instant.getCompletionTime())
+            )
+            found.append((instant, java_instant))
+        for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
+            metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, archived)
+            yield instant, commit_info(metadata)
+
+    def archived_completed(self, requested: str) -> bool:
+        """Whether the archived timeline holds that instant as completed."""
+        archived = self.meta_client().getArchivedTimeline()
+        return any(i.requestedTime() == requested for i in archived.filterCompletedInstants().getInstants())
+
+    def has_archive(self) -> bool:
+        """Whether anything was ever archived."""
+        try:
+            return bool(self.storage.names(f"{TIMELINE}/history"))
+        except Missing:
+            return False
+
+    def pending_rollbacks(self, timeline: tl.Timeline) -> dict[str, str]:
+        """Victim -> pending rollback instant, read from the plans. Raises when a plan cannot be read (ambiguity)."""
+        pending = {instant.requested for instant in timeline.pending if instant.action == "rollback"}
+        if not pending:
+            return {}
+        meta = self.meta_client()
+        victims: dict[str, str] = {}
+        for java_instant in meta.getActiveTimeline().filterPendingRollbackTimeline().getInstants():
+            plan = self._jvm.org.apache.hudi.table.action.rollback.RollbackUtils.getRollbackPlan(meta, java_instant)
+            victims[str(plan.getInstantToRollback().getCommitTime())] = str(java_instant.requestedTime())
+        return victims
+
+    def partitions(self) -> list[str]:
+        """Relative partition paths by listing the storage (never from the metadata table)."""
+        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        fs_utils = self._jvm.org.apache.hudi.common.fs.FSUtils
+        return [str(path) for path in fs_utils.getAllPartitionPaths(context, self.meta_client(), False)]
+
+    def write_config(self, name: str, options: Mapping[str, str]) -> Any:
+        """A HoodieWriteConfig for an own client: no embedded timeline server, nothing derived."""
+        properties = self._jvm.java.util.Properties()
+        for key, value in options.items():
+            properties.setProperty(key, value)
+        builder = self._jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(self.path).forTable(name)
+        spark_engine = self._jvm.org.apache.hudi.common.engine.EngineType.SPARK
+        return builder.withEngineType(spark_engine).withEmbeddedTimelineServerEnabled(False).withProperties(properties).build()
+
+    @contextmanager
+    def client(self, config: Any) -> Iterator[Any]:
+        """A SparkRDDWriteClient, closed at the end."""
+        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        client = self._jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
+        try:
+            yield client
+        finally:
+            client.close()
+
+    @contextmanager
+    def locked(self, config: Any) -> Iterator[None]:
+        """Hold the table's lock (through Hudi's LockManager, so with the provider and waits of the configuration)."""
+        hadoop = self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils
+        configuration = hadoop.getStorageConf(self._spark.sparkContext._jsc.hadoopConfiguration())
+        path = self._jvm.org.apache.hudi.storage.StoragePath(self.path)
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, configuration)
+        manager = self._jvm.org.apache.hudi.client.transaction.lock.LockManager(config, storage)
+        try:
+            manager.lock()
+            try:
+                yield
+            finally:
+                manager.unlock()
+        finally:
+            manager.close()
+
+
+def commit_info(metadata: Any) -> CommitInfo:
+    """CommitInfo of a Java HoodieCommitMetadata."""
+    extra = {str(key): str(value) for key, value in dict(metadata.getExtraMetadata()).items()}
+    records = metadata.fetchTotalInsertRecordsWritten() + metadata.fetchTotalUpdateRecordsWritten() + metadata.getTotalRecordsDeleted()
+    return CommitInfo(extra, int(records))

@@ -1,0 +1,119 @@
+"""The attempt as the operator describes it: `/etc/hudi/job/job.json` (contracts, section 6)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_PATH = "/etc/hudi/job/job.json"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """The table as far as a writer or an agent must know it."""
+
+    id: str
+    table: str
+    name: str
+    path: str
+    type: str
+    record_keys: tuple[str, ...]
+    partitions: tuple[str, ...]
+    ordering: tuple[str, ...]
+    hive_style: bool
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TableSpec:
+        """From job.json's `table`, or from an agent's assignment (which calls the id `T`)."""
+        return cls(
+            id=data.get("id") or data["T"],
+            table=data["table"],
+            name=data["name"],
+            path=data["path"].rstrip("/"),
+            type=data["type"],
+            record_keys=tuple(data["recordKeyFields"]),
+            partitions=tuple(data.get("partitionFields") or ()),
+            ordering=tuple(data.get("orderingFields") or ()),
+            hive_style=bool(data.get("hiveStylePartitioning", False)),
+        )
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """Files to ingest; `max_files` None means everything in one commit."""
+
+    format: str
+    paths: tuple[str, ...]
+    options: Mapping[str, str]
+    max_files: int | None
+
+
+@dataclass(frozen=True)
+class PythonSource:
+    """A user's function(spark, context)."""
+
+    file: str
+    function: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Application:
+    """A user's program that writes by itself."""
+
+    main_file: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt of a HudiWriter."""
+
+    writer: str
+    attempt: str
+    number: int
+    table: TableSpec
+    source: FilesSource | PythonSource | None
+    transform: str | None
+    operation: str
+    application: Application | None
+    in_process_retries: int
+    options: Mapping[str, str]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Job:
+        """Parse job.json; raises KeyError for a missing required field."""
+        writer = data["writer"]
+        application = data.get("application")
+        return cls(
+            writer=f"{writer['namespace']}/{writer['name']}",
+            attempt=data["attempt"]["id"],
+            number=int(data["attempt"]["number"]),
+            table=TableSpec.from_json(data["table"]),
+            source=_source(data.get("source")),
+            transform=(data.get("transform") or {}).get("sql"),
+            operation=data.get("operation") or "upsert",
+            application=Application(application["mainFile"], tuple(application.get("arguments") or ())) if application else None,
+            in_process_retries=int((data.get("conflict") or {}).get("inProcess", 3)),
+            options={str(key): str(value) for key, value in (data.get("hudiOptions") or {}).items()},
+        )
+
+
+def _source(data: Mapping[str, Any] | None) -> FilesSource | PythonSource | None:
+    if not data:
+        return None
+    if files := data.get("files"):
+        options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
+        return FilesSource(files["format"], tuple(files["paths"]), options, files.get("maxFilesPerCommit"))
+    python = data["python"]
+    return PythonSource(python["file"], python["function"], dict(python.get("arguments") or {}))
+
+
+def load() -> Job:
+    """Read the job; `HUDI_OPERATOR_JOB` names another file (tests)."""
+    path = Path(os.environ.get("HUDI_OPERATOR_JOB", DEFAULT_PATH))
+    return Job.from_json(json.loads(path.read_text(encoding="utf-8")))

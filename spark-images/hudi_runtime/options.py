@@ -1,0 +1,76 @@
+"""Hudi options of one write, and the refusal of those that belong to the operator.
+
+The operator has checked the same list at admission; it is checked again here because a job may come from an older operator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from hudi_runtime.errors import OptionNotAllowed
+from hudi_runtime.job import Job, TableSpec
+
+#: Options that a writer may never set: safety (lock, fence, failed writes, heartbeat, services) and the table's identity.
+_OWNED = re.compile(
+    r"^hoodie\.("
+    r"base\.path|database\.name|table\..*|timeline\..*|record\..*|"
+    r"write\.(concurrency|lock|auto\.upgrade|table\.version|num\.retries|commit\.callback|record\.merge|markers?)(\..*)?|"
+    r"clean(er)?(\..*)?|archive(\..*)?|archivelog\..*|keep\..*|compact(ion)?\..*|log\.?compaction\..*|clustering\..*|commits\.archival\..*|"
+    r"client\..*|heartbeat\..*|rollback\..*|prewrite\..*|time\.generator\..*|auto\..*|metadata\..*|index\..*|bucket\..*|"
+    r"storage\..*|io\.factory\..*|fs\..*|filesystem\..*|embed\..*|consistency\..*|fail\.on\..*|simple\.index\..*|bloom\.index\..*|"
+    r"datasource\.write\.(table\..*|storage\.type|operation|recordkey\..*|partitionpath\..*|precombine\..*|keygenerator\..*|"
+    r"hive_style_partitioning|commitmeta\..*|payload\..*|insert\.drop\.duplicates|streaming\..*|row\.writer\.enable|reconcile\.schema\.lock)|"
+    r"datasource\.(compaction|clustering)\..*|internal\..*|_.*"
+    r")$"
+)
+_META_PREFIX = "hudioperator."
+
+
+def check_allowed(options: Mapping[str, str]) -> None:
+    """Raise OptionNotAllowed for the first key that a writer may not set, whatever its case, spaces or `spark.` prefix."""
+    for key in options:
+        name = re.sub(r"\s+", "", key).lower().removeprefix("spark.")
+        if not name.startswith("hoodie.") or _OWNED.match(name):
+            raise OptionNotAllowed(key)
+
+
+def table_options(table: TableSpec) -> dict[str, str]:
+    """Options that say which table it is; the same for every write."""
+    options = {
+        "hoodie.table.name": table.name,
+        "hoodie.datasource.write.table.type": table.type,
+        "hoodie.datasource.write.recordkey.field": ",".join(table.record_keys),
+        "hoodie.datasource.write.partitionpath.field": ",".join(table.partitions),
+        "hoodie.datasource.write.hive_style_partitioning": str(table.hive_style).lower(),
+    }
+    if table.ordering:
+        options["hoodie.table.ordering.fields"] = ",".join(table.ordering)
+    return options
+
+
+def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str) -> dict[str, str]:
+    """All options of one commit. `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5."""
+    check_allowed(job.options)
+    return {
+        **job.options,
+        **table_options(job.table),
+        "hoodie.datasource.write.operation": job.operation,
+        "hoodie.write.lock.etcd.progress_writer": job.writer,
+        "hoodie.write.lock.etcd.progress_base": progress_base,
+        **commit_metadata(job, inc=inc, progress=progress),
+    }
+
+
+def commit_metadata(job: Job, *, inc: str, progress: Mapping[str, object] | None) -> dict[str, str]:
+    """Options that put writer, attempt, incarnation and progress into the commit's metadata."""
+    metadata = {
+        "hoodie.datasource.write.commitmeta.key.prefix": _META_PREFIX,
+        f"{_META_PREFIX}writer": job.writer,
+        f"{_META_PREFIX}attempt": job.attempt,
+        f"{_META_PREFIX}inc": inc,
+    }
+    if progress is not None:
+        metadata[f"{_META_PREFIX}progress"] = json.dumps(progress, sort_keys=True, separators=(",", ":"))
+    return metadata

@@ -1,0 +1,143 @@
+"""How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
+
+The commit's metadata holds a bounded word, `{"digest", "count", "manifest"}`. For files the word names a manifest below
+`.hoodie/hudi-operator/progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
+without a completed commit that names it, it means nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.hudi import CommitInfo, Table
+from hudi_runtime.storage import Missing, Storage
+
+ROOT = ".hoodie/hudi-operator/progress"
+KEEP_MANIFESTS = 3
+
+
+@dataclass(frozen=True, order=True)
+class SourceFile:
+    """One input file. A file that was rewritten (other size or time) is another file."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the newest completed commit of this writer says."""
+
+    count: int = 0
+    digest: str = ""
+    files: frozenset[SourceFile] = field(default_factory=frozenset)
+    instant: str = ""
+    completion: str = ""
+
+    def word(self, *, manifest: str = "") -> dict[str, object]:
+        """The bounded form that goes into commit metadata."""
+        return {"count": self.count, "digest": self.digest, "manifest": manifest}
+
+
+class ProgressError(Exception):
+    """A completed commit names a manifest that does not fit it: going on would lose or repeat rows."""
+
+
+def writer_hash(writer: str) -> str:
+    """Folder name of a writer's manifests."""
+    return hashlib.sha256(writer.encode()).hexdigest()[:16]
+
+
+def digest_of(files: Iterable[SourceFile]) -> str:
+    """Digest of a set of files, whatever their order."""
+    digest = hashlib.sha256()
+    for item in sorted(files):
+        digest.update(f"{item.path}\t{item.size}\t{item.modified}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+def batches_word(count: int) -> dict[str, object]:
+    """Progress word of a source that counts batches."""
+    return {"count": count, "digest": hashlib.sha256(f"batches:{count}".encode()).hexdigest()[:32], "manifest": ""}
+
+
+def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:
+    """Progress after one more commit of `files`."""
+    done = progress.files | frozenset(files)
+    return Progress(count=len(done), digest=digest_of(done), files=done)
+
+
+def chunks(files: Iterable[SourceFile], progress: Progress, size: int | None) -> list[list[SourceFile]]:
+    """Files not yet processed, in order, `size` at a time; None puts all of them in one commit."""
+    waiting = sorted(item for item in files if item not in progress.files)
+    step = size or max(len(waiting), 1)
+    return [waiting[start : start + step] for start in range(0, len(waiting), step)]
+
+
+def manifest_path(writer: str, digest: str) -> str:
+    """Where the manifest with that digest stands, below the table's base path."""
+    return f"{ROOT}/{writer_hash(writer)}/{digest}.json"
+
+
+def write_manifest(storage: Storage, writer: str, progress: Progress) -> str:
+    """Write the manifest and return its path."""
+    path = manifest_path(writer, progress.digest)
+    files = [[item.path, item.size, item.modified] for item in sorted(progress.files)]
+    storage.write(path, json.dumps({"writer": writer, "files": files}, separators=(",", ":")))
+    return path
+
+
+def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
+    """Delete manifests other than those named by `keep` (digests). A crash in between only leaves some more of them."""
+    kept = {f"{digest}.json" for digest in keep}
+    folder = f"{ROOT}/{writer_hash(writer)}"
+    for name in storage.names(folder):
+        if name.endswith(".json") and name not in kept:
+            storage.delete(f"{folder}/{name}")
+
+
+def parse_word(info: CommitInfo, writer: str) -> Mapping[str, object] | None:
+    """The progress word in a commit's metadata; None when the commit is another writer's or carries none."""
+    if info.extra.get("hudioperator.writer") != writer or "hudioperator.progress" not in info.extra:
+        return None
+    word = json.loads(info.extra["hudioperator.progress"])
+    return word if isinstance(word, dict) else None
+
+
+def read(table: Table, writer: str) -> tuple[Progress, str]:
+    """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline)."""
+    timeline = table.timeline()
+    last = timeline.last_completed
+    base = last.completion if last else "0"
+    for instant, info in table.commits(tuple(reversed(timeline.completed))):
+        word = parse_word(info, writer)
+        if word is not None:
+            return _load(table.storage, writer, word, instant), base
+    if table.has_archive():
+        for instant, info in table.archived_commits():
+            word = parse_word(info, writer)
+            if word is not None:
+                return _load(table.storage, writer, word, instant), base
+    return Progress(), base
+
+
+def _load(storage: Storage, writer: str, word: Mapping[str, object], instant: tl.Instant) -> Progress:
+    files: frozenset[SourceFile] = frozenset()
+    digest = str(word["digest"])
+    if word.get("manifest"):
+        path = manifest_path(writer, digest)
+        try:
+            rows = json.loads(storage.read(path))["files"]
+        except Missing as error:
+            raise ProgressError(f"commit {instant.requested} names the manifest {path}, which is gone") from error
+        files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
+        if digest_of(files) != digest:
+            raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
+    return Progress(
+        count=int(str(word["count"])), digest=digest, files=files, instant=instant.requested, completion=instant.completion
+    )

@@ -1,0 +1,144 @@
+"""The active timeline as its file names say it (timeline layout 2, table versions 8 and 9). Pure: no I/O.
+
+    <requested>.<action>.requested      <requested>.<action>.inflight      <requested>_<completion>.<action>
+    <requested>.inflight                (action commit)
+
+Files of the earlier states stay beside the completed one until archival, so an instant is pending when none of its files is completed.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+class State(enum.Enum):
+    """State of an instant, as Hudi names it."""
+
+    REQUESTED = "REQUESTED"
+    INFLIGHT = "INFLIGHT"
+    COMPLETED = "COMPLETED"
+
+
+#: Actions that are renamed on completion: pending name -> completed name.
+COMPLETED_ACTION = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
+#: Actions of writers: a pending one of a dead writer is rolled back, every other action is executed again.
+WRITE_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
+ACTIONS = WRITE_ACTIONS | frozenset(
+    {"clustering", "compaction", "logcompaction", "clean", "rollback", "savepoint", "restore", "indexing", "schemacommit"}
+)
+
+_TIME = r"\d{14}(?:\d{3})?"
+_COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")
+_PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
+
+
+class TimelineError(ValueError):
+    """The listing holds something that this parser does not understand: ambiguity means stop (I4)."""
+
+
+@dataclass(frozen=True, order=True)
+class Instant:
+    """One instant: requested time, action, state, and the completion time of a completed one (else empty)."""
+
+    requested: str
+    action: str
+    state: State = field(compare=False)
+    completion: str = field(default="", compare=False)
+
+    @property
+    def pending(self) -> bool:
+        """Whether the instant is not completed."""
+        return self.state is not State.COMPLETED
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The active timeline, ordered by requested time. `unknown` are file names that are no instant and no known other file."""
+
+    instants: tuple[Instant, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def get(self, requested: str) -> Instant | None:
+        """The instant with that requested time; None when it is not in the active timeline."""
+        return next((instant for instant in self.instants if instant.requested == requested), None)
+
+    @property
+    def pending(self) -> tuple[Instant, ...]:
+        """Instants without a completed file."""
+        return tuple(instant for instant in self.instants if instant.pending)
+
+    @property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants, ordered by completion time."""
+        return tuple(sorted((i for i in self.instants if not i.pending), key=lambda i: i.completion))
+
+    @property
+    def last_completed(self) -> Instant | None:
+        """The instant that completed last; None on an empty timeline."""
+        return self.completed[-1] if self.completed else None
+
+    @property
+    def maximum(self) -> str:
+        """Largest requested or completion time, the lower bound of the table's clock; empty on an empty timeline."""
+        return max((max(instant.requested, instant.completion) for instant in self.instants), default="")
+
+    @property
+    def lowest_pending(self) -> str:
+        """Smallest requested time of a pending instant; empty when nothing is pending."""
+        return min((instant.requested for instant in self.pending), default="")
+
+    @property
+    def earliest(self) -> str:
+        """Requested time of the oldest instant that is still in the active timeline; empty on an empty one."""
+        return self.instants[0].requested if self.instants else ""
+
+
+def parse_name(name: str) -> Instant | None:
+    """The instant that a file name speaks of; None for a file that is none (temporary, checksum, history)."""
+    completed = _COMPLETED.match(name)
+    if completed and completed[3] in ACTIONS:
+        return Instant(completed[1], completed[3], State.COMPLETED, completed[2])
+    pending = _PENDING.match(name)
+    if pending and (pending[2] is None or pending[2] in ACTIONS):
+        if pending[2] is None and pending[3] == "requested":
+            return None
+        return Instant(pending[1], pending[2] or "commit", State(pending[3].upper()))
+    return None
+
+
+def parse(names: Iterable[str]) -> Timeline:
+    """Timeline from the file names of `.hoodie/timeline`.
+
+    Raises TimelineError when one requested time carries two different actions or two completions: nothing may be decided from that.
+    """
+    found: dict[str, list[Instant]] = {}
+    unknown: list[str] = []
+    for name in names:
+        if name.startswith(".") or name == "history" or name.endswith(".crc"):
+            continue
+        instant = parse_name(name)
+        if instant is None:
+            unknown.append(name)
+        else:
+            found.setdefault(instant.requested, []).append(instant)
+    instants = tuple(_merge(found[requested]) for requested in sorted(found))
+    return Timeline(instants, tuple(sorted(unknown)))
+
+
+def _merge(states: list[Instant]) -> Instant:
+    completed = [instant for instant in states if not instant.pending]
+    pending_actions = {COMPLETED_ACTION.get(instant.action, instant.action) for instant in states if instant.pending}
+    requested = states[0].requested
+    if len(completed) > 1:
+        raise TimelineError(f"instant {requested} is completed more than once")
+    if completed:
+        if pending_actions - {completed[0].action}:
+            raise TimelineError(f"instant {requested} carries several actions")
+        return completed[0]
+    if len({instant.action for instant in states}) > 1:
+        raise TimelineError(f"instant {requested} carries several actions")
+    inflight = [instant for instant in states if instant.state is State.INFLIGHT]
+    return inflight[0] if inflight else states[0]
