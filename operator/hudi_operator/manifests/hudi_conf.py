@@ -1,0 +1,116 @@
+"""``hudi-defaults.conf``: the Hudi options that the operator owns, the same in every pod of a table.
+
+Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not reach DataFrame writes). What each
+group is for: docs/protocol.md, "How Hudi is configured so that it stays out of the way".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudi_operator.model.spec import TableSpec
+
+LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
+CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
+COMMIT_METADATA_PREFIX = "hudioperator."
+_PARALLELISM = "2"
+
+_CONCURRENCY_MODES = {
+    # A single writer takes the lock as well: the agent's rollbacks and services run beside it.
+    "SingleWriter": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "Optimistic": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "NonBlocking": "NON_BLOCKING_CONCURRENCY_CONTROL",
+}
+
+
+def common_defaults() -> dict[str, str]:
+    """Options that do not depend on the table; all that an agent's own file holds."""
+    return {
+        "hoodie.write.lock.provider": LOCK_PROVIDER,
+        "hoodie.write.lock.conflict.resolution.strategy": CONFLICT_STRATEGY,
+        # Rolling back is the agent's task, after proof of death (I7): no client may do it by heartbeat.
+        "hoodie.clean.failed.writes.policy": "LAZY",
+        "hoodie.rollback.avoid.duplicate.plan": "true",
+        "hoodie.client.heartbeat.interval_in_ms": "60000",
+        "hoodie.client.heartbeat.tolerable.misses": "10",
+        # Table services are the agent's.
+        "hoodie.table.services.enabled": "false",
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.auto.delete.partitions": "false",
+        "hoodie.auto.adjust.lock.configs": "false",
+        # The table's clock in etcd orders instants (I10); Hudi's own wait for skew would only hold the lock longer.
+        "hoodie.time.generator.max_expected_clock_skew_ms": "1",
+        "hoodie.table.timeline.timezone": "UTC",
+        # One request per commit less, and no port between driver and executors.
+        "hoodie.embed.timeline.server": "false",
+        # Direct markers need no timeline server.
+        "hoodie.write.markers.type": "DIRECT",
+        "hoodie.datasource.write.commitmeta.key.prefix": COMMIT_METADATA_PREFIX,
+    }
+
+
+def hudi_defaults(table: TableSpec) -> dict[str, str]:
+    """Every option of ``hudi-defaults.conf``: parallelism, then the table's ``hudiOptions``, then what the operator owns."""
+    options = {f"hoodie.{kind}.shuffle.parallelism": _PARALLELISM for kind in ("upsert", "insert", "bulkinsert", "delete")}
+    options.update(table.hudi_options)
+    options.update(common_defaults())
+    options.update(_lock(table))
+    options.update(_identity(table))
+    options.update(_concurrency(table))
+    return options
+
+
+def _lock(table: TableSpec) -> dict[str, str]:
+    # One tryLock outlasts a holder that is only slow, so that a waiter keeps its place in the queue.
+    wait = (table.lock.max_hold_seconds + 60) * 1000
+    return {
+        "hoodie.write.lock.etcd.table_id": table.table_id,
+        "hoodie.write.lock.wait_time_ms": str(wait),
+        "hoodie.write.lock.num_retries": "1",
+        "hoodie.write.lock.client.num_retries": "1",
+        "hoodie.write.lock.client.wait_time_ms_between_retry": "1000",
+    }
+
+
+def _identity(table: TableSpec) -> dict[str, str]:
+    options = {
+        "hoodie.table.name": table.table_name,
+        "hoodie.datasource.write.table.name": table.table_name,
+        "hoodie.table.type": table.hudi_type,
+        "hoodie.datasource.write.table.type": table.hudi_type,
+        "hoodie.datasource.write.keygenerator.class": key_generator(table),
+        "hoodie.datasource.write.partitionpath.field": ",".join(table.partition_fields),
+        "hoodie.datasource.write.hive_style_partitioning": str(table.hive_style_partitioning).lower(),
+    }
+    if table.record_key_fields:
+        options["hoodie.datasource.write.recordkey.field"] = ",".join(table.record_key_fields)
+    if table.ordering_fields:
+        options["hoodie.datasource.write.precombine.field"] = ",".join(table.ordering_fields)
+    return options
+
+
+def key_generator(table: TableSpec) -> str:
+    """The key generator that fits the number of key and partition fields."""
+    if not table.partition_fields:
+        name = "NonpartitionedKeyGenerator"
+    elif len(table.partition_fields) == 1 and len(table.record_key_fields) == 1:
+        name = "SimpleKeyGenerator"
+    else:
+        name = "ComplexKeyGenerator"
+    return f"org.apache.hudi.keygen.{name}"
+
+
+def _concurrency(table: TableSpec) -> dict[str, str]:
+    options = {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode]}
+    if table.concurrency_mode == "NonBlocking":
+        # Hudi accepts this mode only for merge-on-read with a simple bucket index.
+        options["hoodie.index.type"] = "BUCKET"
+        options["hoodie.index.bucket.engine"] = "SIMPLE"
+        options["hoodie.bucket.index.num.buckets"] = table.hudi_options.get("hoodie.bucket.index.num.buckets", "4")
+    return options
+
+
+def properties(options: Mapping[str, str]) -> str:
+    """Render the file, sorted, so that equal options give equal files. Hudi splits lines at the first ``=`` and knows no escapes."""
+    return "".join(f"{key}={' '.join(value.split())}\n" for key, value in sorted(options.items()))

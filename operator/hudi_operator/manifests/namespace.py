@@ -1,0 +1,71 @@
+"""Objects that the operator keeps in each namespace with tables: pod identity for etcd, service accounts, and the drivers' rights."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudi_operator.manifests.spark_conf import AGENT_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT
+from hudi_operator.model import naming
+from hudi_operator.model.config import OperatorConfig
+
+JsonDict = dict[str, Any]
+
+ETCD_SECRET = "hudi-operator-etcd"  # noqa: S105 - the name of a Secret
+ETCD_FILES = ("ca.crt", "tls.crt", "tls.key")
+DRIVER_ROLE = "hudi-operator-driver"
+
+
+def namespace_objects(
+    namespace: str,
+    config: OperatorConfig,
+    etcd_secret: Mapping[str, bytes],
+    service_accounts: Iterable[str] = (),
+) -> list[JsonDict]:
+    """Secret, ServiceAccounts and RoleBinding of one namespace.
+
+    ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it is empty (etcd without TLS, tests
+    only). ``service_accounts``: accounts named by tables, which drivers run under and which need the same rights.
+    """
+    del config
+    objects: list[JsonDict] = []
+    if etcd_secret:
+        objects.append(_secret(namespace, etcd_secret))
+    objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
+    objects.append(_role_binding(namespace, [DRIVER_SERVICE_ACCOUNT, *sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, ""})]))
+    return objects
+
+
+def _metadata(namespace: str, name: str) -> JsonDict:
+    return {"name": name, "namespace": namespace, "labels": naming.common_labels("namespace")}
+
+
+def _secret(namespace: str, files: Mapping[str, bytes]) -> JsonDict:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(namespace, ETCD_SECRET),
+        "type": "Opaque",
+        "data": {name: base64.b64encode(files[name]).decode() for name in ETCD_FILES if name in files},
+    }
+
+
+def _service_account(namespace: str, name: str) -> JsonDict:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(namespace, name),
+        # Only drivers with executors speak to the API server; their pods ask for the token.
+        "automountServiceAccountToken": False,
+    }
+
+
+def _role_binding(namespace: str, service_accounts: list[str]) -> JsonDict:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": _metadata(namespace, DRIVER_SERVICE_ACCOUNT),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": DRIVER_ROLE},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace} for name in service_accounts],
+    }

@@ -1,0 +1,205 @@
+"""``spark-defaults.conf`` and ``log4j2.properties`` of drivers and agents.
+
+Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and what the operator owns because the
+protocol or the pod depends on it. ``spark.driver.host`` is not here: it is the pod's address, which only the pod knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudi_operator.manifests import quantity
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.spec import StorageSpec, TableSpec, WriterSpec
+
+GUARD = "io.hudioperator.GuardedFileSystem"
+PLUGIN = "io.hudioperator.HudiOperatorPlugin"
+API_SERVER = "k8s://https://kubernetes.default.svc"
+DRIVER_SERVICE_ACCOUNT = "hudi-driver"
+AGENT_SERVICE_ACCOUNT = "hudi-agent"
+SPARK_CONF_DIR = "/etc/hudi/spark"
+HUDI_CONF_DIR = "/etc/hudi/conf"
+EXECUTOR_TEMPLATE = f"{SPARK_CONF_DIR}/executor-template.yaml"
+EXECUTOR_CONTAINER = "executor"
+DRIVER_PORT = 7078
+BLOCK_MANAGER_PORT = 7079
+_SERVICE_ACCOUNT_CA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+
+_FILE_SYSTEMS = {
+    "s3a": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "gs": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    "abfs": "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem",
+    "abfss": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
+    "hdfs": "org.apache.hadoop.hdfs.DistributedFileSystem",
+}
+
+LOG4J2 = """\
+# Quiet: Spark and Hudi at WARN; the lock module and the runtime tell each step themselves.
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex
+logger.module.name = io.hudioperator
+logger.module.level = info
+# Prints all of hoodie.properties at each change of a table's configuration.
+logger.tableconfig.name = org.apache.hudi.common.table.HoodieTableConfig
+logger.tableconfig.level = error
+logger.metrics.name = org.apache.hadoop.metrics2
+logger.metrics.level = error
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> dict[str, str]:
+    """Spark settings of one attempt's driver; its executors get them from the driver."""
+    slots = max(1, writer.driver.cores if writer.executors.instances == 0 else writer.executors.cores * writer.executors.instances)
+    settings = _changeable(slots)
+    settings.update(_storage_defaults(table.storage))
+    settings.update(writer.spark_conf)
+    settings.update(_owned(table.storage, config))
+    settings["spark.plugins"] = PLUGIN
+    settings["spark.app.name"] = f"{writer.ref.namespace}/{writer.ref.name}"
+    settings["spark.driver.memory"] = writer.driver.memory
+    if writer.executors.instances == 0:
+        settings["spark.master"] = f"local[{writer.driver.cores}]"
+    else:
+        settings.update(_executors(table, writer, number, config))
+    return settings
+
+
+def agent_defaults(table: TableSpec, config: OperatorConfig) -> dict[str, str]:
+    """Spark settings of the agent that serves ``table``: one warm local session for all its tables.
+
+    No plugin: the plugin opens the session of one table from the environment, an agent opens its sessions itself.
+    """
+    settings = _changeable(1)
+    settings.update(_storage_defaults(table.storage))
+    settings.update(_owned(table.storage, config))
+    settings["spark.app.name"] = table.agent_name(config.spark_image)
+    settings["spark.driver.memory"] = config.agent.memory
+    settings["spark.master"] = "local[1]"
+    return settings
+
+
+def _changeable(slots: int) -> dict[str, str]:
+    return {
+        "spark.sql.shuffle.partitions": str(max(2, slots)),
+        "spark.default.parallelism": str(max(2, slots)),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.network.timeout": "120s",
+        "spark.rpc.askTimeout": "60s",
+    }
+
+
+def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
+    """S3A's time-outs are minutes and its retries tens by default: a wrong key or endpoint would show after ten minutes."""
+    settings = {
+        "spark.hadoop.fs.s3a.attempts.maximum": "4",
+        "spark.hadoop.fs.s3a.retry.limit": "4",
+        "spark.hadoop.fs.s3a.retry.interval": "500ms",
+        "spark.hadoop.fs.s3a.connection.establish.timeout": "5000",
+        "spark.hadoop.fs.s3a.connection.timeout": "60000",
+    }
+    if any(ref.as_kind == "S3" for ref in storage.secret_refs):
+        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+    settings.update({f"spark.hadoop.{key}": value for key, value in storage.options.items()})
+    return settings
+
+
+def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
+    settings = {
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": "/tmp/warehouse",
+        "spark.local.dir": "/tmp/spark",
+        "spark.hadoop.hadoop.tmp.dir": "/tmp/hadoop",
+        # A failed write's tasks must be over before its instant is abandoned (F4).
+        "spark.task.reaper.enabled": "true",
+        "spark.task.reaper.killTimeout": "60s",
+        # A speculative copy of a task would be one more writer of the same file.
+        "spark.speculation": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Dderby.system.home=/tmp/derby -XX:+ExitOnOutOfMemoryError",
+        # Deleting directory markers after each PUT is slow everywhere and fails on some S3 servers.
+        "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
+    }
+    for scheme in config.allowed_schemes:
+        settings.update(_guard(scheme, storage))
+    return settings
+
+
+def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
+    """Put the storage wrapper before the file system of a scheme; ``fs.<scheme>.impl`` of the table's storage options is its delegate."""
+    if scheme == "file":
+        return {"spark.hadoop.fs.file.impl": "io.hudioperator.GuardedLocalFileSystem"}
+    delegate = storage.options.get(f"fs.{scheme}.impl", _FILE_SYSTEMS.get(scheme, ""))
+    settings = {f"spark.hadoop.fs.{scheme}.impl": GUARD}
+    if delegate:
+        settings[f"spark.hadoop.hudi.operator.guard.{scheme}.delegate"] = delegate
+    return settings
+
+
+def _executors(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> dict[str, str]:
+    pod, executors = writer.driver_pod(number), writer.executors
+    heap = quantity.spark_mib(executors.memory)
+    return {
+        "spark.master": API_SERVER,
+        "spark.submit.deployMode": "client",
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.blockManager.port": str(BLOCK_MANAGER_PORT),
+        "spark.executor.instances": str(executors.instances),
+        "spark.executor.cores": str(executors.cores),
+        "spark.executor.memory": executors.memory,
+        "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError",
+        "spark.executorEnv.HUDI_CONF_DIR": HUDI_CONF_DIR,
+        "spark.kubernetes.namespace": writer.ref.namespace,
+        "spark.kubernetes.container.image": table.image or config.spark_image,
+        "spark.kubernetes.container.image.pullPolicy": config.image_pull_policy,
+        # Owner of the executors, so that none outlives the driver's object.
+        "spark.kubernetes.driver.pod.name": pod,
+        "spark.kubernetes.executor.podNamePrefix": pod,
+        "spark.kubernetes.executor.podTemplateFile": EXECUTOR_TEMPLATE,
+        "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.authenticate.caCertFile": _SERVICE_ACCOUNT_CA,
+        "spark.kubernetes.authenticate.executor.serviceAccountName": table.storage.service_account_name or AGENT_SERVICE_ACCOUNT,
+        **_executor_cpu(executors.resources),
+    }
+
+
+def _executor_overhead(resources: Mapping[str, object], heap: int) -> int:
+    """Spark asks for heap + overhead as request and limit; a size that the user wrote decides the overhead."""
+    for kind in ("limits", "requests"):
+        wanted = _section(resources, kind).get("memory")
+        if wanted is not None:
+            return max(quantity.kubernetes_mib(wanted) - heap, 64)
+    return quantity.overhead_mib(heap)
+
+
+def _executor_cpu(resources: Mapping[str, object]) -> dict[str, str]:
+    settings = {"spark.kubernetes.executor.request.cores": str(_section(resources, "requests").get("cpu", "100m"))}
+    limit = _section(resources, "limits").get("cpu")
+    if limit is not None:
+        settings["spark.kubernetes.executor.limit.cores"] = str(limit)
+    return settings
+
+
+def _section(resources: Mapping[str, object], kind: str) -> dict[str, object]:
+    section = resources.get(kind)
+    return dict(section) if isinstance(section, Mapping) else {}
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """Render as Java properties, sorted, so that equal settings give equal files."""
+    escaped = {key: value.replace("\\", "\\\\").replace("\n", "\\n") for key, value in settings.items()}
+    return "".join(f"{key}={value}\n" for key, value in sorted(escaped.items()))
