@@ -2,7 +2,7 @@
 #   docker build -t hudi-operator/operator:dev .          or, without docker: hack/build-images operator
 ARG BASE=python:3.11-slim-bookworm
 FROM ${BASE}
-RUN useradd --uid 65532 --user-group --home-dir /tmp --no-create-home --shell /usr/sbin/nologin operator
+RUN useradd --uid 65532 --user-group --home-dir /tmp --no-create-home --shell /usr/sbin/nologin hudi-operator
 # PROTOCOL_BUFFERS_…: etcd3's generated stubs are older than protobuf's C++ runtime accepts.
 ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python
 COPY operator/requirements.txt /app/requirements.txt

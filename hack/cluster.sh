@@ -30,15 +30,15 @@ start_time() { awk '{sub(/.*\) /, ""); print $20}' "/proc/$1/stat" 2>/dev/null; 
 # launcher: the process id of the cluster's `unshare`, when it is this boot's and still the same process.
 launcher() {
   local boot pid started
-  read -r boot pid started <"$RUN/instance" 2>/dev/null || return 1
+  [ -s "$RUN/instance" ] && read -r boot pid started <"$RUN/instance" || return 1
   [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] && [ "$(start_time "$pid")" = "$started" ] && echo "$pid"
 }
 # node_init: the process id, seen from here, of the node's first process.
 node_init() {
   local pid child
   pid=$(launcher) || return 1
-  read -r child _ <"/proc/$pid/task/$pid/children" || return 1
-  [ "$(readlink "/proc/$child/ns/net")" != "$(readlink "/proc/$pid/ns/net")" ] && echo "$child"
+  child=$(cut -d' ' -f1 "/proc/$pid/task/$pid/children" 2>/dev/null)
+  [ -n "$child" ] && [ "$(readlink "/proc/$child/ns/pid")" != "$(readlink "/proc/$pid/ns/pid")" ] && echo "$child"
 }
 in_node() { nsenter --target "$(node_init)" --mount --pid --net --uts -- "$@"; }
 containers() { in_node ctr --namespace k8s.io "$@"; }
