@@ -6,6 +6,7 @@ group is for: docs/protocol.md, "How Hudi is configured so that it stays out of 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from hudi_operator.model.spec import TableSpec
@@ -114,3 +115,8 @@ def _concurrency(table: TableSpec) -> dict[str, str]:
 def properties(options: Mapping[str, str]) -> str:
     """Render the file, sorted, so that equal options give equal files. Hudi splits lines at the first ``=`` and knows no escapes."""
     return "".join(f"{key}={' '.join(value.split())}\n" for key, value in sorted(options.items()))
+
+
+def conf_hash(table: TableSpec) -> str:
+    """Hash of the table's file: stands on each pod, so that a pod with older options is recognised."""
+    return hashlib.sha256(properties(hudi_defaults(table)).encode()).hexdigest()[:16]

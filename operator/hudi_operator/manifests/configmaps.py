@@ -1,0 +1,110 @@
+"""ConfigMaps of attempts and agents: the files of docs/contracts.md §5 and the attempt itself (§6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hudi_operator.manifests import hudi_conf, pods, spark_conf
+from hudi_operator.model import naming
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.spec import Application, TableSpec, WriterSpec
+
+JsonDict = dict[str, Any]
+
+_CODE_DIR = "/etc/hudi/code"
+_OPERATIONS = {"Upsert": "upsert", "Insert": "insert", "BulkInsert": "bulk_insert", "Delete": "delete"}
+
+
+def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
+    """The ConfigMap of attempt ``number``: same name as its driver pod, owned by the HudiWriter."""
+    name = writer.driver_pod(number)
+    labels = naming.driver_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+    data = {
+        "hudi-defaults.conf": hudi_conf.properties(hudi_conf.hudi_defaults(table)),
+        "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
+        "log4j2.properties": spark_conf.LOG4J2,
+        "executor-template.yaml": pods.executor_template(table, writer, number, config),
+        "job.json": _json(job(table, writer, number)),
+    }
+    config_map = _config_map(writer.ref.namespace, name, labels, data)
+    config_map["metadata"]["ownerReferences"] = [pods.owner(writer)]
+    return config_map
+
+
+def agent_config(table: TableSpec, agent: str, config: OperatorConfig) -> JsonDict:
+    """The ConfigMap of an agent, of all its generations; the tables themselves come with their assignments in etcd."""
+    labels = {**naming.common_labels(naming.ROLE_AGENT), naming.LABEL_AGENT: agent}
+    data = {
+        "hudi-defaults.conf": hudi_conf.properties(hudi_conf.common_defaults()),
+        "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, config)),
+        "log4j2.properties": spark_conf.LOG4J2,
+        "executor-template.yaml": "",
+        "job.json": _json({"agent": agent}),
+    }
+    return _config_map(table.ref.namespace, agent, labels, data)
+
+
+def job(table: TableSpec, writer: WriterSpec, number: int) -> JsonDict:
+    """``job.json``: the attempt as the runtime reads it (docs/contracts.md §6)."""
+    return {
+        "writer": {"namespace": writer.ref.namespace, "name": writer.ref.name, "uid": writer.ref.uid},
+        "attempt": {"id": writer.attempt_id(number), "number": number},
+        "driverPod": writer.driver_pod(number),
+        "table": {
+            "id": table.table_id,
+            "table": table.ref.key,
+            "name": table.table_name,
+            "path": table.canonical_path,
+            "type": table.hudi_type,
+            "recordKeyFields": list(table.record_key_fields),
+            "partitionFields": list(table.partition_fields),
+            "orderingFields": list(table.ordering_fields),
+            "hiveStylePartitioning": table.hive_style_partitioning,
+        },
+        "source": _source(writer),
+        "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
+        "operation": _OPERATIONS[writer.operation],
+        "application": None if writer.application is None else _application(writer.application),
+        "conflict": {"inProcess": writer.retry.write_conflict_in_process},
+        "hudiOptions": dict(writer.hudi_options),
+        "executors": writer.executors.instances,
+    }
+
+
+def _source(writer: WriterSpec) -> JsonDict | None:
+    """None when an application writes itself."""
+    if writer.files is not None:
+        files = writer.files
+        return {
+            "files": {
+                "format": files.format,
+                "paths": list(files.paths),
+                "options": dict(files.options),
+                "maxFilesPerCommit": files.max_files_per_commit,
+            }
+        }
+    if writer.python is not None:
+        source = writer.python
+        return {"python": {"file": f"{_CODE_DIR}/{source.config_map.key}", "function": source.function, "arguments": dict(source.arguments)}}
+    return None
+
+
+def _application(application: Application) -> JsonDict:
+    main_file = application.main_file.removeprefix("local://")
+    if application.config_map is not None:
+        main_file = f"{_CODE_DIR}/{application.config_map.key}"
+    return {"mainFile": main_file, "arguments": list(application.arguments)}
+
+
+def _config_map(namespace: str, name: str, labels: dict[str, str], data: dict[str, str]) -> JsonDict:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "data": data,
+    }
+
+
+def _json(value: JsonDict) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,279 @@
+"""Pods of drivers, executors and agents.
+
+Every pod carries the evidence finalizer from its creation (F14), restarts never (an incarnation is one JVM start), uses its own
+network (F7: a dead process's request must die with the sandbox) and may write to ``/tmp`` only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from hudi_operator.manifests import namespace, quantity, spark_conf
+from hudi_operator.manifests.hudi_conf import conf_hash
+from hudi_operator.model import naming
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.spec import PodSettings, StorageSpec, TableSpec, WriterSpec
+
+JsonDict = dict[str, Any]
+
+USER = 185
+AGENT_GRACE_SECONDS = 30
+HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
+_CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME = "conf", "code", "etcd", "tmp"
+_JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
+_DOWNWARD = {
+    "POD_NAME": "metadata.name",
+    "POD_NAMESPACE": "metadata.namespace",
+    "POD_UID": "metadata.uid",
+    "NODE_NAME": "spec.nodeName",
+    "POD_IP": "status.podIP",
+}
+_S3_KEYS = (
+    ("AWS_ACCESS_KEY_ID", "accessKeyId", False),
+    ("AWS_SECRET_ACCESS_KEY", "secretAccessKey", False),
+    ("AWS_SESSION_TOKEN", "sessionToken", True),
+)
+
+
+def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
+    """The driver pod of attempt ``number``; its ConfigMap has the same name."""
+    name, with_executors = writer.driver_pod(number), writer.executors.instances > 0
+    labels = naming.driver_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+    env = [
+        *_common_env(table.storage),
+        *_etcd_env(config),
+        _variable("HUDI_OPERATOR_TABLE_ID", table.table_id),
+        _variable("HUDI_OPERATOR_TABLE_PATH", table.canonical_path),
+        _variable("HUDI_OPERATOR_ATTEMPT", writer.attempt_id(number)),
+        _variable("HUDI_OPERATOR_ROLE", "writer"),
+        _variable("HUDI_OPERATOR_PRIORITY", str(writer.priority)),
+        *writer.driver.env,
+    ]
+    volumes, mounts = _volumes(config_map=name, with_job=True)
+    code = _code_config_map(writer)
+    if code:
+        volumes.append({"name": _CODE_VOLUME, "configMap": {"name": code}})
+        mounts.append({"name": _CODE_VOLUME, "mountPath": _CODE_DIR, "readOnly": True})
+    container = _container("driver", "writer", env, mounts, _resources(writer.driver), image=_image(table, config), config=config)
+    container["envFrom"] = _env_from(table.storage)
+    if with_executors:
+        container["ports"] = [
+            {"name": "driver-rpc", "containerPort": spark_conf.DRIVER_PORT, "protocol": "TCP"},
+            {"name": "blockmanager", "containerPort": spark_conf.BLOCK_MANAGER_PORT, "protocol": "TCP"},
+        ]
+    pod = _pod(table, writer.ref.namespace, name, labels, container, volumes)
+    pod["metadata"]["ownerReferences"] = [owner(writer)]
+    pod["spec"].update(
+        serviceAccountName=table.storage.service_account_name or spark_conf.DRIVER_SERVICE_ACCOUNT,
+        automountServiceAccountToken=with_executors,
+        terminationGracePeriodSeconds=writer.stop_grace_seconds,
+        **_placement(writer.driver),
+    )
+    return pod
+
+
+def executor_template(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> str:
+    """The pod template that Spark merges its executors into, as YAML. Name, image and resources are Spark's to set."""
+    name = writer.driver_pod(number)
+    labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+    env = [*_common_env(table.storage), *writer.executors.env]
+    volumes, mounts = _volumes(config_map=name, with_job=False, with_etcd=False)
+    container = _container(spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config)
+    container["envFrom"] = _env_from(table.storage)
+    # Spark adds its own argument and sizes.
+    del container["args"], container["resources"]
+    pod = _pod(table, writer.ref.namespace, "", labels, container, volumes)
+    del pod["metadata"]["name"], pod["metadata"]["namespace"]
+    pod["spec"].update(
+        automountServiceAccountToken=False,
+        terminationGracePeriodSeconds=AGENT_GRACE_SECONDS,
+        **_placement(writer.executors),
+    )
+    return str(yaml.safe_dump(pod, sort_keys=True))
+
+
+def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
+    """Generation ``generation`` of the agent ``agent``, with the access to storage that ``table`` and its other tables share.
+
+    It has no owner: it serves several tables, and the operator deletes it when the last one is gone.
+    """
+    volumes, mounts = _volumes(config_map=agent, with_job=True)
+    env = [*_common_env(table.storage), *_etcd_env(config), _variable("HUDI_OPERATOR_ROLE", "agent")]
+    container = _container("agent", "agent", env, mounts, dict(config.agent.resources), image=_image(table, config), config=config)
+    container["envFrom"] = _env_from(table.storage)
+    labels = naming.agent_labels(agent=agent, generation=generation)
+    pod = _pod(table, table.ref.namespace, naming.agent_pod_name(agent, generation), labels, container, volumes)
+    # Several tables: their options come with the assignment.
+    del pod["metadata"]["annotations"]
+    pod["spec"].update(
+        serviceAccountName=table.storage.service_account_name or spark_conf.AGENT_SERVICE_ACCOUNT,
+        automountServiceAccountToken=False,
+        terminationGracePeriodSeconds=AGENT_GRACE_SECONDS,
+    )
+    return pod
+
+
+def _pod(table: TableSpec, in_namespace: str, name: str, labels: JsonDict, container: JsonDict, volumes: list[JsonDict]) -> JsonDict:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": in_namespace,
+            "labels": labels,
+            "annotations": {HASH_ANNOTATION: conf_hash(table)},
+            "finalizers": [naming.EVIDENCE_FINALIZER],
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "enableServiceLinks": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": USER,
+                "runAsGroup": 0,
+                "fsGroup": USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+            "volumes": volumes,
+        },
+    }
+
+
+def _container(
+    name: str,
+    role: str,
+    env: list[JsonDict],
+    mounts: list[JsonDict],
+    resources: JsonDict,
+    *,
+    image: str,
+    config: OperatorConfig,
+) -> JsonDict:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": config.image_pull_policy,
+        "args": [role],
+        "env": env,
+        "resources": resources,
+        "volumeMounts": mounts,
+        "terminationMessagePath": "/dev/termination-log",
+        # The runtime writes its result there; the log's tail tells more than nothing when it could not.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _image(table: TableSpec, config: OperatorConfig) -> str:
+    return table.image or config.spark_image
+
+
+def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tuple[list[JsonDict], list[JsonDict]]:
+    """Volumes and mounts of the operator's files: one ConfigMap, shown as the directories that Hudi, Spark and the runtime expect."""
+    directories = {
+        spark_conf.HUDI_CONF_DIR: ["hudi-defaults.conf"],
+        spark_conf.SPARK_CONF_DIR: ["spark-defaults.conf", "log4j2.properties", "executor-template.yaml"],
+    }
+    if with_job:
+        directories[_JOB_DIR] = ["job.json"]
+    items = [{"key": key, "path": f"{directory.rpartition('/')[2]}/{key}"} for directory, keys in directories.items() for key in keys]
+    volumes: list[JsonDict] = [
+        {"name": _CONF_VOLUME, "configMap": {"name": config_map, "items": items}},
+        {"name": _TMP_VOLUME, "emptyDir": {}},
+    ]
+    mounts: list[JsonDict] = [
+        *({"name": _CONF_VOLUME, "mountPath": directory, "subPath": directory.rpartition("/")[2], "readOnly": True} for directory in directories),
+        {"name": _TMP_VOLUME, "mountPath": "/tmp"},
+    ]
+    if with_etcd:
+        volumes.append({"name": _ETCD_VOLUME, "secret": {"secretName": namespace.ETCD_SECRET, "defaultMode": 0o440}})
+        mounts.append({"name": _ETCD_VOLUME, "mountPath": _ETCD_DIR, "readOnly": True})
+    return volumes, mounts
+
+
+def _variable(name: str, value: str) -> JsonDict:
+    return {"name": name, "value": value}
+
+
+def _common_env(storage: StorageSpec) -> list[JsonDict]:
+    env: list[JsonDict] = [{"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}} for name, path in _DOWNWARD.items()]
+    env += [
+        _variable("HOME", "/tmp"),
+        _variable("HUDI_CONF_DIR", spark_conf.HUDI_CONF_DIR),
+        _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),
+        _variable("TZ", "UTC"),
+    ]
+    for ref in storage.secret_refs:
+        if ref.as_kind == "S3":
+            env += [_secret_variable(name, ref.name, key, optional=optional) for name, key, optional in _S3_KEYS]
+    return env
+
+
+def _secret_variable(name: str, secret: str, key: str, *, optional: bool) -> JsonDict:
+    reference: JsonDict = {"name": secret, "key": key}
+    if optional:
+        reference["optional"] = True
+    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
+
+
+def _env_from(storage: StorageSpec) -> list[JsonDict]:
+    return [{"secretRef": {"name": ref.name}} for ref in storage.secret_refs if ref.as_kind == "Env"]
+
+
+def _etcd_env(config: OperatorConfig) -> list[JsonDict]:
+    return [
+        _variable("HUDI_OPERATOR_ETCD_ENDPOINTS", ",".join(config.pod_etcd.endpoints)),
+        _variable("HUDI_OPERATOR_ETCD_PREFIX", config.etcd.prefix),
+        _variable("HUDI_OPERATOR_ETCD_CA", f"{_ETCD_DIR}/ca.crt"),
+        _variable("HUDI_OPERATOR_ETCD_CERT", f"{_ETCD_DIR}/tls.crt"),
+        _variable("HUDI_OPERATOR_ETCD_KEY", f"{_ETCD_DIR}/tls.key"),
+    ]
+
+
+def _resources(settings: PodSettings) -> JsonDict:
+    """The user's resources, completed: memory from the JVM's heap, a small CPU request and no CPU limit."""
+    requests = dict(settings.resources.get("requests") or {})
+    limits = dict(settings.resources.get("limits") or {})
+    heap = quantity.spark_mib(settings.memory)
+    memory = requests.get("memory") or limits.get("memory") or f"{heap + quantity.overhead_mib(heap)}Mi"
+    requests.setdefault("cpu", "100m")
+    requests.setdefault("memory", memory)
+    limits.setdefault("memory", memory)
+    return {"requests": requests, "limits": limits}
+
+
+def _placement(settings: PodSettings) -> JsonDict:
+    placement: JsonDict = {}
+    if settings.node_selector:
+        placement["nodeSelector"] = dict(settings.node_selector)
+    if settings.tolerations:
+        placement["tolerations"] = list(settings.tolerations)
+    return placement
+
+
+def _code_config_map(writer: WriterSpec) -> str:
+    """Name of the user's ConfigMap with code; empty when there is none."""
+    if writer.python is not None:
+        return writer.python.config_map.name
+    if writer.application is not None and writer.application.config_map is not None:
+        return writer.application.config_map.name
+    return ""
+
+
+def owner(writer: WriterSpec) -> JsonDict:
+    """Reference to the HudiWriter as controller: what an attempt made goes with it."""
+    return {
+        "apiVersion": naming.API_VERSION,
+        "kind": naming.WRITER_KIND,
+        "name": writer.ref.name,
+        "uid": writer.ref.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
