@@ -49,6 +49,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         _variable("HUDI_OPERATOR_ATTEMPT", writer.attempt_id(number)),
         _variable("HUDI_OPERATOR_ROLE", "writer"),
         _variable("HUDI_OPERATOR_PRIORITY", str(writer.priority)),
+        _variable("HUDI_OPERATOR_STOP_GRACE_SECONDS", str(writer.stop_grace_seconds)),
         *writer.driver.env,
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True)
@@ -205,6 +206,9 @@ def _variable(name: str, value: str) -> JsonDict:
 def _common_env(storage: StorageSpec) -> list[JsonDict]:
     env: list[JsonDict] = [{"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}} for name, path in _DOWNWARD.items()]
     env += [
+        # The address that Spark binds to and gives to executors: a pod's host name resolves nowhere else.
+        _variable("SPARK_LOCAL_IP", "$(POD_IP)"),
+        _variable("SPARK_LOCAL_HOSTNAME", "$(POD_IP)"),
         _variable("HOME", "/tmp"),
         _variable("HUDI_CONF_DIR", spark_conf.HUDI_CONF_DIR),
         _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),

@@ -1,7 +1,7 @@
 """``spark-defaults.conf`` and ``log4j2.properties`` of drivers and agents.
 
 Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and what the operator owns because the
-protocol or the pod depends on it. ``spark.driver.host`` is not here: it is the pod's address, which only the pod knows.
+protocol or the pod depends on it. ``spark.driver.host`` is not here: only the pod knows its address (``SPARK_LOCAL_HOSTNAME``).
 """
 
 from __future__ import annotations
