@@ -1,0 +1,110 @@
+"""Proof that a pod's processes are gone: the table of proofs in protocol.md, and nothing else.
+
+Not proof, whatever it looks like: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a force delete (a force-deleted
+pod's process lived up to 53 s longer, measured). Unknown means not proven (I11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_operator.model.facts import NodeFacts, PodFacts
+from hudi_operator.model.naming import EVIDENCE_FINALIZER
+from hudi_operator.model.spec import FencingSpec
+
+JsonDict = dict[str, Any]
+TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Why a pod counts as dead."""
+
+    kind: str
+    detail: str
+
+    def record(self, now_ms: int) -> JsonDict:
+        """As it is written to the settle record."""
+        return {"kind": self.kind, "detail": self.detail, "atMs": now_ms}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The pod to be proven dead, as the settle record and the registration know it; every text may be empty (unknown)."""
+
+    uid: str
+    name: str = ""
+    node: str = ""
+    boot_id: str = ""
+    hosted: bool = False
+    """An incarnation registered from this pod: at least one container did run."""
+    evidence: bool = True
+    """False when the pod was ever seen without our finalizer."""
+
+
+def terminal(pod: PodFacts) -> bool:
+    """Phase terminal and every container that ever started terminated. By itself no proof: see :func:`pod_proof`."""
+    return pod.phase in TERMINAL and all(c.terminated for c in pod.containers if c.started)
+
+
+def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, evidence: bool = True) -> Proof | None:
+    """Proof from the pod object itself (F13, F26, F27). None: not proven."""
+    if EVIDENCE_FINALIZER not in pod.finalizers or not evidence:
+        return None
+    if pod.deleting and not pod.node:
+        return Proof("NeverScheduled", f"pod {pod.name} was deleted before it had a node")
+    if not terminal(pod):
+        return None
+    if not any(c.started for c in pod.containers):
+        # F27: Failed may have been written by the pod garbage collector for a node that is lost. Without a single container
+        # status only a node that is there and ready can have refused the pod; and a registered process did run.
+        node = nodes.get(pod.node)
+        if hosted or (pod.node and (node is None or not node.ready)):
+            return None
+    return Proof("PodTerminated", f"pod {pod.name} is {pod.phase} and all its containers are terminated")
+
+
+def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
+    """Proof from the node, or from a person's word. None: not proven."""
+    for word in fencing.attestations:
+        if word.pod_uid == subject.uid and subject.uid and (not subject.node or not word.node or word.node == subject.node):
+            return Proof("Attestation", f"{word.attested_by} at {word.at}: {word.statement}")
+    if not subject.node:
+        return None
+    node = nodes.get(subject.node)
+    if node is None:
+        if fencing.trust_node_deletion:
+            return Proof("NodeDeleted", f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
+        return None
+    if subject.boot_id and node.boot_id and node.boot_id != subject.boot_id:
+        return Proof("NodeRebooted", f"node {node.name} booted again: boot id {node.boot_id}, registered {subject.boot_id}")
+    if node.out_of_service and fencing.trust_out_of_service_taint:
+        return Proof("OutOfService", f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
+    return None
+
+
+def prove(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
+    """Proof of death of one pod; ``pod`` None means that no object with this uid exists any more, which proves nothing."""
+    if pod is not None and pod.uid == subject.uid:
+        found = pod_proof(pod, nodes, hosted=subject.hosted, evidence=subject.evidence)
+        if found is not None:
+            return found
+    return node_proof(subject, nodes, fencing)
+
+
+def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> str:
+    """What a person can do about a missing proof; names pod and node."""
+    where = f"node {subject.node}" if subject.node else "an unknown node"
+    gone = "its object is gone" if pod is None else f"phase {pod.phase}"
+    node = nodes.get(subject.node)
+    state = "node object gone" if subject.node and node is None else ("NotReady" if node is not None and not node.ready else "")
+    ways = ["bring the node back or reboot it"]
+    if node is None and subject.node and not fencing.trust_node_deletion:
+        ways.append("set spec.fencing.trustNodeDeletion")
+    if not fencing.trust_out_of_service_taint:
+        ways.append("taint the node out-of-service with spec.fencing.trustOutOfServiceTaint set")
+    ways.append(f"attest in spec.fencing.attestations that pod uid {subject.uid} is dead")
+    found = ", ".join(filter(None, [gone, state]))
+    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); ways out: " + "; ".join(ways)
