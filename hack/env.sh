@@ -16,7 +16,7 @@ CACHE=$HUDI_OPERATOR_CACHE
 BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
-JARS=$CACHE/jars          # Hudi's bundle and the S3 jars (hack/jars)
+JARS=$CACHE/jars          # Hudi's bundle and the S3 jars (hack/fetch-jars)
 VENV=$CACHE/venv          # Python for development and tests (hack/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig
@@ -40,5 +40,8 @@ die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
-# hash_of PATH...: one hash over names and contents of the files in PATH... (directories are walked).
-hash_of() { find "$@" -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }
+# hash_of PATH...: one hash over names (relative to repository and cache) and contents of the files in PATH...
+hash_of() {
+  find "$@" -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
+    sed -e "s|  $REPO/|  |" -e "s|  $CACHE/|  |" | sha256sum | cut -c1-16
+}

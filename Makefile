@@ -1,0 +1,62 @@
+# Everything that is built or downloaded goes to one directory, $(CACHE); see hack/env.sh.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
+export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
+
+.PHONY: help preflight deps up down status purge purge-cache images demo test lint fmt model chart
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+preflight: ## what this machine can run: the full tier (a node with pods) or the light one (the API only)
+	@hack/preflight
+
+deps: ## install missing packages with apt
+	@hack/deps
+
+up: deps ## start the embedded Kubernetes (first time: builds it, about 15 minutes on 2 cores; then 10 seconds)
+	@hack/preflight
+	@hack/build-binaries
+	@hack/cluster up
+
+down: ## stop the embedded Kubernetes; leaves nothing on the machine but the cache directory
+	@hack/cluster down
+
+status: ## what of the embedded Kubernetes is there
+	@hack/cluster status
+
+images: deps ## build the images and hand them to the embedded Kubernetes when it is up
+	@hack/build-binaries etcd versitygw
+	@hack/build-images
+
+demo: ; ./hack/run-demo ## a table, two writers, a killed one: from nothing to committed rows
+
+test: deps ## all tests that this machine can run (tests/run TIER...: only some)
+	@tests/run
+
+lint: ## ruff, mypy, import layers
+	@hack/venv >/dev/null
+	ruff check .
+	ruff format --check .
+	mypy
+	cd operator && lint-imports --config ../pyproject.toml
+
+fmt: ## format and sort imports
+	@hack/venv >/dev/null
+	ruff check --fix .
+	ruff format .
+
+model: ## search the protocol exhaustively, with the variants that must fail
+	@tests/run model
+
+chart: ## copy the CRDs into the chart
+	mkdir -p charts/hudi-operator/crds
+	cp crds/*.yaml charts/hudi-operator/crds/
+
+purge: ## stop the embedded Kubernetes and remove its images and logs
+	@hack/cluster purge
+
+purge-cache: purge ## remove the whole cache directory: binaries, images, jars, Python environment
+	rm -rf $(CACHE)
