@@ -123,3 +123,11 @@ class Observed:
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     namespace_terminating: bool = False
+    fresh_uuid: str = ""
+    """A new random UUID for this reconcile: the lock authority of a gate that is to be created."""
+    etcd_secret: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the table's namespace; empty without TLS."""
+    revision_floor: int = 0
+    """Highest revision of this etcd cluster that was ever seen, as far as known; a revision below it freezes the table."""
+    known_cluster_id: str = ""
+    """Cluster id that the floor belongs to; empty when none is known."""

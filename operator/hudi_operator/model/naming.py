@@ -87,14 +87,15 @@ def split_attempt(attempt: str) -> tuple[str, str]:
 
 def agent_name(
     *,
+    namespace: str,
     service_account: str,
     secret_refs: Sequence[Mapping[str, str]],
     storage_options: Mapping[str, str],
     image: str,
 ) -> str:
-    """Name of the agent that serves tables with this access to storage: equal access shares one agent."""
+    """Name of the agent that serves tables with this access to storage: equal access in one namespace shares one agent."""
     key = json.dumps(
-        [service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image],
+        [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image],
         sort_keys=True,
         separators=(",", ":"),
     )

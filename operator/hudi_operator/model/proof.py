@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_operator.model.facts import NodeFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.spec import FencingSpec
+from hudi_operator.model.spec import Attestation, FencingSpec
 
 JsonDict = dict[str, Any]
 TERMINAL = ("Succeeded", "Failed")
@@ -68,20 +68,26 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
 
 def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
     """Proof from the node, or from a person's word. None: not proven."""
-    for word in fencing.attestations:
-        if word.pod_uid == subject.uid and subject.uid and (not subject.node or not word.node or word.node == subject.node):
-            return Proof("Attestation", f"{word.attested_by} at {word.at}: {word.statement}")
+    word = _attestation(subject, fencing)
+    if word is not None:
+        return Proof("Attestation", f"{word.attested_by} at {word.at}: {word.statement}")
     if not subject.node:
         return None
     node = nodes.get(subject.node)
     if node is None:
-        if fencing.trust_node_deletion:
-            return Proof("NodeDeleted", f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
-        return None
+        gone = Proof("NodeDeleted", f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
+        return gone if fencing.trust_node_deletion else None
     if subject.boot_id and node.boot_id and node.boot_id != subject.boot_id:
         return Proof("NodeRebooted", f"node {node.name} booted again: boot id {node.boot_id}, registered {subject.boot_id}")
     if node.out_of_service and fencing.trust_out_of_service_taint:
         return Proof("OutOfService", f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
+    return None
+
+
+def _attestation(subject: Subject, fencing: FencingSpec) -> Attestation | None:
+    for word in fencing.attestations:
+        if subject.uid and word.pod_uid == subject.uid and (not subject.node or not word.node or word.node == subject.node):
+            return word
     return None
 
 

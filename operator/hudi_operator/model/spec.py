@@ -208,6 +208,7 @@ class TableSpec:
     def agent_name(self, default_image: str) -> str:
         """Name of the agent that serves this table; ``default_image`` is the operator's Spark image."""
         return naming.agent_name(
+            namespace=self.ref.namespace,
             service_account=self.storage.service_account_name,
             secret_refs=[{"name": r.name, "as": r.as_kind} for r in self.storage.secret_refs],
             storage_options=self.storage.options,
