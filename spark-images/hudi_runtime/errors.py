@@ -95,6 +95,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,
     "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
 }
+_GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
 _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
@@ -161,6 +162,18 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
     if not causes:
         return Failure(FailureClass.INFRASTRUCTURE, first_line(f"{type(error).__name__}: {error}", secrets=secrets))
     return Failure(classify_causes(causes), first_line(describe_causes(causes), secrets=secrets))
+
+
+def user_error(error: BaseException, where: str) -> BaseException:
+    """What to raise when user code raised: its own fault unless the session, the store or the JVM failed underneath it."""
+    if isinstance(error, RuntimeFailure):
+        return error
+    causes = java_causes(error)
+    if not causes:
+        return error if _GATEWAY.search(type(error).__name__) else UserCodeError(f"{where}: {type(error).__name__}: {error}")
+    kind = classify_causes(causes)
+    kept = {FailureClass.FENCED, FailureClass.HEARTBEAT_LOST, FailureClass.STORAGE_UNREACHABLE, FailureClass.LOCK_TIMEOUT}
+    return RuntimeFailure(kind if kind in kept else FailureClass.USER_ERROR, f"{where}: {describe_causes(causes)}")
 
 
 def describe_causes(causes: Sequence[JavaCause]) -> str:

@@ -31,6 +31,8 @@ class Table:
         self._spark = spark
         self._jvm: Any = spark.sparkContext._jvm
         self.path = path
+        # Held from the start: a user's program may stop the Spark context before the runtime asks for the truth.
+        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
 
@@ -51,11 +53,12 @@ class Table:
 
     def meta_client(self) -> Any:
         """A freshly loaded HoodieTableMetaClient."""
-        configuration = self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(
-            self._spark.sparkContext._jsc.hadoopConfiguration()
-        )
         builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
-        return builder.setBasePath(self.path).setConf(configuration).build()
+        return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
+
+    def storage_conf(self) -> Any:
+        """Hudi's wrapper around the Hadoop configuration."""
+        return self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self._hadoop)
 
     def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
         """Metadata of completed commits, in the given order. Completed files never change, so they are read once."""
@@ -143,10 +146,8 @@ class Table:
     @contextmanager
     def locked(self, config: Any) -> Iterator[None]:
         """Hold the table's lock (through Hudi's LockManager, so with the provider and waits of the configuration)."""
-        hadoop = self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils
-        configuration = hadoop.getStorageConf(self._spark.sparkContext._jsc.hadoopConfiguration())
         path = self._jvm.org.apache.hudi.storage.StoragePath(self.path)
-        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, configuration)
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
         manager = self._jvm.org.apache.hudi.client.transaction.lock.LockManager(config, storage)
         try:
             manager.lock()

@@ -17,7 +17,6 @@ from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.storage import Missing, Storage
 
 ROOT = ".hoodie/hudi-operator/progress"
-KEEP_MANIFESTS = 3
 
 
 @dataclass(frozen=True, order=True)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
-from hudi_runtime.errors import UserCodeError
+from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import FilesSource, Job, PythonSource
 
@@ -89,14 +89,14 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, DataFrame) else iter(answer)
     except Exception as error:
-        raise UserCodeError(f"{source.function}: {type(error).__name__}: {error}") from error
+        raise user_error(error, source.function) from error
     for number in range(1, sys.maxsize):
         try:
             frame = next(frames)
         except StopIteration:
             return
         except Exception as error:
-            raise UserCodeError(f"{source.function}, batch {number}: {type(error).__name__}: {error}") from error
+            raise user_error(error, f"{source.function}, batch {number}") from error
         if not isinstance(frame, DataFrame):
             raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame, got {type(frame).__name__}")
         if number > done.count:
@@ -123,5 +123,5 @@ def load_module(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UserCodeError(f"{path.name}: {type(error).__name__}: {error}") from error
+        raise user_error(error, path.name) from error
     return module

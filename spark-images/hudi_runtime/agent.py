@@ -1,0 +1,120 @@
+"""The agent of a table: `python -m hudi_runtime.agent`. One warm Spark session, any number of tables, no RPC with the operator:
+its queue is etcd (`control/agents/<agent>/`, `settle/*`, Abandoned instants). It never ingests, and never runs a Hudi path that chooses instants itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime import job as job_file
+from hudi_runtime import spark as sp
+from hudi_runtime.assignment import Assignment
+from hudi_runtime.errors import FailureClass, environment_secrets, redact
+from hudi_runtime.etcd import Etcd, unbound
+from hudi_runtime.result import Tally, write_termination
+from hudi_runtime.stopping import Stop
+from hudi_runtime.writer import diagnose
+
+TICK_SECONDS = 1.0
+SLOW_STORAGE_SECONDS = 40.0
+THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
+
+
+class Agent:
+    """Steps every assigned table about once a second; a table that hangs or fails keeps no other from being served."""
+
+    def __init__(self, spark: SparkSession, name: str, *, stop: Stop) -> None:
+        self._spark = spark
+        self._name = name
+        self._stop = stop
+        self._etcd: Etcd = unbound(spark)
+        self._assignments: dict[str, Assignment] = {}
+        self._running: dict[str, tuple[Future[None], float]] = {}
+        self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
+
+    def run(self) -> None:
+        """Serve until asked to stop; raises when the JVM is gone."""
+        while not self._stop.requested:
+            try:
+                self._tick()
+            except Exception as error:
+                if sp.jvm_exit_code() is not None:
+                    raise
+                # etcd is silent: nothing can be decided, the Java sessions halt the JVM when it lasts.
+                print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
+            self._stop.wait(TICK_SECONDS)
+        self._close()
+
+    def _tick(self) -> None:
+        if sp.jvm_exit_code() is not None:
+            raise ConnectionError("the JVM has ended")
+        wanted = {entry.name: entry.value for entry in self._etcd.range(f"control/agents/{self._name}/")}
+        for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
+            if self._idle(table_id):
+                self._assignments.pop(table_id).close()
+        for table_id, value in wanted.items():
+            if table_id not in self._assignments:
+                self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=lambda: self._stop.requested)
+            self._step(table_id, self._assignments[table_id])
+
+    def _idle(self, table_id: str) -> bool:
+        running = self._running.get(table_id)
+        if running is None:
+            return True
+        if not running[0].done():
+            return False
+        del self._running[table_id]
+        return True
+
+    def _step(self, table_id: str, assignment: Assignment) -> None:
+        if self._idle(table_id):
+            self._running[table_id] = (self._pool.submit(assignment.step), time.monotonic())
+            return
+        since = self._running[table_id][1]
+        if not assignment.reachable and time.monotonic() - since > SLOW_STORAGE_SECONDS:
+            message = f"the storage has not answered for {int(SLOW_STORAGE_SECONDS)} seconds"
+            assignment.report_error(FailureClass.STORAGE_UNREACHABLE.value, message, exists=False)
+
+    def _close(self) -> None:
+        self._pool.shutdown(wait=True)
+        for assignment in self._assignments.values():
+            try:
+                assignment.close()
+            except Exception as error:
+                print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
+
+
+def agent_name() -> str:
+    """The agent's name from job.json."""
+    path = Path(os.environ.get("HUDI_OPERATOR_JOB", job_file.DEFAULT_PATH))
+    return str(json.loads(path.read_text(encoding="utf-8"))["agent"])
+
+
+def main() -> int:
+    """Serve until SIGTERM (exit code 0), or until the JVM ends."""
+    failure = None
+    try:
+        name = agent_name()
+        stop = Stop(lambda: os._exit(0))
+        stop.install()
+        Agent(sp.start(name), name, stop=stop).run()
+    except Exception as error:
+        failure = diagnose(error)
+        print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
+    write_termination(Tally(), failure)
+    return failure.exit_code if failure else 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,37 @@
+"""Application mode: the user's program writes by itself; lock, fence and rollback hold, exactly once only with `context.commit_metadata()`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, user_error
+from hudi_runtime.hudi import Table
+from hudi_runtime.job import Application
+from hudi_runtime.result import Tally
+from hudi_runtime.session import Session
+
+
+def run(application: Application) -> None:
+    """Run the main file in this interpreter, as `python main.py arguments…` would."""
+    path = Path(application.main_file)
+    sys.path.insert(0, str(path.parent))
+    sys.argv = [str(path), *application.arguments]
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise UserCodeError(f"{path.name} ended with exit code {stop.code}") from stop
+    except Exception as error:
+        raise user_error(error, path.name) from error
+
+
+def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:
+    """Count the commits that the program made with `context.commit_metadata()`, as the timeline has them."""
+    if not session.quiet(120_000):
+        raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of a publication is unknown")
+    newer = tuple(instant for instant in table.timeline().completed if instant.completion > base)
+    for instant, info in table.commits(newer):
+        if info.extra.get("hudioperator.inc") == session.inc:
+            tally.committed(instant.requested, instant.completion, info.records, since=tally.conflict_count)

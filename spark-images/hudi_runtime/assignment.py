@@ -1,0 +1,204 @@
+"""One table of an agent: session, existence, settling, facts. A pass never raises for a reason that another table could not share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime import creation, facts
+from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
+from hudi_runtime.etcd import Etcd, now_ms
+from hudi_runtime.hudi import Table
+from hudi_runtime.job import TableSpec
+from hudi_runtime.rollback import NotYet
+from hudi_runtime.session import Session
+from hudi_runtime.settle import ROLLING_BACK, Records, Settler
+from hudi_runtime.storage import Storage
+
+LIST_SECONDS = 5.0
+REPORT_SECONDS = 60.0
+RETRY_SECONDS = 3.0
+CLOCK_ZERO = "19700101000000000"
+#: A first look must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
+PROBE_SETTINGS = {
+    "fs.s3a.attempts.maximum": "1",
+    "fs.s3a.retry.limit": "1",
+    "fs.s3a.retry.interval": "100ms",
+    "fs.s3a.connection.establish.timeout": "3000",
+    "fs.s3a.connection.timeout": "8000",
+}
+
+
+class Assignment:
+    """One table; `step` is called about once a second, never twice at a time."""
+
+    def __init__(self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool]) -> None:
+        self.value = dict(value)
+        self.spec = TableSpec.from_json(value)
+        self._spark = spark
+        self._etcd = etcd
+        self._stopping = stopping
+        self._options = {str(key): str(item) for key, item in (value.get("hudiProps") or {}).items()}
+        self._session: Session | None = None
+        self._settler: Settler | None = None
+        self._table: Table | None = None
+        self._ready = False
+        self._fingerprint: tuple[tuple[str, int], ...] = ()
+        self._listed = 0.0
+        self._retry_at = 0.0
+        self._reported: dict[str, Any] = {}
+        self._reported_at = 0.0
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the storage has answered."""
+        return self._table is not None
+
+    def step(self) -> None:
+        """One pass: read etcd, and do what is due."""
+        if time.monotonic() < self._retry_at:
+            return
+        try:
+            if not self._ready:
+                self._prepare()
+            if self._ready and self._session is not None and self._table is not None:
+                self._pass(self._session, self._table)
+        except NotYet as waiting:
+            self._later(str(waiting))
+        except creation.TableMismatch as mismatch:
+            self._error("TableMismatch", str(mismatch), exists=True)
+        except creation.OtherLockAuthority as other:
+            self._error("OtherLockAuthority", str(other), exists=True)
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        failure = classify(error, secrets=environment_secrets())
+        code = failure.kind.value
+        if failure.kind is FailureClass.INFRASTRUCTURE and any(_storage_type(cause.type) for cause in java_causes(error)):
+            code = FailureClass.STORAGE_UNREACHABLE.value
+        self._error(code, failure.message, exists=bool(self._ready))
+
+    def _error(self, code: str, message: str, *, exists: bool) -> None:
+        self.report_error(code, message, exists=exists)
+        self._later(f"{code}: {message}")
+
+    def _later(self, reason: str) -> None:
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        print(f"table {self.spec.table}: {first_line(reason)}", file=sys.stderr, flush=True)
+
+    # -- preparation ---------------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Storage first (so that a wrong key is reported whatever else is missing), then the session, then the table."""
+        if self._table is None:
+            exists = self._probe()
+            self._table = Table(self._spark, self.spec.path)
+        else:
+            exists = self._table.exists()
+        if self._session is None:
+            self._session = Session.open(self._spark, self._settings())
+            self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
+        gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
+        authority = str(gate.value.get("authority", "")) if gate else ""
+        if exists:
+            found = creation.mismatches(self.spec, creation.facts(self._table))
+            if found:
+                raise creation.TableMismatch("; ".join(found))
+        creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix, create_missing=exists)
+        self._init_clock(self._table, self._session, exists=exists)
+        if not exists:
+            creation.create(self._spark, self._table, self.spec, self._agent_options())
+            creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix, create_missing=True)
+        self._ready = True
+
+    def _probe(self) -> bool:
+        probe = Storage(self._spark, self.spec.path, settings=PROBE_SETTINGS)
+        try:
+            return probe.exists(".hoodie/hoodie.properties")
+        finally:
+            probe.close()
+
+    def _settings(self) -> dict[str, str]:
+        settings = {
+            "tableId": self.spec.id,
+            "basePath": self.spec.path,
+            "attempt": f"{os.environ.get('POD_NAMESPACE', 'default')}.{os.environ.get('POD_NAME', 'agent')}",
+            "role": "agent",
+        }
+        lock = self.value.get("lock") or {}
+        settings.update({str(key): str(item) for key, item in lock.items() if str(key).endswith("Seconds")})
+        return settings
+
+    def _agent_options(self) -> dict[str, str]:
+        """Options of the agent's own clients: the table's defaults, with a heartbeat that does not outlive a killed agent for long."""
+        return {
+            **self._options,
+            "hoodie.table.services.enabled": "false",
+            "hoodie.rollback.avoid.duplicate.plan": "true",
+            "hoodie.write.lock.etcd.table_id": self.spec.id,
+        }
+
+    def _init_clock(self, table: Table, session: Session, *, exists: bool) -> None:
+        """The clock starts at what the timeline shows; from then on only the JVMs move it (I10)."""
+        if session.etcd.get("clock") is None:
+            maximum = table.timeline().maximum if exists else ""
+            session.etcd.cas("clock", {"value": _milliseconds(maximum) if maximum else CLOCK_ZERO}, 0)
+
+    # -- the pass ------------------------------------------------------------------------------------------------------------------
+
+    def _pass(self, session: Session, table: Table) -> None:
+        prefix = f"{self._etcd.prefix}/tables/{self.spec.id}/"
+        records = Records.from_entries(session.etcd.range(""), prefix=prefix)
+        busy = any(entry.value.get("phase") == ROLLING_BACK for entry in records.settles.values())
+        busy = busy or bool(records.given_up) or any(entry.value.get("state") == "Abandoned" for entry in records.instants.values())
+        if busy and self._settler is not None and self._settler.run(records, stopping=self._stopping):
+            self._listed = 0.0
+        fingerprint = tuple(sorted((name, entry.mod_revision) for name, entry in records.instants.items()))
+        if fingerprint != self._fingerprint or time.monotonic() - self._listed >= LIST_SECONDS:
+            self._fingerprint = fingerprint
+            self._list(session, table)
+
+    def _list(self, session: Session, table: Table) -> None:
+        timeline = table.timeline()
+        recorded = {entry.name for entry in session.etcd.range("instant/")}
+        foreigners = facts.foreign(timeline, recorded, table.timeline)
+        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners))
+        self._listed = time.monotonic()
+
+    # -- reports -------------------------------------------------------------------------------------------------------------------
+
+    def report_error(self, code: str, message: str, *, exists: bool) -> None:
+        """Report why the table cannot be served; works without a session."""
+        inc = self._session.inc if self._session else ""
+        text = first_line(message, limit=500, secrets=environment_secrets())
+        self._report(facts.error_report(inc=inc, exists=exists, code=code, message=text))
+
+    def _report(self, report: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if report == self._reported and now - self._reported_at < REPORT_SECONDS:
+            return
+        self._etcd.put(f"{self._etcd.prefix}/tables/{self.spec.id}/report/timeline", {"atMs": now_ms(), **report})
+        self._reported, self._reported_at = report, now
+
+    def close(self) -> bool:
+        """Give claims back and leave; False when the operator has to settle this incarnation."""
+        if self._session is None:
+            return True
+        if self._settler is not None:
+            self._settler.release_claims()
+        return self._session.close()
+
+
+def _storage_type(name: str) -> bool:
+    return name.startswith(("java.io.IOException", "java.nio.file.", "java.net.", "org.apache.hadoop.", "com.amazonaws."))
+
+
+def _milliseconds(instant: str) -> str:
+    """A 14-digit instant of an older table as a 17-digit one that is not smaller."""
+    return instant if len(instant) >= 17 else f"{instant}999"

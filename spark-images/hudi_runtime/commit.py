@@ -1,0 +1,124 @@
+"""One commit, from the write to the truth about it.
+
+What `save()` returns or raises is not evidence: a refused unlock fails it although the commit stands, and a time-out of the store leaves it open.
+The timeline decides (docs/protocol.md, Release): a completed instant that carries this incarnation and this progress is a success.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime import spark as sp
+from hudi_runtime import timeline as tl
+from hudi_runtime.errors import FailureClass, RuntimeFailure, classify_causes, java_causes
+from hudi_runtime.hudi import CommitInfo, Table
+from hudi_runtime.job import Job
+from hudi_runtime.options import write_options
+from hudi_runtime.progress import parse_word
+from hudi_runtime.result import Reporter, Tally
+from hudi_runtime.session import Conflict, Session
+from hudi_runtime.sources import Batch, transform
+from hudi_runtime.stopping import Stop
+
+QUIET_SECONDS = 120
+BACKOFF_BASE_SECONDS = 0.5
+BACKOFF_CAP_SECONDS = 15.0
+
+
+class Committer:
+    """Commits batches of one attempt, one at a time."""
+
+    def __init__(
+        self, spark: SparkSession, job: Job, *, table: Table, session: Session, tally: Tally, reporter: Reporter, stop: Stop
+    ) -> None:
+        self._spark = spark
+        self._job = job
+        self._table = table
+        self._session = session
+        self._tally = tally
+        self._reporter = reporter
+        self._stop = stop
+        self.group = f"hudi-operator-{session.inc}"
+
+    def commit(self, batch: Batch, *, base: str) -> str:
+        """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
+
+        Raises the error of the write when it is no conflict, RuntimeFailure(WriteConflict) when the in-process retries are used up.
+        """
+        since = self._tally.conflict_count
+        for retry in range(self._job.in_process_retries + 1):
+            self._reporter.stage("Retrying" if retry else "Writing")
+            error = self._write(batch, base=base)
+            found = self._find(batch, base=base)
+            if found is not None:
+                instant, info = found
+                self._tally.committed(instant.requested, instant.completion, info.records, since=since)
+                self._reporter.stage("Committed")
+                return instant.completion
+            if error is None:
+                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
+            abandoned = self.abandon_pending()
+            if classify_causes(java_causes(error)) is not FailureClass.WRITE_CONFLICT:
+                raise error
+            self._tally.conflict(self._conflict(abandoned))
+            if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
+                break
+        message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"
+        raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
+
+    def _write(self, batch: Batch, *, base: str) -> Exception | None:
+        options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base)
+        sp.job_group(self._spark, self.group)
+        try:
+            frame = transform(self._spark, batch.frame, self._job.transform)
+            frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
+        except Exception as error:
+            if not java_causes(error):
+                raise
+            causes = java_causes(error)
+            print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
+            # Nothing of this write may go on while its instant is declared abandoned (F4).
+            sp.cancel_group(self._spark, self.group)
+            return error
+        return None
+
+    def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
+        if not self._session.quiet(QUIET_SECONDS * 1000):
+            # Not ours to decide any more: the lock and the registration stay, the operator settles (I1).
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
+        completed = self._table.timeline().completed
+        newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
+        for instant, info in self._table.commits(newer):
+            word = parse_word(info, self._job.writer)
+            if word is not None and word.get("digest") == batch.digest and info.extra.get("hudioperator.inc") == self._session.inc:
+                return instant, info
+        return None
+
+    def abandon_pending(self) -> list[str]:
+        """Declare what this incarnation has left pending Abandoned; an instant that is completed after all stays."""
+        abandoned = []
+        pending = self._session.pending()
+        if not pending:
+            return []
+        timeline = self._table.timeline()
+        for requested in pending:
+            instant = timeline.get(requested)
+            if instant is None or not instant.pending:
+                self._session.forget(requested)
+            elif self._session.abandon(requested):
+                abandoned.append(requested)
+        return abandoned
+
+    def _conflict(self, abandoned: list[str]) -> Conflict:
+        known = self._session.last_conflict()
+        if known is not None and (not abandoned or known.instant in abandoned):
+            return known
+        return Conflict(abandoned[0] if abandoned else "", "", ())
+
+
+def _backoff(retry: int) -> float:
+    """Full jitter over an exponential, so that two writers that met do not meet again."""
+    return float(random.uniform(0.1, min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2 ** (retry + 1))))  # noqa: S311 - not cryptographic

@@ -1,0 +1,117 @@
+"""The table itself: created by the agent behind the closed gate, or compared with the spec when it is already there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.hudi import Table
+from hudi_runtime.job import TableSpec
+from hudi_runtime.storage import Missing
+
+TABLE_VERSION = 9
+MARKERS = ".hoodie/hudi-operator"
+PROGRESS = "progress"
+_KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"
+
+
+class TableMismatch(Exception):
+    """The table at the path is not what the spec says; nothing is written."""
+
+
+class OtherLockAuthority(Exception):
+    """The marker names another lock authority or another table id: two locks for one table (F10)."""
+
+
+def key_generator(spec: TableSpec) -> str:
+    """Key generator that Hudi infers from the number of key and partition fields."""
+    if not spec.partitions:
+        name = "NonpartitionedKeyGenerator"
+    elif len(spec.partitions) == 1 and len(spec.record_keys) == 1:
+        name = "SimpleKeyGenerator"
+    else:
+        name = "ComplexKeyGenerator"
+    return f"org.apache.hudi.keygen.{name}"
+
+
+def create(spark: SparkSession, table: Table, spec: TableSpec, options: Mapping[str, str]) -> None:
+    """Create the table under its lock, unless it is there by then."""
+    jvm: Any = spark.sparkContext._jvm
+    config = table.write_config(spec.name, options)
+    with table.locked(config):
+        if table.exists():
+            return
+        utc = jvm.org.apache.hudi.common.model.HoodieTimelineTimeZone.valueOf("UTC")
+        builder = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.newTableBuilder()
+        builder = (
+            builder.setTableType(spec.type)
+            .setTableName(spec.name)
+            .setTableVersion(TABLE_VERSION)
+            .setRecordKeyFields(",".join(spec.record_keys))
+            .setCommitTimezone(utc)
+            .setKeyGeneratorClassProp(options.get(_KEY_GENERATOR) or key_generator(spec))
+            .setHiveStylePartitioningEnable(spec.hive_style)
+            .setUrlEncodePartitioning(False)
+            .setPopulateMetaFields(True)
+        )
+        if spec.partitions:
+            builder = builder.setPartitionFields(",".join(spec.partitions))
+        if spec.ordering:
+            builder = builder.setOrderingFields(",".join(spec.ordering))
+        builder.initTable(table.storage_conf(), table.path)
+
+
+def facts(table: Table) -> dict[str, str]:
+    """The table's own words for the fields of the spec."""
+    config = table.meta_client().getTableConfig()
+
+    def joined(fields: Any) -> str:
+        return ",".join(fields.get()) if fields.isPresent() else ""
+
+    return {
+        "tableName": str(config.getTableName()),
+        "type": str(config.getTableType().name()),
+        "recordKeyFields": joined(config.getRecordKeyFields()),
+        "partitionFields": joined(config.getPartitionFields()),
+        "orderingFields": ",".join(str(field) for field in config.getOrderingFields()),
+        "hiveStylePartitioning": str(config.getHiveStylePartitioningEnable() or "false").lower(),
+        "tableVersion": str(config.getTableVersion().versionCode()),
+        "timelineTimezone": str(config.getTimelineTimezone().name()),
+    }
+
+
+def mismatches(spec: TableSpec, found: Mapping[str, str]) -> list[str]:
+    """One sentence per field that differs, with the spec's and the table's value."""
+    wanted = {
+        "tableName": spec.name,
+        "type": spec.type,
+        "recordKeyFields": ",".join(spec.record_keys),
+        "partitionFields": ",".join(spec.partitions),
+        "orderingFields": ",".join(spec.ordering),
+        "hiveStylePartitioning": str(spec.hive_style).lower(),
+        "tableVersion": str(TABLE_VERSION),
+        "timelineTimezone": "UTC",
+    }
+    return [f"{field}: spec {value!r}, table {found[field]!r}" for field, value in wanted.items() if found[field] != value]
+
+
+def check_marker(table: Table, spec: TableSpec, *, authority: str, prefix: str, create_missing: bool) -> None:
+    """Raise OtherLockAuthority unless the table's marker is this lock's; `create_missing` writes it when there is none."""
+    try:
+        names = [name for name in table.storage.names(MARKERS) if name != PROGRESS]
+    except Missing:
+        names = []
+    other = [name for name in names if name != spec.id]
+    if other:
+        raise OtherLockAuthority(f"the table is already locked under table id {other[0]}, not {spec.id}")
+    path = f"{MARKERS}/{spec.id}"
+    if not names:
+        if create_missing:
+            table.storage.write(path, json.dumps({"authority": authority, "prefix": prefix, "tableId": spec.id}))
+        return
+    found = json.loads(table.storage.read(path))
+    if authority and found.get("authority") != authority:
+        raise OtherLockAuthority(f"the table belongs to lock authority {found.get('authority')}, not {authority}")

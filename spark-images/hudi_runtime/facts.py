@@ -1,0 +1,56 @@
+"""Timeline facts for status: bounded, and never an input of a destructive decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hudi_runtime import timeline as tl
+
+MAX_LISTED = 20
+
+
+def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[], tl.Timeline]) -> tuple[tl.Instant, ...]:
+    """Pending instants without a record (I7: reported, never touched).
+
+    `recorded` must have been read from etcd *after* the listing: a record is written before its file, and deleted only once the instant is
+    completed or gone. So an instant without one is foreign, or no longer pending, which the second listing `again` tells apart.
+    """
+    suspects = [instant.requested for instant in timeline.pending if instant.requested not in recorded]
+    if not suspects:
+        return ()
+    second = again()
+    return tuple(instant for instant in second.pending if instant.requested in suspects)
+
+
+def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...]) -> dict[str, Any]:
+    """`report/timeline` of contracts, section 1, without its time."""
+    last = timeline.last_completed
+    pending = timeline.pending
+    return {
+        "agentInc": inc,
+        "exists": True,
+        "lastInstant": last.requested if last else "",
+        "lastCompletionTime": last.completion if last else "",
+        "lowestPendingRequestedTime": timeline.lowest_pending,
+        "pending": [{"instant": i.requested, "action": i.action, "state": i.state.value} for i in pending[:MAX_LISTED]],
+        "pendingCount": len(pending),
+        "activeLength": len(timeline.instants),
+        "foreign": [{"instant": i.requested, "action": i.action} for i in foreigners[:MAX_LISTED]],
+    }
+
+
+def error_report(*, inc: str, exists: bool, code: str, message: str) -> dict[str, Any]:
+    """The report when the table could not be looked at, or is not the one of the spec."""
+    return {
+        "agentInc": inc,
+        "exists": exists,
+        "error": {"code": code, "message": message},
+        "lastInstant": "",
+        "lastCompletionTime": "",
+        "lowestPendingRequestedTime": "",
+        "pending": [],
+        "pendingCount": 0,
+        "activeLength": 0,
+        "foreign": [],
+    }

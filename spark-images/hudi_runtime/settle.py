@@ -1,0 +1,249 @@
+"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have given up (docs/protocol.md, Settling).
+
+Everything starts from what etcd and the timeline say now, so an agent that is killed anywhere is continued by the next one (I6). Each outcome is
+written to `settle/<inc>` by compare-and-set before the next instant is looked at; a failure is counted there and tried again with back-off.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_runtime.errors import OutcomeUnknown, classify
+from hudi_runtime.etcd import Entry, now_ms, protocol_log
+from hudi_runtime.hudi import Table
+from hudi_runtime.rollback import NotYet, Outcome, look_and_roll_back
+from hudi_runtime.session import Session
+from hudi_runtime.sweep import sweep
+
+ROLLING_BACK = "RollingBack"
+SWEPT_PHASES = frozenset({"Swept", "Settled"})
+PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})
+MAX_BACKOFF_SECONDS = 60.0
+ABANDONED_KEPT = 500
+
+
+@dataclass(frozen=True)
+class Records:
+    """The table's keys as one pass of the agent read them."""
+
+    instants: Mapping[str, Entry]
+    settles: Mapping[str, Entry]
+    writers: frozenset[str]
+    given_up: Mapping[str, Entry]
+    """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner."""
+
+    @classmethod
+    def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
+        """Sort the keys of one range over `P/tables/T/`."""
+        kinds: dict[str, dict[str, Entry]] = {}
+        for entry in entries:
+            kind, _, name = entry.key.removeprefix(prefix).partition("/")
+            kinds.setdefault(kind, {})[name] = entry
+        marker = "abandoned-"
+        done = {name.removeprefix(marker): entry for name, entry in kinds.get("done", {}).items() if name.startswith(marker)}
+        return cls(kinds.get("instant", {}), kinds.get("settle", {}), frozenset(kinds.get("writer", {})), done)
+
+    def proven(self, inc: str) -> bool:
+        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit."""
+        settle = self.settles.get(inc)
+        if settle is not None:
+            return str(settle.value.get("phase")) in PROVEN_PHASES
+        return inc not in self.writers
+
+
+def instants_of(inc: str, record: Mapping[str, Any], records: Records) -> dict[str, str]:
+    """Instants (with their action) that settling an incarnation is about: recorded, owned, claimed, or given up by it (I7)."""
+    found = {instant: str(item.get("action", "")) for instant, item in (record.get("instants") or {}).items()}
+    for instant, entry in records.instants.items():
+        if inc in (entry.value.get("inc"), entry.value.get("claimedBy")):
+            found.setdefault(instant, str(entry.value.get("action", "")))
+    given_up = records.given_up.get(inc)
+    for instant in given_up.value.get("instants", []) if given_up else []:
+        found.setdefault(str(instant), "commit")
+    return found
+
+
+def backoff(failures: int) -> float:
+    """Seconds before the next try after that many failures."""
+    return 0.0 if failures <= 0 else float(min(MAX_BACKOFF_SECONDS, 2.0**failures))
+
+
+@dataclass
+class Settler:
+    """Rolls back and sweeps instants of one table."""
+
+    table: Table
+    session: Session
+    name: str
+    options: Mapping[str, str]
+    _due: dict[tuple[str, str], float] = field(default_factory=dict)
+    _failures: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def run(self, records: Records, *, stopping: Callable[[], bool]) -> int:
+        """One pass over everything that may be settled now; returns how many instants got their outcome."""
+        done = 0
+        for inc, entry in records.settles.items():
+            if entry.value.get("phase") == ROLLING_BACK and not stopping():
+                done += self._settle(inc, entry, records, stopping)
+        for instant, entry in records.instants.items():
+            if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():
+                done += self._give_up(instant, entry, records)
+        self._collect(records)
+        return done
+
+    def _settle(self, inc: str, entry: Entry, records: Records, stopping: Callable[[], bool]) -> int:
+        record = copy.deepcopy(dict(entry.value))
+        instants = record.setdefault("instants", {})
+        for instant, action in instants_of(inc, record, records).items():
+            instants.setdefault(instant, {"action": action, "outcome": None, "failures": 0})
+        revision = entry.mod_revision
+        done = 0
+        for instant in sorted(instants):
+            item = instants[instant]
+            if item.get("outcome") is not None or stopping() or time.monotonic() < self._due.get((inc, instant), 0.0):
+                continue
+            try:
+                item["outcome"] = self._one(instant, records).value
+                item.pop("error", None)
+                done += 1
+            except NotYet:
+                self._due[(inc, instant)] = time.monotonic() + 2.0
+                continue
+            except Exception as error:
+                self._failed(inc, instant, item, error)
+            updated = self._put(inc, record, revision)
+            if updated is None:
+                return done
+            revision = updated
+        if all(item.get("outcome") is not None for item in instants.values()):
+            record["phase"] = "Swept"
+            record.setdefault("times", {})["Swept"] = now_ms()
+            if self._put(inc, record, revision) is not None:
+                self._forget_given_up(inc, records)
+        return done
+
+    def _failed(self, inc: str, instant: str, item: dict[str, Any], error: Exception) -> None:
+        failure = classify(error)
+        item["failures"] = int(item.get("failures", 0)) + 1
+        item["error"] = f"{failure.kind.value}: {failure.message}"[:500]
+        self._due[(inc, instant)] = time.monotonic() + backoff(item["failures"])
+
+    def _put(self, inc: str, record: Mapping[str, Any], revision: int) -> int | None:
+        updated = self.session.etcd.cas(f"settle/{inc}", record, revision)
+        self._log("settle-update", updated or 0, ok=updated is not None, key=f"settle/{inc}", detail=str(record.get("phase")))
+        return updated
+
+    def _log(self, action: str, revision: int, *, ok: bool, **more: str) -> None:
+        session = self.session
+        protocol_log(table=session.table_id, actor=session.inc, role="agent", action=action, revision=revision, ok=ok, **more)
+
+    def _one(self, instant: str, records: Records) -> Outcome:
+        outcome, victim = look_and_roll_back(
+            self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records)
+        )
+        if victim:
+            sweep(self.table, victim)
+        return outcome
+
+    def _claim(self, instant: str, records: Records) -> None:
+        """Become the executor of an instant; raises NotYet when an unproven incarnation owns or has claimed it (F3, F22)."""
+        entry = self.session.etcd.get(f"instant/{instant}")
+        me = self.session.inc
+        if entry is None:
+            self._claim_unrecorded(instant, records)
+            return
+        owner, claimant = str(entry.value["inc"]), str(entry.value.get("claimedBy") or "")
+        if me in (owner, claimant):
+            return
+        given_up = entry.value.get("state") == "Abandoned"
+        holders = [claimant] if claimant else []
+        if not given_up:
+            holders.append(owner)
+        unproven = [holder for holder in holders if not records.proven(holder)]
+        if unproven:
+            raise NotYet(f"instant {instant} belongs to {unproven[0]}, which is not proven dead")
+        if given_up:
+            revision = self.session.etcd.cas(f"instant/{instant}", {**entry.value, "claimedBy": me}, entry.mod_revision)
+            self._log("claim", revision or 0, ok=revision is not None, instant=instant)
+            claimed = revision is not None
+        else:
+            claimed = self.session.claim(instant, claimant or owner)
+        if not claimed:
+            raise NotYet(f"instant {instant} was not to be claimed")
+
+    def _claim_unrecorded(self, instant: str, records: Records) -> None:
+        """An instant without a record may be touched only when a settle record in its phase names it (I7: else it is foreign)."""
+        for inc, entry in records.settles.items():
+            named = entry.value.get("instants") or {}
+            given_up = records.given_up.get(inc)
+            listed = instant in named or (given_up is not None and instant in given_up.value.get("instants", []))
+            if listed and entry.value.get("phase") == ROLLING_BACK:
+                record = {"inc": inc, "action": "commit", "state": "Pending", "claimedBy": self.session.inc, "atMs": now_ms()}
+                revision = self.session.etcd.cas(f"instant/{instant}", record, 0)
+                self._log("claim", revision or 0, ok=revision is not None, instant=instant)
+                if revision is not None:
+                    return
+        raise NotYet(f"instant {instant} has no record: it is foreign")
+
+    def _give_up(self, instant: str, entry: Entry, records: Records) -> int:
+        """Roll back an Abandoned instant of a living writer: its owner's word is the proof (the wrapper never publishes it any more)."""
+        inc = str(entry.value["inc"])
+        if time.monotonic() < self._due.get((inc, instant), 0.0):
+            return 0
+        try:
+            outcome = self._one(instant, records)
+            if outcome is not Outcome.COMPLETED:
+                self._remember_given_up(inc, instant)
+            current = self.session.etcd.get(f"instant/{instant}")
+            if current is not None:
+                self.session.etcd.delete(f"instant/{instant}", current.mod_revision)
+            self._log("done", 0, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
+        except NotYet:
+            self._due[(inc, instant)] = time.monotonic() + 2.0
+            return 0
+        except Exception as error:
+            failures = self._failures.get((inc, instant), 0) + 1
+            self._failures[(inc, instant)] = failures
+            self._due[(inc, instant)] = time.monotonic() + backoff(failures)
+            failure = classify(error)
+            self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind.value}: {failure.message[:200]}")
+            return 0
+        return 1
+
+    def _remember_given_up(self, inc: str, instant: str) -> None:
+        """Before the record goes: its sweep is repeated when the writer is settled (F4)."""
+        for _ in range(5):
+            entry = self.session.etcd.get(f"done/abandoned-{inc}")
+            known = [str(item) for item in entry.value.get("instants", [])] if entry else []
+            if instant in known:
+                return
+            value = {"inc": inc, "instants": [*known, instant][-ABANDONED_KEPT:]}
+            if self.session.etcd.cas(f"done/abandoned-{inc}", value, entry.mod_revision if entry else 0) is not None:
+                return
+        raise OutcomeUnknown(f"done/abandoned-{inc} changes too fast")
+
+    def _collect(self, records: Records) -> None:
+        """A writer that left by a clean exit is never settled: sweep once more what it had given up, then forget it."""
+        held = {str(entry.value.get("inc")) for entry in records.instants.values()}
+        for inc, entry in records.given_up.items():
+            if inc in records.settles or inc in records.writers or inc in held:
+                continue
+            for instant in entry.value.get("instants", []):
+                sweep(self.table, str(instant))
+            self._forget_given_up(inc, records)
+
+    def _forget_given_up(self, inc: str, records: Records) -> None:
+        entry = records.given_up.get(inc)
+        if entry is not None:
+            self.session.etcd.delete(f"done/abandoned-{inc}", entry.mod_revision)
+
+    def release_claims(self) -> None:
+        """Before a clean exit: give claims back, so that the next agent need not wait for this incarnation."""
+        for entry in self.session.etcd.range("instant/"):
+            if entry.value.get("claimedBy") == self.session.inc and entry.value.get("inc") != self.session.inc:
+                value = {key: item for key, item in entry.value.items() if key != "claimedBy"}
+                self.session.etcd.cas(f"instant/{entry.name}", value, entry.mod_revision)

@@ -1,0 +1,77 @@
+"""Late files: what a dead writer's requests wrote after its instant had been rolled back (I5; F4, F11, F17).
+
+A data file that belongs to no instant is invisible only while its instant time is inside the active timeline; after archival, readers that list
+files show it as committed. So every file that bears the instant is deleted: data, metadata table, markers, heartbeat. Deleting comes last,
+after a listing of everything and a fresh timeline that shows the instant neither completed nor pending (I4); any error before that stops it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hudi_runtime.errors import OutcomeUnknown
+from hudi_runtime.hudi import METADATA, Table
+from hudi_runtime.storage import Missing
+
+_GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
+
+
+def bears(path: str, instant: str) -> bool:
+    """Whether a data or log file was written by that instant: `<file id>_<token>_<t>.parquet`, `.<file id>_<t>.log.<n>_<token>`."""
+    return re.search(rf"_{instant}\.[^/]+$", path.rsplit("/", 1)[-1]) is not None
+
+
+def escape(path: str) -> str:
+    """A path as a Hadoop glob that matches only itself."""
+    return _GLOB_CHARACTERS.sub(r"\\\1", path)
+
+
+def late_files(paths: Iterable[str], instant: str) -> list[str]:
+    """Those of the listed files that the instant wrote."""
+    return sorted(path for path in paths if bears(path, instant))
+
+
+def sweep(table: Table, instant: str) -> int:
+    """Delete every file that bears the instant; returns how many. Raises OutcomeUnknown, deleting nothing, when the instant still counts."""
+    storage = table.storage
+    found: list[str] = []
+    for partition in table.partitions():
+        folder = f"{escape(partition)}/" if partition else ""
+        found += late_files(storage.glob(f"{folder}*_{instant}.*"), instant)
+    metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
+    metadata_timeline = table.metadata_timeline()
+    _check_uncounted(table, instant)
+    if metadata_timeline.get(instant) is None:
+        found += metadata
+        storage.delete(f"{METADATA}/.hoodie/.temp/{instant}", recursive=True)
+        remove_heartbeat(table, instant, root=f"{METADATA}/")
+    deleted = sum(storage.delete(path) for path in found)
+    storage.delete(f".hoodie/.temp/{instant}", recursive=True)
+    remove_heartbeat(table, instant)
+    return deleted
+
+
+def _check_uncounted(table: Table, instant: str) -> None:
+    timeline = table.timeline()
+    if timeline.get(instant) is not None:
+        raise OutcomeUnknown(f"instant {instant} is on the timeline again: nothing of it is deleted")
+    if archived_as_completed(table, instant, earliest=timeline.earliest):
+        raise OutcomeUnknown(f"instant {instant} is completed and archived: nothing of it is deleted")
+
+
+def archived_as_completed(table: Table, instant: str, *, earliest: str) -> bool:
+    """Whether an instant that is not in the active timeline was completed and archived. `earliest` is the active timeline's first instant."""
+    if earliest and instant > earliest:
+        return False
+    return table.has_archive() and table.archived_completed(instant)
+
+
+def remove_heartbeat(table: Table, instant: str, *, root: str = "") -> None:
+    """Remove Hudi's own heartbeat file of an instant; a left-over one makes Hudi's rollback return False for ever (F9)."""
+    try:
+        names = table.storage.names(f"{root}.hoodie/.heartbeat")
+    except Missing:
+        return
+    if instant in names:
+        table.storage.delete(f"{root}.hoodie/.heartbeat/{instant}")

@@ -1,0 +1,129 @@
+"""Driver of one attempt: `python -m hudi_runtime.writer`. Exit codes and the termination message: docs/contracts.md, section 5."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from hudi_runtime import application, context, progress, sources
+from hudi_runtime import job as job_file
+from hudi_runtime import spark as sp
+from hudi_runtime.commit import Committer
+from hudi_runtime.errors import (
+    JVM_EXIT_CLASSES,
+    Failure,
+    FailureClass,
+    RuntimeFailure,
+    classify,
+    environment_secrets,
+    redact,
+)
+from hudi_runtime.hudi import Table
+from hudi_runtime.options import check_allowed
+from hudi_runtime.result import Reporter, Tally, write_termination
+from hudi_runtime.session import Session
+from hudi_runtime.stopping import Stop
+
+
+class Attempt:
+    """One attempt with its session, from Starting to Finished."""
+
+    def __init__(self, spark: SparkSession, job: job_file.Job, tally: Tally) -> None:
+        self._spark = spark
+        self._job = job
+        self._tally = tally
+        self._session = Session.current(spark)
+        self._reporter = Reporter(self._session, tally)
+        self._table = Table(spark, job.table.path)
+        self._stop = Stop(self._grace_over)
+        self._stop.install()
+        self._committer = Committer(
+            spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop
+        )
+
+    def _grace_over(self) -> None:
+        sp.cancel_group(self._spark, self._committer.group)
+
+    def run(self) -> None:
+        """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""
+        self._reporter.stage("Starting")
+        try:
+            if self._job.application is not None:
+                self._application(self._job.application)
+            else:
+                self._batches()
+        except Exception:
+            self._leave_clean()
+            raise
+        self._reporter.stage("Finished")
+        self._session.close()
+
+    def _leave_clean(self) -> None:
+        """After a failure: abandon and deregister, as far as the session still lives. Else the operator settles, nothing is lost."""
+        try:
+            if self._session.quiet(1000):
+                self._committer.abandon_pending()
+                self._session.close()
+        except Exception as error:
+            print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
+
+    def _batches(self) -> None:
+        self._reporter.stage("Reading")
+        done, base = progress.read(self._table, self._job.writer)
+        arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
+        user_context = context.make(self._job, self._session, self._spark, arguments)
+        for batch in sources.batches(self._spark, self._job, self._table, user_context, done):
+            if self._stop.requested:
+                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: ended at a commit boundary with input left")
+            base = self._committer.commit(batch, base=base)
+            self._reporter.stage("Reading")
+
+    def _application(self, program: job_file.Application) -> None:
+        last = self._table.timeline().last_completed
+        base = last.completion if last else "0"
+        context.set_current(context.make(self._job, self._session, self._spark, {}))
+        self._reporter.stage("Writing")
+        try:
+            application.run(program)
+        finally:
+            application.count_commits(self._table, self._session, self._tally, base=base)
+        self._committer.abandon_pending()
+
+
+def diagnose(error: BaseException) -> Failure:
+    """Class of the failure; a JVM that is gone explains everything that happened afterwards."""
+    secrets = environment_secrets()
+    gone = isinstance(error, (Py4JError, ConnectionError, EOFError)) and not getattr(error, "java_exception", None)
+    code = sp.jvm_exit_code(wait_seconds=10.0 if gone else 0.0)
+    if code is not None:
+        kind = JVM_EXIT_CLASSES.get(code, FailureClass.INFRASTRUCTURE)
+        return Failure(kind, f"the driver's JVM ended with exit code {code}")
+    return classify(error, secrets=secrets)
+
+
+def main() -> int:
+    """Run the attempt and tell the operator how it ended."""
+    tally = Tally()
+    failure: Failure | None = None
+    try:
+        job = job_file.load()
+        check_allowed(job.options)
+        spark = sp.start(f"{job.writer} {job.number}")
+        Attempt(spark, job, tally).run()
+    except Exception as error:
+        failure = diagnose(error)
+        print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
+    write_termination(tally, failure)
+    return failure.exit_code if failure else 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Not sys.exit: threads of py4j or of user code must not keep a finished driver alive. The JVM ends with its parent's pipe.
+    os._exit(code)
