@@ -1,0 +1,252 @@
+"""The operator's side of the lock protocol in etcd: reads of one table and the transactions of docs/contracts.md §2.
+
+Every transaction is written to the protocol log (docs/contracts.md §3), whatever its outcome.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hudi_operator.adapters import etcd_rpc as rpc
+from hudi_operator.adapters.etcd_rpc import Connection, Message
+from hudi_operator.model.facts import EtcdFacts, Stored
+from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
+
+JsonDict = dict[str, Any]
+
+PROTOCOL_LOG = logging.getLogger("hudi_operator.protocol")
+MAX_VALUE_BYTES = 64 * 1024
+_MAX_OPERATIONS = 100
+"""etcd refuses transactions of more than 128 operations or compares by default."""
+
+_CONTROL_GROUPS = {"admit": "admits", "fence": "fences", "request": "requests"}
+_TABLE_GROUPS = {
+    "writer": "writers",
+    "alive": "alive",
+    "queue": "queue",
+    "instant": "instants",
+    "settle": "settles",
+    "report": "reports",
+    "done": "done",
+}
+
+
+class RevisionGuard:
+    """Notices an etcd that is another cluster than before, or that was set back to an older state (protocol.md, Assumptions)."""
+
+    def __init__(self) -> None:
+        self.cluster_id = 0
+        self.revision = 0
+
+    def check(self, header: Message, *, floor: int) -> None:
+        """``floor``: highest revision seen before the request was sent. Raises Fatal."""
+        if self.cluster_id and header.cluster_id != self.cluster_id:
+            raise Fatal(f"etcd is another cluster ({header.cluster_id:x}) than before ({self.cluster_id:x}): nothing is decided on it")
+        if header.revision < floor:
+            raise Fatal(f"etcd's revision went back from {floor} to {header.revision}: it was restored from an older state, nothing is decided on it")
+        self.cluster_id = header.cluster_id
+        self.revision = max(self.revision, header.revision)
+
+
+class EtcdStore:
+    """Implements :class:`hudi_operator.reconcile.ports.EtcdPort`."""
+
+    def __init__(self, connection: Connection, prefix: str, *, observe: Callable[[str, float], None] | None = None) -> None:
+        """``observe`` is told the name and the duration in seconds of each call; None: nobody wants to know."""
+        self._connection = connection
+        self._prefix = prefix
+        self._observe = observe or (lambda name, seconds: None)
+        self._guard = RevisionGuard()
+
+    def control(self, table_id: str, key: str = "") -> str:
+        """Key that only the operator writes."""
+        return f"{self._prefix}/control/{table_id}/{key}"
+
+    def table(self, table_id: str, key: str = "") -> str:
+        """Key that drivers and agents write as well."""
+        return f"{self._prefix}/tables/{table_id}/{key}"
+
+    def assignment(self, agent: str, table_id: str) -> str:
+        """Key that gives a table to an agent."""
+        return f"{self._prefix}/control/agents/{agent}/{table_id}"
+
+    # ---- reads
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        """One linearizable transaction (a transaction that only reads is, unless it asks for less)."""
+        control, table = self.control(table_id), self.table(table_id)
+        operations = [rpc.get_prefix(control), rpc.get_prefix(table)]
+        if agent:
+            operations.append(rpc.get(self.assignment(agent, table_id)))
+        answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
+        groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
+        for stored, prefix, names in ((answer.responses[0], control, _CONTROL_GROUPS), (answer.responses[1], table, _TABLE_GROUPS)):
+            for pair in stored.response_range.kvs:
+                _sort_in(groups, pair.key.decode()[len(prefix) :], names, pair)
+        if agent and answer.responses[2].response_range.kvs:
+            groups["assignment"] = _stored(answer.responses[2].response_range.kvs[0])
+        return EtcdFacts(**groups)
+
+    # ---- transactions
+
+    async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
+        """gate-put: compare the gate's mod revision (0 = absent)."""
+        key = self.control(table_id, "gate")
+        return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)], [rpc.put(key, _encode(value))], key="gate", detail=value.get("state"))
+
+    async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
+        """admit: create; True also when it exists."""
+        key = self.control(table_id, f"admit/{attempt}")
+        value = _encode({"attempt": attempt, "role": role, "atMs": _now_ms()})
+        await self._txn("admit", table_id, [rpc.version_is(key, 0)], [rpc.put(key, value)], key=f"admit/{attempt}")
+        return True
+
+    async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
+        """Withdraw an admission."""
+        return await self._txn("delete-admit", table_id, [], [rpc.delete(self.control(table_id, f"admit/{attempt}"))], key=f"admit/{attempt}")
+
+    async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
+        """Give a table to an agent, or take it away (None)."""
+        key = self.assignment(agent, table_id)
+        operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
+        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="taken away" if value is None else None)
+
+    async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
+        """fence (I2): settle record and fence appear, heartbeat and admission go, all at once.
+
+        ``if_not_alive`` (reason LeaseGone, F29): an owner that came back with a new lease meanwhile is not fenced.
+        """
+        fence, alive = self.control(table_id, f"fence/{inc}"), self.table(table_id, f"alive/{inc}")
+        compare = [rpc.version_is(fence, 0)]
+        if if_not_alive:
+            compare.append(rpc.version_is(alive, 0))
+        success = [
+            rpc.put(self.table(table_id, f"settle/{inc}"), _encode(settle)),
+            rpc.put(fence, _encode({"inc": inc, "reason": settle.get("reason", ""), "atMs": _now_ms()})),
+            rpc.delete(alive),
+        ]
+        if attempt:
+            success.append(rpc.delete(self.control(table_id, f"admit/{attempt}")))
+        return await self._txn("fence", table_id, compare, success, key=f"fence/{inc}", detail=settle.get("reason"))
+
+    async def revoke_lease(self, lease: int) -> None:
+        """Revoke; a lease that is gone already is success."""
+        try:
+            await self._connection.call(rpc.leases, "LeaseRevoke", rpc.revoke_request(lease), writes=True)
+        except Retryable as error:
+            if "lease not found" not in str(error):
+                raise
+
+    async def update_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int) -> bool:
+        """settle-update: compare the record's mod revision."""
+        key = self.table(table_id, f"settle/{inc}")
+        operations = [rpc.put(key, _encode(value))]
+        return await self._txn("settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations, key=f"settle/{inc}", detail=value.get("phase"))
+
+    async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
+        """unlock (I1): delete exactly this lock, and only of a fenced incarnation.
+
+        The create revision names one acquisition for ever, so the owner read here is the owner that the transaction deletes.
+        """
+        key = self.table(table_id, "lock")
+        answer = await self._send("read-lock", rpc.txn_request([], [rpc.get(key)]), writes=False)
+        found = [_stored(pair) for pair in answer.responses[0].response_range.kvs]
+        if not found or found[0].create_revision != create_revision or found[0].value.get("inc") != inc:
+            return False
+        compare = [rpc.created_at(key, create_revision), rpc.exists(self.control(table_id, f"fence/{inc}"))]
+        return await self._txn("unlock", table_id, compare, [rpc.delete(key)], key="lock", detail=inc, token=create_revision)
+
+    async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
+        """settled: the record becomes Settled and what belonged to ``inc`` goes.
+
+        More instants than fit into one transaction are deleted before it, each as it was read and under the same record.
+        """
+        key = self.table(table_id, f"settle/{inc}")
+        unchanged = rpc.mod_is(key, expected_mod)
+        rest = list(instants)
+        while len(rest) > _MAX_OPERATIONS // 2:
+            chunk, rest = rest[: _MAX_OPERATIONS // 2], rest[_MAX_OPERATIONS // 2 :]
+            compare, operations = self._instant_deletions(table_id, chunk)
+            if not await self._txn("settled", table_id, [unchanged, *compare], operations, key=f"settle/{inc}", detail="instants"):
+                return False
+        compare, operations = self._instant_deletions(table_id, rest)
+        operations += [rpc.put(key, _encode(value)), rpc.delete(self.table(table_id, f"writer/{inc}"))]
+        return await self._txn("settled", table_id, [unchanged, *compare], operations, key=f"settle/{inc}")
+
+    def _instant_deletions(self, table_id: str, instants: Sequence[tuple[str, int]]) -> tuple[list[Message], list[Message]]:
+        keys = [(self.table(table_id, f"instant/{instant}"), revision) for instant, revision in instants]
+        return [rpc.mod_is(key, revision) for key, revision in keys], [rpc.delete(key) for key, _ in keys]
+
+    async def delete_report(self, table_id: str, *, kind: str) -> bool:
+        """Forget a report."""
+        return await self._txn("delete-report", table_id, [], [rpc.delete(self.table(table_id, f"report/{kind}"))], key=f"report/{kind}")
+
+    # ---- transport
+
+    async def _txn(
+        self,
+        action: str,
+        table_id: str,
+        compare: Sequence[Message],
+        success: Sequence[Message],
+        *,
+        key: str,
+        detail: object = None,
+        token: int | None = None,
+    ) -> bool:
+        entry: JsonDict = {"v": 1, "ts": _now_ms(), "table": table_id, "actor": "operator", "role": "operator", "action": action, "rev": 0, "ok": False}
+        entry["key"] = key
+        entry.update({name: value for name, value in (("detail", detail), ("token", token)) if value is not None})
+        try:
+            answer = await self._send(action, rpc.txn_request(compare, success), writes=True)
+        except (Retryable, Fatal) as error:
+            entry["detail"] = "unknown" if isinstance(error, OutcomeUnknown) else str(error)
+            raise
+        else:
+            entry.update(rev=answer.header.revision, ok=bool(answer.succeeded))
+            return bool(answer.succeeded)
+        finally:
+            PROTOCOL_LOG.info("PROTOCOL %s", json.dumps(entry, separators=(",", ":")))
+
+    async def _send(self, action: str, request: Message, *, writes: bool) -> Message:
+        floor, started = self._guard.revision, time.monotonic()
+        try:
+            answer = await self._connection.call(rpc.kv, "Txn", request, writes=writes)
+        finally:
+            self._observe(action, time.monotonic() - started)
+        self._guard.check(answer.header, floor=floor)
+        return answer
+
+
+def _sort_in(groups: dict[str, Any], path: str, names: dict[str, str], pair: Message) -> None:
+    """Put one key-value pair where EtcdFacts keeps it; keys that this version does not know are left alone."""
+    head, _, rest = path.partition("/")
+    if not rest and head in ("gate", "lock", "clock"):
+        groups[head] = _stored(pair)
+    elif rest and head in names:
+        groups.setdefault(names[head], {})[rest] = _stored(pair)
+
+
+def _stored(pair: Message) -> Stored:
+    try:
+        value = json.loads(pair.value)
+    except ValueError as error:
+        raise Fatal(f"etcd: {pair.key.decode(errors='replace')} does not hold JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Fatal(f"etcd: {pair.key.decode(errors='replace')} does not hold a JSON object")
+    return Stored(value=value, create_revision=pair.create_revision, mod_revision=pair.mod_revision, lease=pair.lease)
+
+
+def _encode(value: JsonDict) -> bytes:
+    encoded = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+    if len(encoded) > MAX_VALUE_BYTES:
+        raise Fatal(f"a value of {len(encoded)} bytes is too large for etcd (at most {MAX_VALUE_BYTES})")
+    return encoded
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

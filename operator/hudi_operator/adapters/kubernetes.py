@@ -1,0 +1,308 @@
+"""The API server through kubernetes.aio: live reads, writes with preconditions, every call with a deadline.
+
+Objects are plain JSON: the generated client's models would have to know our kinds and refuse what they do not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from kubernetes.aio import client, config
+
+from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
+from hudi_operator.model import naming
+from hudi_operator.model.facts import NodeFacts, PodFacts
+from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
+
+JsonDict = dict[str, Any]
+LOG = logging.getLogger(__name__)
+
+FIELD_MANAGER = "hudi-operator"
+TIMEOUT_SECONDS = 15.0
+_PARALLEL_REQUESTS = 32
+_PAGE = 500
+_SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Where objects of one kind are served."""
+
+    api: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """URL path of one object, or of the collection; an empty namespace means all namespaces."""
+        scope = f"/namespaces/{quote(namespace)}" if self.namespaced and namespace else ""
+        return f"{self.api}{scope}/{self.plural}" + (f"/{quote(name)}" if name else "")
+
+
+RESOURCES = {
+    "Pod": Resource("/api/v1", "pods"),
+    "ConfigMap": Resource("/api/v1", "configmaps"),
+    "Secret": Resource("/api/v1", "secrets"),
+    "ServiceAccount": Resource("/api/v1", "serviceaccounts"),
+    "Namespace": Resource("/api/v1", "namespaces", namespaced=False),
+    "Node": Resource("/api/v1", "nodes", namespaced=False),
+    "RoleBinding": Resource("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "Lease": Resource("/apis/coordination.k8s.io/v1", "leases"),
+    "Event": Resource("/apis/events.k8s.io/v1", "events"),
+    naming.TABLE_KIND: Resource(f"/apis/{naming.API_VERSION}", "huditables"),
+    naming.WRITER_KIND: Resource(f"/apis/{naming.API_VERSION}", "hudiwriters"),
+}
+
+
+class ApiError(Exception):
+    """An answer with an error status; stays inside the adapters."""
+
+    def __init__(self, status: int, message: str, *, retry_after: float | None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+async def load_configuration(context: str = "") -> client.Configuration:
+    """Credentials of the pod's service account, else of KUBECONFIG. Raises Fatal."""
+    configuration = client.Configuration()
+    try:
+        if _SERVICE_ACCOUNT_NAMESPACE.exists():
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            await config.load_kube_config(client_configuration=configuration, context=context or None)
+    except config.ConfigException as error:
+        raise Fatal(f"no credentials for the API server: {error}") from error
+    configuration.connection_pool_maxsize = _PARALLEL_REQUESTS
+    return configuration
+
+
+def own_namespace(default: str = "default") -> str:
+    """Namespace of this pod; ``default`` outside a cluster."""
+    try:
+        return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip()
+    except OSError:
+        return default
+
+
+class ApiServer:
+    """Requests to the API server; belongs to one event loop."""
+
+    def __init__(self, configuration: client.Configuration, *, timeout: float = TIMEOUT_SECONDS) -> None:
+        """``timeout``: deadline of each request in seconds."""
+        self._client = client.ApiClient(configuration)
+        self._timeout = timeout
+        self._permits = asyncio.Semaphore(_PARALLEL_REQUESTS)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> JsonDict:
+        """One request. Raises ApiError for an error status, Retryable or OutcomeUnknown when there is no answer."""
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        arguments = await self._client.param_serialize(
+            method, path, query_params=list((query or {}).items()), header_params=headers, body=body, auth_settings=["BearerToken"]
+        )
+        limit = aiohttp.ClientTimeout(total=timeout or self._timeout)
+        try:
+            async with self._permits:
+                response = await self._client.call_api(*arguments, _request_timeout=limit)
+                raw = await response.read()
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            kind = Retryable if method == "GET" else OutcomeUnknown
+            raise kind(f"API server: {method} {path}: {type(error).__name__}: {error}") from error
+        if response.status >= 400:
+            raise ApiError(response.status, _message(raw), retry_after=_seconds(response.getheader("Retry-After")))
+        answer = json.loads(raw) if raw else {}
+        return answer if isinstance(answer, dict) else {}
+
+
+def _message(raw: bytes) -> str:
+    try:
+        return str(json.loads(raw).get("message", ""))
+    except (ValueError, AttributeError):
+        return raw[:200].decode(errors="replace")
+
+
+def _seconds(value: str | None) -> float | None:
+    """Retry-After in seconds; None when absent or a date."""
+    return float(value) if value and value.isdigit() else None
+
+
+def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
+    """The exception of :mod:`hudi_operator.reconcile.ports` for an error status."""
+    message = f"{what}: {error} ({error.status})"
+    if error.status in (401, 408, 409, 410, 429):
+        return Retryable(message, delay=error.retry_after)
+    if error.status == 403 and "being terminated" in str(error):
+        return Retryable(message, delay=10.0)
+    if error.status >= 500:
+        return OutcomeUnknown(message, delay=error.retry_after) if writes else Retryable(message, delay=error.retry_after)
+    return Fatal(message)
+
+
+class KubernetesStore:
+    """Implements :class:`hudi_operator.reconcile.ports.KubernetesPort`."""
+
+    def __init__(self, api: ApiServer, *, instance: str) -> None:
+        """``instance`` names this replica in events."""
+        self._api = api
+        self._instance = instance
+
+    # ---- reads
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        """A linearizable read of one object."""
+        try:
+            return await self._api.request("GET", RESOURCES[kind].path(namespace, name))
+        except ApiError as error:
+            if error.status == 404 and "could not find the requested resource" not in str(error):
+                return None
+            raise translate(error, f"read {kind} {namespace}/{name}", writes=False) from error
+
+    async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
+        """Every object, page by page. Without resourceVersion the list is read from etcd's quorum, not from a cache (I11)."""
+        items: list[JsonDict] = []
+        query = {"limit": str(_PAGE)}
+        query.update({key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value})
+        while True:
+            try:
+                page = await self._api.request("GET", RESOURCES[kind].path(namespace), query=query)
+            except ApiError as error:
+                raise translate(error, f"list {kind} in {namespace or 'all namespaces'}", writes=False) from error
+            items.extend({**item, "kind": item.get("kind", kind)} for item in page.get("items") or ())
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return items
+            query["continue"] = token
+
+    async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
+        """Pods by label selector."""
+        return [pod_facts(item) for item in await self.list_objects("Pod", namespace, labels=labels)]
+
+    async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
+        """The named nodes, as far as they exist."""
+        found = await asyncio.gather(*(self.get("Node", "", name) for name in sorted(set(names))))
+        return {node["metadata"]["name"]: node_facts(node) for node in found if node is not None}
+
+    # ---- writes
+
+    async def create(self, manifest: JsonDict) -> bool:
+        """Create; False when an object of that name exists."""
+        kind, meta = manifest["kind"], manifest["metadata"]
+        try:
+            await self._api.request("POST", RESOURCES[kind].path(meta.get("namespace", "")), body=manifest, query={"fieldManager": FIELD_MANAGER})
+        except ApiError as error:
+            if error.status == 409:
+                return False
+            raise translate(error, f"create {kind} {_name(meta)}") from error
+        return True
+
+    async def apply(self, manifest: JsonDict) -> None:
+        """Server-side apply; fields of other managers that this operator owns are taken back."""
+        kind, meta = manifest["kind"], manifest["metadata"]
+        path = RESOURCES[kind].path(meta.get("namespace", ""), meta["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        try:
+            await self._api.request("PATCH", path, body=manifest, query=query, content_type="application/apply-patch+yaml")
+        except ApiError as error:
+            raise translate(error, f"apply {kind} {_name(meta)}") from error
+
+    async def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        """Delete with the uid as precondition. Another uid under that name means that the object is gone."""
+        body: JsonDict = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        if grace_seconds is not None:
+            if grace_seconds <= 0:
+                raise Fatal(f"delete {kind} {namespace}/{name}: a grace period of 0 would delete by force, which proves nothing")
+            body["gracePeriodSeconds"] = grace_seconds
+        try:
+            await self._api.request("DELETE", RESOURCES[kind].path(namespace, name), body=body)
+        except ApiError as error:
+            if error.status == 404 or (error.status == 409 and "uid" in str(error).lower()):
+                return
+            raise translate(error, f"delete {kind} {namespace}/{name}") from error
+
+    async def patch_finalizers(self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = "") -> None:
+        """JSON patch that tests resourceVersion; nothing is sent when the finalizers are right already."""
+        obj = await self.get(kind, namespace, name)
+        if obj is None or (uid and obj["metadata"]["uid"] != uid):
+            return
+        meta = obj["metadata"]
+        present = list(meta.get("finalizers") or ())
+        wanted = [item for item in present if item != remove] + ([add] if add and add not in present else [])
+        if wanted == present:
+            return
+        patch = [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
+            {"op": "add", "path": "/metadata/finalizers", "value": wanted},
+        ]
+        try:
+            await self._api.request("PATCH", RESOURCES[kind].path(namespace, name), body=patch, content_type="application/json-patch+json")
+        except ApiError as error:
+            if error.status == 404:
+                return
+            if error.status == 422 and "test" in str(error):
+                raise Retryable(f"finalizers of {kind} {namespace}/{name}: changed meanwhile", delay=0.2) from error
+            raise translate(error, f"finalizers of {kind} {namespace}/{name}") from error
+
+    async def replace_status(self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict) -> None:
+        """PUT to the status subresource, which ignores everything but status and resourceVersion."""
+        body = {
+            "apiVersion": naming.API_VERSION,
+            "kind": kind,
+            "metadata": {"namespace": namespace, "name": name, "resourceVersion": resource_version},
+            "status": status,
+        }
+        try:
+            await self._api.request("PUT", f"{RESOURCES[kind].path(namespace, name)}/status", body=body, query={"fieldManager": FIELD_MANAGER})
+        except ApiError as error:
+            if error.status == 404:
+                return
+            raise translate(error, f"status of {kind} {namespace}/{name}") from error
+
+    async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:
+        """Emit an event named by (object, reason, ``key``): a second one with these is not made."""
+        digest = hashlib.sha256(f"{regarding.get('uid')}/{reason}/{key}".encode()).hexdigest()[:16]
+        manifest = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": regarding["namespace"], "name": f"{regarding['name'][:200]}.{digest}"},
+            "eventTime": datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "reportingController": f"{naming.GROUP}/operator",
+            "reportingInstance": self._instance[:128],
+            "action": "Reconcile",
+            "type": type_,
+            "reason": re.sub(r"[^A-Za-z0-9]", "", reason)[:128] or "Unknown",
+            "note": message[:1000],
+            "regarding": regarding,
+        }
+        try:
+            await self.create(manifest)
+        except (Retryable, Fatal) as error:
+            LOG.info("event %s not emitted: %s", reason, error)
+
+
+def _name(meta: JsonDict) -> str:
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}".lstrip("/")

@@ -1,0 +1,78 @@
+"""JSON objects of the API server as facts: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
+
+JsonDict = dict[str, Any]
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+def pod_facts(pod: JsonDict) -> PodFacts:
+    """One pod. Containers without a status are not listed: the kubelet has said nothing about them."""
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    return PodFacts(
+        namespace=meta.get("namespace", ""),
+        name=meta["name"],
+        uid=meta["uid"],
+        labels=dict(meta.get("labels") or {}),
+        phase=status.get("phase", ""),
+        node=spec.get("nodeName") or "",
+        deleting=bool(meta.get("deletionTimestamp")),
+        finalizers=tuple(meta.get("finalizers") or ()),
+        containers=tuple(_container(item) for item in _statuses(status)),
+        owner_uids=tuple(owner["uid"] for owner in meta.get("ownerReferences") or ()),
+        created_at=meta.get("creationTimestamp") or "",
+        unschedulable=_unschedulable(status),
+        waiting=next((text for text in map(_waiting, _statuses(status)) if text), ""),
+        pod_ip=status.get("podIP") or "",
+    )
+
+
+def _statuses(status: JsonDict) -> Iterator[JsonDict]:
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        yield from status.get(kind) or ()
+
+
+def _container(status: JsonDict) -> ContainerFacts:
+    state = status.get("state") or {}
+    terminated = state.get("terminated")
+    return ContainerFacts(
+        name=status.get("name", ""),
+        started=bool(terminated or state.get("running") or (status.get("lastState") or {}).get("terminated") or status.get("containerID")),
+        terminated=bool(terminated),
+        exit_code=terminated.get("exitCode") if terminated else None,
+        reason=terminated.get("reason") if terminated else None,
+        message=(terminated.get("message") or "") if terminated else "",
+        finished_at=(terminated.get("finishedAt") or "") if terminated else "",
+    )
+
+
+def _waiting(status: JsonDict) -> str:
+    waiting = (status.get("state") or {}).get("waiting")
+    if not waiting:
+        return ""
+    return f"{waiting.get('reason', '')}: {waiting.get('message', '')}".strip(": ")
+
+
+def _unschedulable(status: JsonDict) -> str:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return str(condition.get("message") or condition.get("reason") or "not scheduled")
+    return ""
+
+
+def node_facts(node: JsonDict) -> NodeFacts:
+    """One node."""
+    meta, status = node["metadata"], node.get("status") or {}
+    return NodeFacts(
+        name=meta["name"],
+        uid=meta["uid"],
+        boot_id=(status.get("nodeInfo") or {}).get("bootID") or "",
+        ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
+        out_of_service=any(t.get("key") == OUT_OF_SERVICE for t in (node.get("spec") or {}).get("taints") or ()),
+    )

@@ -1,0 +1,104 @@
+"""What reconciling needs from the outside, and how the outside may fail. The adapters implement these Protocols.
+
+A call either returns its result or raises one of the exceptions below; nothing else crosses the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, PodFacts
+
+JsonDict = dict[str, Any]
+
+
+class Retryable(Exception):
+    """Definitely not done, and worth trying again after ``delay`` seconds (None: the queue's own back-off)."""
+
+    def __init__(self, message: str, *, delay: float | None = None) -> None:
+        super().__init__(message)
+        self.delay = delay
+
+
+class OutcomeUnknown(Retryable):
+    """Sent, but not answered: it may have happened, may still happen, or not. The next reconcile reads what is there."""
+
+
+class Fatal(Exception):
+    """Refused for a reason that does not go away by itself; a person has to act."""
+
+
+class LeaseLost(Exception):
+    """This replica is not the leader any more and must not act."""
+
+
+class EtcdPort(Protocol):
+    """etcd, by the names of docs/contracts.md §2. Each method is one transaction; False means that a compare did not hold."""
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        """All keys of a table in one linearizable transaction. ``agent`` is the agent whose assignment is wanted; may be empty."""
+
+    async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
+        """gate-put."""
+
+    async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
+        """admit; True also when the attempt is admitted already."""
+
+    async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
+        """Withdraw the admission of an attempt that ended."""
+
+    async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
+        """Give a table to an agent, or take it away (None)."""
+
+    async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
+        """fence."""
+
+    async def revoke_lease(self, lease: int) -> None:
+        """Revoke a lease; one that is gone already is success."""
+
+    async def update_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int) -> bool:
+        """settle-update."""
+
+    async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
+        """unlock."""
+
+    async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
+        """settled."""
+
+    async def delete_report(self, table_id: str, *, kind: str) -> bool:
+        """Forget a report."""
+
+
+class KubernetesPort(Protocol):
+    """The API server. Every read is live: no cache, resourceVersion unset (I11)."""
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        """One object; None when it does not exist."""
+
+    async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
+        """Objects of one namespace (empty: of all), optionally by label and field selector."""
+
+    async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
+        """Pods by label selector."""
+
+    async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
+        """The named nodes, as far as they exist."""
+
+    async def create(self, manifest: JsonDict) -> bool:
+        """Create; False when an object of that name exists."""
+
+    async def apply(self, manifest: JsonDict) -> None:
+        """Server-side apply under this operator's field manager."""
+
+    async def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        """Delete with the uid as precondition; not found or another uid is success: that object is gone."""
+
+    async def patch_finalizers(self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = "") -> None:
+        """Add or remove one finalizer, guarded by resourceVersion. An object that is gone (or has another uid) needs no patch."""
+
+    async def replace_status(self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict) -> None:
+        """Replace ``status``; Retryable when the object has changed since ``resource_version``."""
+
+    async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:
+        """Emit an event once per (object, reason, ``key``); failing to do so is not an error."""
