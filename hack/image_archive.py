@@ -38,10 +38,10 @@ def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def index(layout: Path) -> list[dict[str, Any]]:
-    """The layout's images."""
+    """The layout's images; an entry without a name is one that was replaced."""
     file = layout / "index.json"
     images: list[dict[str, Any]] = json.loads(file.read_text())["manifests"] if file.exists() else []
-    return images
+    return [image for image in images if NAME in image.get("annotations", {})]
 
 
 def parts(layout: Path, descriptor: dict[str, Any]) -> list[str]:
@@ -51,8 +51,10 @@ def parts(layout: Path, descriptor: dict[str, Any]) -> list[str]:
 
 
 def prune(layout: Path) -> None:
-    """Remove the blobs of images that were replaced."""
-    used = {digest for image in index(layout) for digest in parts(layout, image)}
+    """Remove the entries and blobs of images that were replaced."""
+    images = index(layout)
+    used = {digest for image in images for digest in parts(layout, image)}
+    (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": images}))
     for file in (layout / "blobs" / "sha256").glob("*"):
         if f"sha256:{file.name}" not in used:
             file.unlink()
