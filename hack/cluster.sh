@@ -19,7 +19,7 @@ VOLUMES=24
 
 # The cgroup of everything that runs in the cluster, in each hierarchy: one with v2, one per controller with v1.
 CGROUP=hudi-cluster-$HUDI_OPERATOR_CLUSTER
-if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; then
+if [ "$(stat -f -c %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then
   CGROUP_VERSION=2 CGROUP_ROOTS=(/sys/fs/cgroup)
 else
   CGROUP_VERSION=1

@@ -66,6 +66,11 @@ class Lake:
         if self._fs.get_file_info(path).type == fs.FileType.Directory:
             self._fs.delete_dir(path)
 
+    def mark(self, path: str) -> None:
+        """An empty object."""
+        with self._fs.open_output_stream(path):
+            pass
+
     def exists(self, path: str) -> bool:
         return bool(self._fs.get_file_info(path).type != fs.FileType.NotFound)
 

@@ -1,4 +1,4 @@
-"""What the lock service shows while the demo runs: one watch on all of the table's keys, from the first revision on.
+"""What the lock service shows while the demo runs: one watch on all of the table's keys, from its start on.
 
 Nothing here is needed by the operator; it is how the demo can say who held what from when to when (docs/contracts.md, section 1).
 """
@@ -47,7 +47,16 @@ class Watch:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._stop = False
+        self._from = 1
         self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def begin(self) -> bool:
+        """Note the present revision, from which on the watch goes; False when etcd does not answer."""
+        done = subprocess.run([*self._command, "get", self.prefix, "-w", "json"], capture_output=True, text=True)
+        if done.returncode != 0:
+            return False
+        self._from = int(json.loads(done.stdout)["header"]["revision"]) + 1
+        return True
 
     def start(self) -> None:
         self._thread.start()
@@ -75,7 +84,7 @@ class Watch:
     def _run(self) -> None:
         while not self._stop:
             with self._lock:
-                next_revision = self._changes[-1].revision + 1 if self._changes else 1
+                next_revision = self._changes[-1].revision + 1 if self._changes else self._from
             self._process = subprocess.Popen(
                 [*self._command, "watch", "--prefix", self.prefix, f"--rev={next_revision}", "-w", "json"],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

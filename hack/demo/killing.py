@@ -1,0 +1,151 @@
+"""One writer is killed while it writes data, and what follows is timed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+
+from demo import cluster
+from demo.lake import DataFile, data_files
+from demo.protocol import Settling, attempts, settlings
+from demo.screen import DemoFailed
+from demo.world import NAMESPACE, World
+
+KILLS = 4
+"""A kill may come too late for its instant; then the next commit's writer is killed too."""
+
+
+@dataclass
+class Kill:
+    """One SIGKILL of a driver's JVM, and what was on S3 right before it."""
+
+    pod: str
+    attempt: str
+    instant: str
+    files: list[DataFile]
+    at: float
+    times: dict[str, float] = field(default_factory=dict)
+    """Seconds from the kill until each of: fenced, proven, unlocked, rolled back, settled, next attempt's pod."""
+    next_pod: str = ""
+
+
+def kill_while_writing(world: World, writer: str) -> Kill:
+    """Kill the driver's JVM of ``writer`` as soon as S3 shows an inflight instant and a data file of it; at least one commit first."""
+    for _ in range(KILLS):
+        kill = _kill_once(world, writer)
+        world.screen.fact(f"SIGKILL to the JVM of pod {kill.pod}: instant {kill.instant} was inflight with {len(kill.files)} data file(s) on S3:")
+        for file in kill.files:
+            world.screen.fact(f"    {file.path} ({file.size:,} bytes)")
+        if not _completed(world, kill.instant, seconds=2):
+            return kill
+        world.screen.fact(f"too late: {kill.instant} was committed; once more")
+    raise DemoFailed(f"{writer} was killed {KILLS} times, each time after its commit")
+
+
+def _kill_once(world: World, writer: str) -> Kill:
+    tried: set[str] = set()
+
+    def ready() -> tuple[Kill | None, str]:
+        instants = _instants(world, writer)
+        timeline = {instant.requested: instant for instant in world.lake.timeline(world.path)}
+        done = [i for i in instants if i in timeline and timeline[i].completed]
+        pending = [i for i in instants if i in timeline and not timeline[i].completed and "inflight" in timeline[i].states]
+        seen = f"{writer}: {len(done)} commit(s), {len(pending)} instant(s) inflight"
+        if not done or not pending or pending[-1] in tried:
+            return None, seen
+        instant, attempt = pending[-1], instants[pending[-1]]
+        pod = attempt.split(".", 1)[1]
+        pid = cluster.jvm_pid(NAMESPACE, pod)
+        files = _first_files(world, instant)
+        if pid is None or not files:
+            tried.add(instant)
+            return None, seen
+        kill = Kill(pod, attempt, instant, files, time.time())
+        os.kill(pid, signal.SIGKILL)
+        return kill, ""
+
+    return world.screen.wait(f"{writer} to write data, to kill it then", ready, seconds=300, every=0.2)
+
+
+def _instants(world: World, writer: str) -> dict[str, str]:
+    """Instants of the writer's attempts, as recorded in etcd before their files were made, with the attempt."""
+    changes = world.watch.changes()
+    who = attempts(changes)
+    found = {}
+    for change in changes:
+        if "/instant/" in change.key and change.value is not None:
+            attempt = who.get(change.value.get("inc", ""), "")
+            if attempt.startswith(f"{NAMESPACE}.{writer}-"):
+                found[change.key.rsplit("/", 1)[1]] = attempt
+    return dict(sorted(found.items()))
+
+
+def _first_files(world: World, instant: str) -> list[DataFile]:
+    """Look quickly until a data file of the instant is on S3; empty when the instant ends before one is seen."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        files = [file for file in data_files(world.lake.files(world.path)) if file.instant == instant]
+        names = world.lake.names(f"{world.path}/.hoodie/timeline")
+        if any(name.startswith(f"{instant}_") for name in names) or f"{instant}.deltacommit.inflight" not in names:
+            return []
+        if files:
+            return files
+        time.sleep(0.05)
+    return []
+
+
+def _completed(world: World, instant: str, *, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if any(name.startswith(f"{instant}_") for name in world.lake.names(f"{world.path}/.hoodie/timeline")):
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def follow(world: World, kill: Kill, writer: str) -> None:
+    """Wait until the dead attempt is settled and the next one has a pod; fills ``kill.times``."""
+
+    def settled() -> tuple[bool | None, str]:
+        record = next((s for s in settlings(world.watch.changes("/settle/")) if s.attempt == kill.attempt), None)
+        if record is not None:
+            _note(kill, record)
+        following = [(name, at) for name, (_, at) in world.logs.seen.items() if _is_driver(name, writer) and at.timestamp() > kill.at and name != kill.pod]
+        if following:
+            kill.next_pod, moment = min(following, key=lambda pair: pair[1])
+            kill.times.setdefault("next attempt's pod", moment.timestamp() - kill.at)
+        if {"settled", "next attempt's pod"} <= kill.times.keys():
+            return True, ""
+        return None, ", ".join(f"{name} +{seconds:.1f} s" for name, seconds in kill.times.items()) or "not noticed yet"
+
+    world.screen.wait(f"the operator to settle what {kill.pod} has left", settled, seconds=300, every=0.5)
+    for name, seconds in sorted(kill.times.items(), key=lambda pair: pair[1]):
+        world.screen.fact(f"    kill → {name:18s} {seconds:6.1f} s")
+
+
+def _is_driver(pod: str, writer: str) -> bool:
+    return pod.startswith(f"{writer}-") and "-exec-" not in pod
+
+
+PROVEN = ("Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+
+
+def _note(kill: Kill, record: Settling) -> None:
+    """Translate phases into the steps that a person asks for. A phase that was passed too quickly to be seen counts as the next one."""
+    phases = record.phases
+    steps = {
+        "fenced": ("Fenced", "Terminating", *PROVEN),
+        "proven": PROVEN,
+        "unlocked": PROVEN[1:],
+        "settled": ("Settled",),
+    }
+    for step, names in steps.items():
+        seen = [phases[name] for name in names if name in phases]
+        if seen:
+            kill.times.setdefault(step, min(seen) - kill.at)
+    if kill.instant in record.rolled_back:
+        kill.times.setdefault("rolled back", record.rolled_back[kill.instant] - kill.at)
+
+
