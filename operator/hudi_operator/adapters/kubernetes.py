@@ -23,7 +23,7 @@ from kubernetes.aio import client, config
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
 from hudi_operator.model import naming
 from hudi_operator.model.facts import NodeFacts, PodFacts
-from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
+from hudi_operator.reconcile.ports import Conflict, Fatal, OutcomeUnknown, Retryable
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger(__name__)
@@ -152,7 +152,9 @@ def _seconds(value: str | None) -> float | None:
 def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
     """The exception of :mod:`hudi_operator.reconcile.ports` for an error status."""
     message = f"{what}: {error} ({error.status})"
-    if error.status in (401, 408, 409, 410, 429):
+    if error.status == 409:
+        return Conflict(message)
+    if error.status in (401, 408, 410, 429) or (error.status == 403 and "exceeded quota" in str(error)):
         return Retryable(message, delay=error.retry_after)
     if error.status == 403 and "being terminated" in str(error):
         return Retryable(message, delay=10.0)
@@ -199,6 +201,11 @@ class KubernetesStore:
     async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
         """Pods by label selector."""
         return [pod_facts(item) for item in await self.list_objects("Pod", namespace, labels=labels)]
+
+    async def pod(self, namespace: str, name: str) -> PodFacts | None:
+        """One pod; None when it does not exist."""
+        found = await self.get("Pod", namespace, name)
+        return None if found is None else pod_facts(found)
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
         """The named nodes, as far as they exist."""
@@ -264,7 +271,7 @@ class KubernetesStore:
             if error.status == 404:
                 return
             if error.status == 422 and "test" in str(error):
-                raise Retryable(f"finalizers of {kind} {namespace}/{name}: changed meanwhile", delay=0.2) from error
+                raise Conflict(f"finalizers of {kind} {namespace}/{name}: changed meanwhile") from error
             raise translate(error, f"finalizers of {kind} {namespace}/{name}") from error
 
     async def replace_status(self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict) -> None:

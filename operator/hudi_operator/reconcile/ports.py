@@ -21,6 +21,13 @@ class Retryable(Exception):
         self.delay = delay
 
 
+class Conflict(Retryable):
+    """Somebody else changed the object or key first: normal, look again at once."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, delay=0.2)
+
+
 class OutcomeUnknown(Retryable):
     """Sent, but not answered: it may have happened, may still happen, or not. The next reconcile reads what is there."""
 
@@ -81,6 +88,9 @@ class KubernetesPort(Protocol):
 
     async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
         """Pods by label selector."""
+
+    async def pod(self, namespace: str, name: str) -> PodFacts | None:
+        """One pod; None when it does not exist."""
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
         """The named nodes, as far as they exist."""

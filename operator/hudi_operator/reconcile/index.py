@@ -1,0 +1,73 @@
+"""What is known of all HudiTables from events: only to route events and to name neighbours, never to decide about a deletion (I11)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.reconcile.queue import Key
+
+JsonDict = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One HudiTable."""
+
+    key: Key
+    table_id: str
+    path: str
+    agent: str
+
+
+class TableIndex:
+    """HudiTables by table id, path and agent."""
+
+    def __init__(self, default_image: str) -> None:
+        """``default_image`` is the operator's Spark image: the agent's name depends on it."""
+        self._image = default_image
+        self._entries: dict[Key, Entry] = {}
+        self._by_id: defaultdict[str, set[Key]] = defaultdict(set)
+        self._by_agent: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        """Number of HudiTables."""
+        return len(self._entries)
+
+    def put(self, table: JsonDict) -> None:
+        """A HudiTable was seen; one whose spec cannot be read is not indexed."""
+        key = (table["metadata"]["namespace"], table["metadata"]["name"])
+        self.remove(key)
+        try:
+            spec = TableSpec.from_object(table)
+        except SpecError:
+            return
+        entry = Entry(key, spec.table_id, spec.canonical_path, spec.agent_name(self._image))
+        self._entries[key] = entry
+        self._by_id[entry.table_id].add(key)
+        self._by_agent[key[0], entry.agent].add(key)
+
+    def remove(self, key: Key) -> None:
+        """A HudiTable is gone."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._by_id[entry.table_id].discard(key)
+            self._by_agent[key[0], entry.agent].discard(key)
+
+    def keys(self) -> list[Key]:
+        """All HudiTables."""
+        return list(self._entries)
+
+    def of_id(self, table_id: str) -> set[Key]:
+        """HudiTables with this table id."""
+        return set(self._by_id.get(table_id, ()))
+
+    def of_agent(self, namespace: str, agent: str) -> set[Key]:
+        """HudiTables of a namespace that this agent serves."""
+        return set(self._by_agent.get((namespace, agent), ()))
+
+    def same_path(self, key: Key, path: str, table_id: str) -> tuple[str, ...]:
+        """Other HudiTables with this canonical path, as ``ns/name``."""
+        return tuple(sorted("/".join(other) for other in self.of_id(table_id) if other != key and self._entries[other].path == path))

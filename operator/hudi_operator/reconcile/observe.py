@@ -1,0 +1,131 @@
+"""Reads everything that concerns one HudiTable, live, into one Observed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudi_operator.model import naming
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.reconcile.index import TableIndex
+from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.reconcile.queue import Key
+from hudi_operator.reconcile.timers import Timers
+
+JsonDict = dict[str, Any]
+
+SPARK_EXECUTORS = "spark-role=executor"
+"""Spark's own label: finds executors whose labels of ours are missing."""
+
+
+class Observer:
+    """Reads tables. Raises Retryable or Fatal when Kubernetes cannot be read; etcd's failure is part of the observation."""
+
+    def __init__(self, *, kubernetes: KubernetesPort, etcd: EtcdPort, index: TableIndex, timers: Timers, config: OperatorConfig) -> None:
+        self._kubernetes = kubernetes
+        self._etcd = etcd
+        self._index = index
+        self._timers = timers
+        self._config = config
+
+    async def observe(self, key: Key) -> Observed:
+        """One table, or the writers that wait for it.
+
+        The order matters: etcd is read after the pods. A pod found dead cannot register any more, so a registration that is not
+        there then will never be (protocol.md, Settling).
+        """
+        namespace, name = key
+        table, everyone, home = await asyncio.gather(
+            self._kubernetes.get(naming.TABLE_KIND, namespace, name),
+            self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
+            self._kubernetes.get("Namespace", "", namespace),
+        )
+        writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
+        spec, error = _read(table)
+        agent = spec.agent_name(self._config.spark_image) if spec else ""
+        pods = await self._pods(namespace, name, agent)
+        if executors := any(_executors_wanted(w) for w in writers):
+            pods.update(await self._executors(namespace, set(pods)))
+        etcd: EtcdFacts | None = None
+        if spec is not None:
+            etcd, error = await self._read_etcd(spec.table_id, agent)
+        if spec is not None and etcd is not None and (unseen := etcd_uids(etcd) - pods.keys()):
+            pods.update(await self._pods_of_etcd(etcd, known=pods))
+            if not executors:
+                pods.update(await self._executors(namespace, unseen))
+            # Once more, to keep the order.
+            etcd, error = await self._read_etcd(spec.table_id, agent)
+        return Observed(
+            table=table,
+            writers=writers,
+            pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
+            nodes=await self._nodes(pods.values(), etcd),
+            etcd=etcd,
+            etcd_error=error,
+            timers=self._timers.ages(key),
+            now_ms=int(time.time() * 1000),
+            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            namespace_terminating=bool(home and home["metadata"].get("deletionTimestamp")),
+        )
+
+    async def _pods(self, namespace: str, table: str, agent: str) -> dict[str, PodFacts]:
+        selectors = [f"{naming.LABEL_TABLE}={naming.label_value(table)}"]
+        if agent:
+            selectors.append(f"{naming.LABEL_AGENT}={agent}")
+        lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
+        return {pod.uid: pod for pods in lists for pod in pods}
+
+    async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
+        """Pods that etcd names and no label found."""
+        wanted = [v for v in _named_pods(etcd) if v["podUid"] not in known and v["namespace"] and v["pod"]]
+        found = await asyncio.gather(*(self._kubernetes.pod(v["namespace"], v["pod"]) for v in wanted))
+        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUid"]}
+
+    async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
+        """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
+        found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
+        return {pod.uid: pod for pod in found if drivers & set(pod.owner_uids)}
+
+    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
+        names = {pod.node for pod in pods if pod.node}
+        if etcd is not None:
+            names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
+        return await self._kubernetes.nodes(sorted(names)) if names else {}
+
+    async def _read_etcd(self, table_id: str, agent: str) -> tuple[EtcdFacts | None, str]:
+        try:
+            return await self._etcd.read_table(table_id, agent), ""
+        except (Retryable, Fatal) as error:
+            return None, str(error)
+
+
+def etcd_uids(etcd: EtcdFacts) -> set[str]:
+    """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
+    return {str(v["podUid"]) for v in _named_pods(etcd) if v["podUid"]}
+
+
+def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
+    values = [stored.value for stored in etcd.writers.values()]
+    values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
+    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUid", "node")} for value in values]
+
+
+def _read(table: JsonDict | None) -> tuple[TableSpec | None, str]:
+    if table is None:
+        return None, ""
+    try:
+        return TableSpec.from_object(table), ""
+    except SpecError as error:
+        return None, str(error)
+
+
+def _table_of(writer: JsonDict) -> str:
+    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
+
+
+def _executors_wanted(writer: JsonDict) -> bool:
+    return bool(((writer.get("spec") or {}).get("executors") or {}).get("instances"))

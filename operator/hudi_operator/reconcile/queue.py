@@ -1,0 +1,96 @@
+"""Work queue of table keys: one reconcile per table at a time, equal requests merged, failures repeated ever more slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+import time
+from collections.abc import Callable
+
+Key = tuple[str, str]
+"""Namespace and name of a HudiTable, existing or only referenced."""
+
+MIN_INTERVAL_SECONDS = 0.2
+"""A table is looked at no more often than this, however many events there are."""
+_FIRST_BACKOFF_SECONDS = 0.5
+_MAX_BACKOFF_SECONDS = 60.0
+
+
+class WorkQueue:
+    """Belongs to one event loop; other threads use ``loop.call_soon_threadsafe(queue.add, key)``."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._due: dict[Key, float] = {}
+        self._heap: list[tuple[float, int, Key]] = []
+        self._counter = itertools.count()
+        self._running: set[Key] = set()
+        self._again: dict[Key, float] = {}
+        self._failures: dict[Key, int] = {}
+        self._last: dict[Key, float] = {}
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Keys that are due now."""
+        now = self._clock()
+        return sum(1 for due in self._due.values() if due <= now)
+
+    def add(self, key: Key, delay: float = 0.0) -> None:
+        """Look at ``key`` after ``delay`` seconds at the latest; an earlier request stays."""
+        due = max(self._clock() + delay, self._last.get(key, 0.0) + MIN_INTERVAL_SECONDS)
+        if key in self._running:
+            self._again[key] = min(due, self._again.get(key, due))
+            return
+        if key in self._due and self._due[key] <= due:
+            return
+        self._due[key] = due
+        heapq.heappush(self._heap, (due, next(self._counter), key))
+        self._changed.set()
+
+    async def get(self) -> Key:
+        """Wait for the next key that is due; the caller must call :meth:`done` with it."""
+        while True:
+            wait = self._drop_stale()
+            if wait is not None and wait <= 0:
+                _, _, key = heapq.heappop(self._heap)
+                del self._due[key]
+                self._running.add(key)
+                return key
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), timeout=wait)
+            except TimeoutError:
+                continue
+
+    def _drop_stale(self) -> float | None:
+        """Seconds until the first key is due; None when there is none. Superseded entries are dropped."""
+        while self._heap:
+            due, _, key = self._heap[0]
+            if self._due.get(key) == due:
+                return due - self._clock()
+            heapq.heappop(self._heap)
+        return None
+
+    def done(self, key: Key, *, again: float | None) -> None:
+        """``key`` was looked at; look again after ``again`` seconds (None: only on request)."""
+        self._running.discard(key)
+        self._last[key] = self._clock()
+        requested = self._again.pop(key, None)
+        if requested is not None:
+            self.add(key, max(0.0, requested - self._clock()))
+        if again is not None:
+            self.add(key, again)
+        elif requested is None:
+            self._last.pop(key, None)
+
+    def failed(self, key: Key) -> float:
+        """Count a failure; returns the delay before the next try: exponential, with jitter."""
+        self._failures[key] = failures = self._failures.get(key, 0) + 1
+        delay = min(_FIRST_BACKOFF_SECONDS * 2 ** (failures - 1), _MAX_BACKOFF_SECONDS)
+        return delay * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
+
+    def succeeded(self, key: Key) -> None:
+        """Forget the failures of ``key``."""
+        self._failures.pop(key, None)
