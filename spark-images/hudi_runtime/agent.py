@@ -1,5 +1,7 @@
-"""The agent of a table: `python -m hudi_runtime.agent`. One warm Spark session, any number of tables, no RPC with the operator:
-its queue is etcd (`control/agents/<agent>/`, `settle/*`, Abandoned instants). It never ingests, and never runs a Hudi path that chooses instants itself.
+"""The agent of a table: `python -m hudi_runtime.agent`. One warm Spark session, any number of tables.
+
+There is no RPC with the operator: the agent's queue is etcd (`control/agents/<agent>/`, `settle/*`, Abandoned instants). It never ingests,
+and never runs a Hudi path that chooses instants by itself.
 """
 
 from __future__ import annotations

@@ -6,17 +6,20 @@ import runpy
 import sys
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import Application
 from hudi_runtime.result import Tally
 from hudi_runtime.session import Session
+from hudi_runtime.sources import make_importable
 
 
-def run(application: Application) -> None:
+def run(spark: SparkSession, application: Application) -> None:
     """Run the main file in this interpreter, as `python main.py arguments…` would."""
     path = Path(application.main_file)
-    sys.path.insert(0, str(path.parent))
+    make_importable(spark, path)
     sys.argv = [str(path), *application.arguments]
     try:
         runpy.run_path(str(path), run_name="__main__")

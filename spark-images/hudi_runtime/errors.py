@@ -192,7 +192,7 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
             r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|sas)[\w.-]*)"
-            r"(\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
+            r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
         ),
         r"\1\2<redacted>",
     ),

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_runtime import progress as pg
@@ -84,7 +85,7 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
 
 
 def _python_batches(spark: SparkSession, source: PythonSource, context: Context, done: pg.Progress) -> Iterator[Batch]:
-    function = _function(source)
+    function = _function(spark, source)
     try:
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, DataFrame) else iter(answer)
@@ -104,17 +105,17 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             yield Batch(frame, word, str(word["digest"]))
 
 
-def _function(source: PythonSource) -> Any:
-    module = load_module(Path(source.file))
+def _function(spark: SparkSession, source: PythonSource) -> Any:
+    module = load_module(spark, Path(source.file))
     function = getattr(module, source.function, None)
     if not callable(function):
         raise UserCodeError(f"{Path(source.file).name} has no function {source.function}")
     return function
 
 
-def load_module(path: Path) -> ModuleType:
-    """Import the user's file; its folder is importable too."""
-    sys.path.insert(0, str(path.parent))
+def load_module(spark: SparkSession, path: Path) -> ModuleType:
+    """Import the user's file so that its functions may run on executors, which do not have it: they are sent by value."""
+    make_importable(spark, path)
     spec = importlib.util.spec_from_file_location("hudi_user_code", path)
     if spec is None or spec.loader is None:
         raise UserCodeError(f"{path.name} cannot be imported")
@@ -124,4 +125,13 @@ def load_module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise user_error(error, path.name) from error
+    cloudpickle.register_pickle_by_value(module)
     return module
+
+
+def make_importable(spark: SparkSession, path: Path) -> None:
+    """Make the other modules in the file's folder importable, here and on executors."""
+    sys.path.insert(0, str(path.parent))
+    for sibling in sorted(path.parent.glob("*.py")):
+        if sibling.name != path.name:
+            spark.sparkContext.addPyFile(str(sibling))

@@ -27,10 +27,10 @@ class Storage:
     """The files of one table. Paths are relative to the base path; `settings` make an own client with other Hadoop options (a probe)."""
 
     def __init__(self, spark: SparkSession, base_path: str, *, settings: dict[str, str] | None = None) -> None:
-        context = spark.sparkContext
+        context: Any = spark.sparkContext
         self._jvm: Any = context._jvm
         self.base_path = base_path.rstrip("/")
-        configuration = context._jsc.hadoopConfiguration()
+        configuration: Any = context._jsc.hadoopConfiguration()
         path = self._path("")
         if settings is None:
             self._fs: Any = path.getFileSystem(configuration)

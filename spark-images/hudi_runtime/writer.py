@@ -88,7 +88,7 @@ class Attempt:
         context.set_current(context.make(self._job, self._session, self._spark, {}))
         self._reporter.stage("Writing")
         try:
-            application.run(program)
+            application.run(self._spark, program)
         finally:
             application.count_commits(self._table, self._session, self._tally, base=base)
         self._committer.abandon_pending()

@@ -1,0 +1,28 @@
+"""One etcd and one agent for the whole tier: a JVM start costs seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import Process, World  # noqa: E402
+
+AGENT = "agent-shared"
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("hudi"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def agent(world: World) -> Process:
+    return world.agent(AGENT)

@@ -1,0 +1,473 @@
+"""Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
+
+    world = World(folder); world.start()
+    table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
+    writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.rows()
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "operator"), str(ROOT / "spark-images"), str(Path(__file__).parent)]
+
+from etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
+from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
+from hudi_operator.model.config import OperatorConfig  # noqa: E402
+from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
+
+from hudi_runtime import timeline as tl  # noqa: E402
+
+JAR = ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"
+BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
+S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
+USER_CODE = Path(__file__).with_name("user_code.py")
+ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
+TIMEOUT = 150.0
+T = TypeVar("T")
+Row = tuple[int, str, str, int]
+
+
+def until(what: str, probe: Callable[[], T | None], *, timeout: float = TIMEOUT, alive: Process | None = None, every: float = 0.1) -> T:
+    """Wait for a condition; fails with its name, or when the process that should bring it about has ended."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        found = probe()
+        if found:
+            return found
+        if alive is not None and alive.poll() is not None:
+            raise AssertionError(f"{what}: {alive.name} has ended with {alive.poll()}\n{alive.log()[-4000:]}")
+        time.sleep(every)
+    raise AssertionError(f"{what}: not within {timeout:.0f} s" + (f"\n{alive.log()[-4000:]}" if alive else ""))
+
+
+class Process:
+    """A Python process with a JVM below it."""
+
+    def __init__(self, name: str, folder: Path, *, module: str, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.folder = folder
+        self._log = folder / "log"
+        self.started = time.monotonic()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module], env=dict(env), stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
+            )
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def wait(self, timeout: float = TIMEOUT) -> int:
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} has not ended within {timeout:.0f} s\n{self.log()[-4000:]}") from None
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def protocol(self, action: str = "") -> list[dict[str, Any]]:
+        """The PROTOCOL lines so far, of one action if named."""
+        lines = [json.loads(line) for line in re.findall(r"^PROTOCOL (\{.*\})$", self.log(), re.M)]
+        return [line for line in lines if not action or line["action"] == action]
+
+    @property
+    def inc(self) -> str:
+        """The incarnation, from the registration's line."""
+        found = self.protocol("register")
+        return str(found[0]["actor"]) if found else ""
+
+    def termination(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "termination").read_text()))
+
+    def terminate(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to the JVM, its Python workers and its parent: the whole group is ours."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(20)
+
+
+@dataclass
+class Table:
+    """One table, as the operator would hold it, and what the test sees of it."""
+
+    world: World
+    spec: TableSpec
+    attempts: dict[str, int] = field(default_factory=dict)
+
+    # -- the operator's part -------------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.spec.table_id
+
+    @property
+    def path(self) -> str:
+        return self.spec.path
+
+    @property
+    def folder(self) -> Path:
+        """The table's files on this machine (behind the S3 server too)."""
+        if self.path.startswith("s3a://"):
+            return self.world.s3_folder / self.path.removeprefix("s3a://")
+        return Path(self.path.removeprefix("file://"))
+
+    def control(self, name: str) -> str:
+        return f"/hudi/control/{self.id}/{name}"
+
+    def key(self, name: str) -> str:
+        return f"/hudi/tables/{self.id}/{name}"
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        found = self.world.etcd.get(self.key(name))
+        return found.value if found else None
+
+    def keys(self, prefix: str) -> list[Key]:
+        return self.world.etcd.range(self.key(prefix))
+
+    def names(self, prefix: str) -> set[str]:
+        return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
+
+    def gate(self, state: str, *, admitted: Sequence[str] = ()) -> None:
+        lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5, "drainSeconds": 2}
+        value = {
+            "state": state,
+            "admitted": list(admitted),
+            "mode": "PodTermination",
+            "protocolVersion": 1,
+            "tableVersion": 9,
+            "authority": self.world.authority,
+            "path": self.spec.canonical_path,
+            "table": f"default/{self.spec.ref.name}",
+            "tableUid": self.spec.ref.uid,
+            "lock": lock,
+        }
+        self.world.etcd.put(self.control("gate"), value)
+
+    def admit(self, attempt: str, role: str) -> None:
+        self.world.etcd.put(self.control(f"admit/{attempt}"), {"attempt": attempt, "role": role, "atMs": 0})
+
+    def assign(self, agent: str) -> None:
+        spec = self.spec
+        value = {
+            "T": self.id,
+            "path": self.path,
+            "table": f"default/{spec.ref.name}",
+            "name": spec.table_name,
+            "type": spec.hudi_type,
+            "recordKeyFields": list(spec.record_key_fields),
+            "partitionFields": list(spec.partition_fields),
+            "orderingFields": list(spec.ordering_fields),
+            "hiveStylePartitioning": spec.hive_style_partitioning,
+            "hudiProps": hudi_conf.hudi_defaults(spec),
+            "lock": {"leaseSeconds": 10},
+        }
+        self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
+
+    def fence(self, process: Process, *, phase: str = "RollingBack") -> str:
+        """Settle a process that is proven dead, up to RollingBack (the test has killed it and waited for it)."""
+        inc = process.inc
+        settle = {"inc": inc, "attempt": process.name, "reason": "LeaseGone", "phase": phase, "proofs": {}, "instants": {}, "abandoned": False, "times": {}}
+        etcd = self.world.etcd
+        etcd.put(self.control(f"fence/{inc}"), {"inc": inc, "reason": "LeaseGone", "atMs": 0})
+        etcd.delete(self.key(f"alive/{inc}"))
+        etcd.delete(self.control(f"admit/{process.name}"))
+        lock = self.get("lock")
+        if lock is not None and lock["inc"] == inc:
+            etcd.delete(self.key("lock"))
+        etcd.put(self.key(f"settle/{inc}"), settle)
+        return inc
+
+    def settled(self, inc: str) -> None:
+        """The operator's last step: records of a settled incarnation go."""
+        for key in self.keys("instant/"):
+            if key.value["inc"] == inc:
+                self.world.etcd.delete(key.key)
+        self.world.etcd.delete(self.key(f"writer/{inc}"))
+
+    def outcomes(self, inc: str) -> dict[str, str] | None:
+        """Outcome per instant once the agent has swept; None before."""
+        record = self.get(f"settle/{inc}")
+        if record is None or record["phase"] != "Swept":
+            return None
+        return {instant: item["outcome"] for instant, item in record["instants"].items()}
+
+    def report(self) -> dict[str, Any]:
+        return self.get("report/timeline") or {}
+
+    # -- processes -----------------------------------------------------------------------------------------------------------------
+
+    def writer(self, name: str, **job: Any) -> Process:
+        """Start the next attempt of a writer; see `World.writer_job` for the arguments."""
+        self.attempts[name] = self.attempts.get(name, 0) + 1
+        return self.world.start_writer(self, name, self.attempts[name], job)
+
+    # -- what is on the storage ----------------------------------------------------------------------------------------------------
+
+    def timeline(self) -> tl.Timeline:
+        return tl.parse(os.listdir(self.folder / ".hoodie" / "timeline"))
+
+    def pending(self) -> set[str]:
+        return {instant.requested for instant in self.timeline().pending}
+
+    def data_files(self, instant: str = "") -> list[str]:
+        """Data and log files outside of .hoodie, relative; those that bear an instant when one is named."""
+        found = []
+        for path in self.folder.rglob("*"):
+            relative = path.relative_to(self.folder)
+            if path.is_file() and relative.parts[0] != ".hoodie" and not path.name.endswith(".crc") and f"_{instant}" in path.name:
+                if not path.name.startswith(".hoodie_partition"):
+                    found.append(str(relative))
+        return sorted(found)
+
+    def files_bearing(self, instant: str) -> list[str]:
+        """Every file outside the timeline that bears an instant, metadata table, markers and heartbeats included."""
+        found = [str(path.relative_to(self.folder)) for path in self.folder.rglob(f"*{instant}*")]
+        return sorted(name for name in found if "/timeline/" not in name and not name.endswith(".crc"))
+
+    def heartbeats(self) -> set[str]:
+        folder = self.folder / ".hoodie" / ".heartbeat"
+        return {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.is_dir() else set()
+
+    def rows(self) -> list[Row]:
+        """Snapshot by hudi-rs, which shares no code with the writer."""
+        from hudi import HudiTableBuilder
+
+        builder = HudiTableBuilder.from_base_uri(self.path.replace("s3a://", "s3://") if self.path.startswith("s3a") else str(self.folder))
+        if self.path.startswith("s3a"):
+            builder = builder.with_options(self.world.s3_reader_options())
+        found: list[Row] = []
+        for batch in builder.build().read():
+            columns = [batch.column(name).to_pylist() for name in ("id", "p", "v", "ts")]
+            found += list(zip(*columns, strict=True))
+        return sorted(found)
+
+    def spark_rows(self, **options: str) -> list[Row]:
+        """Snapshot by Spark, in this process."""
+        frame = self.world.spark().read.format("hudi").options(**options).load(self.path)
+        return sorted((row.id, row.p, row.v, row.ts) for row in frame.select("id", "p", "v", "ts").collect())
+
+
+class World:
+    """One etcd, any number of tables, writers and agents."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = "test-authority"
+        self.etcd = EtcdServer(folder / "etcd")
+        self.s3_folder = folder / "s3"
+        self._s3_url = ""
+        self._children: list[Process | subprocess.Popen[bytes]] = []
+        self._spark: Any = None
+        self._config = OperatorConfig(allowed_schemes=("s3a", "file"))
+
+    def start(self) -> None:
+        self.etcd.start()
+        until("etcd answers", self.etcd.ready, timeout=30)
+
+    def stop(self) -> None:
+        for child in self._children:
+            if child.poll() is None:
+                child.kill()
+        if self._spark is not None:
+            self._spark.stop()
+        self.etcd.stop()
+
+    # -- storage -------------------------------------------------------------------------------------------------------------------
+
+    def start_s3(self) -> str:
+        """Start the S3 server once; returns its URL."""
+        if not self._s3_url:
+            (self.s3_folder / "lake").mkdir(parents=True)
+            port = free_port()
+            command = [str(CACHE / "bin" / "versitygw"), "--access", ACCESS_KEY, "--secret", SECRET_KEY, "--quiet", "--port", f"127.0.0.1:{port}"]
+            with (self.folder / "s3.log").open("wb") as log:
+                self._children.append(subprocess.Popen([*command, "posix", str(self.s3_folder)], stdout=log, stderr=log))
+            self._s3_url = f"http://127.0.0.1:{port}"
+        return self._s3_url
+
+    def s3_reader_options(self) -> dict[str, str]:
+        return {
+            "aws_access_key_id": ACCESS_KEY,
+            "aws_secret_access_key": SECRET_KEY,
+            "aws_endpoint": self._s3_url,
+            "aws_region": "us-east-1",
+            "aws_allow_http": "true",
+        }
+
+    def table(self, name: str, *, type: str = "CopyOnWrite", s3: bool = False, endpoint: str = "", path: str = "") -> Table:
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`. With `s3`, on the S3 server (or on `endpoint`)."""
+        storage: dict[str, Any] = {}
+        if s3:
+            options = {
+                "fs.s3a.endpoint": endpoint or self.start_s3(),
+                "fs.s3a.path.style.access": "true",
+                "fs.s3a.connection.ssl.enabled": "false",
+                "fs.s3a.endpoint.region": "us-east-1",
+            }
+            storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options}
+        spec = {
+            "path": path or (f"s3a://lake/{name}" if s3 else f"file://{self.folder}/tables/{name}"),
+            "type": type,
+            "recordKeyFields": ["id"],
+            "partitionFields": ["p"],
+            "orderingFields": ["ts"],
+            "storage": storage,
+            "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
+        }
+        metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
+        return Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
+
+    # -- processes -----------------------------------------------------------------------------------------------------------------
+
+    def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any]) -> dict[str, str]:
+        folder.mkdir(parents=True)
+        jars = [str(JAR), str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)]
+        spark = {
+            **spark,
+            "spark.driver.extraClassPath": ":".join(jars),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(folder / "tmp"),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
+        }
+        (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
+        (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
+        (folder / "hudi-defaults.conf").write_text(hudi_conf.properties(hudi))
+        (folder / "job.json").write_text(json.dumps(job))
+        keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
+        return {
+            **keep,
+            "TZ": "UTC",
+            "PYTHONPATH": str(ROOT / "spark-images"),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_CONF_DIR": str(folder),
+            "HUDI_CONF_DIR": str(folder),
+            "HUDI_OPERATOR_JOB": str(folder / "job.json"),
+            "HUDI_OPERATOR_TERMINATION_LOG": str(folder / "termination"),
+            "HUDI_OPERATOR_ETCD_ENDPOINTS": self.etcd.url,
+            "HUDI_OPERATOR_ETCD_PREFIX": "/hudi",
+            "HUDI_OPERATOR_STOP_GRACE_SECONDS": "20",
+            "POD_NAME": name,
+            "POD_NAMESPACE": "default",
+            "POD_UID": f"uid-{name}",
+            "NODE_NAME": "node",
+            "POD_IP": "127.0.0.1",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        }
+
+    def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
+        """`job`: python (arguments of user_code.`function`), or files, or application; operation, transform, retries, options."""
+        metadata = {"namespace": "default", "name": name, "uid": f"{table.spec.ref.name}-{name}", "generation": 1, "resourceVersion": "1"}
+        writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
+        attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
+        source: dict[str, Any] | None = None
+        if "python" in job:
+            source = {"python": {"file": str(USER_CODE), "function": job.get("function", "batches"), "arguments": job["python"]}}
+        elif "files" in job:
+            source = {"files": job["files"]}
+        spec = table.spec
+        data = {
+            "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
+            "attempt": {"id": attempt, "number": number},
+            "driverPod": pod,
+            "table": {
+                "id": table.id,
+                "table": f"default/{spec.ref.name}",
+                "name": spec.table_name,
+                "path": table.path,
+                "type": spec.hudi_type,
+                "recordKeyFields": list(spec.record_key_fields),
+                "partitionFields": list(spec.partition_fields),
+                "orderingFields": list(spec.ordering_fields),
+                "hiveStylePartitioning": False,
+            },
+            "source": source,
+            "transform": {"sql": job["transform"]} if "transform" in job else None,
+            "operation": job.get("operation", "upsert"),
+            "application": job.get("application"),
+            "conflict": {"inProcess": job.get("retries", 3)},
+            "hudiOptions": job.get("options", {}),
+            "executors": 0,
+        }
+        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m"}
+        folder = self.folder / "pods" / pod
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec), job=data)
+        env |= {
+            "HUDI_OPERATOR_TABLE_ID": table.id,
+            "HUDI_OPERATOR_TABLE_PATH": table.path,
+            "HUDI_OPERATOR_ATTEMPT": attempt,
+            "HUDI_OPERATOR_ROLE": "writer",
+            "HUDI_OPERATOR_PRIORITY": "0",
+        }
+        table.admit(attempt, "writer")
+        return self._run(attempt, folder, module="hudi_runtime.writer", env=env)
+
+    def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None) -> Process:
+        """Start an agent pod. Tables are admitted and assigned now or later (`create`)."""
+        pod = pod or f"{name}-1"
+        spark = spark_conf.agent_defaults((storage or self.table("any")).spec, self._config)
+        folder = self.folder / "pods" / pod
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name})
+        for table in tables:
+            self.admit_agent(table, name, pod=pod)
+        return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
+
+    def admit_agent(self, table: Table, name: str, *, pod: str = "") -> None:
+        table.admit(f"default.{pod or f'{name}-1'}", "agent")
+        table.assign(name)
+
+    def create(self, table: Table, *, agent: str, process: Process, pod: str = "") -> None:
+        """Have the agent create the table behind a closed gate, then open the gate."""
+        table.gate("closed")
+        self.admit_agent(table, agent, pod=pod)
+        until(f"table {table.spec.ref.name} exists", lambda: table.report().get("exists"), alive=process)
+        table.gate("open")
+
+    def _run(self, name: str, folder: Path, *, module: str, env: dict[str, str]) -> Process:
+        process = Process(name, folder, module=module, env=env)
+        self._children.append(process)
+        return process
+
+    # -- readers -------------------------------------------------------------------------------------------------------------------
+
+    def spark(self) -> Any:
+        """A plain Spark session in this process, for reading."""
+        if self._spark is None:
+            from pyspark.sql import SparkSession
+
+            jars = ":".join([str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)])
+            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
+            builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
+            builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+            builder = builder.config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+            builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.local.dir", str(self.folder / "tmp"))
+            self._spark = builder.getOrCreate()
+            self._spark.sparkContext.setLogLevel("ERROR")
+        return self._spark
+
+
+def rows(ids: Sequence[int], p: str, v: str, ts: int) -> list[Row]:
+    """Test rows."""
+    return [(number, p, v, ts) for number in ids]
+
+
+def latest_log(folder: Path) -> str:
+    """Newest log below a folder, for a failing test's message."""
+    return max(glob.glob(f"{folder}/pods/*/log"), key=os.path.getmtime, default="")

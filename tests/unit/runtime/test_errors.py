@@ -1,0 +1,83 @@
+"""Classification of failures and redaction of secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_runtime import errors
+from hudi_runtime.errors import EXIT_CODES, FailureClass, JavaCause, classify_causes, redact
+
+HUDI = "org.apache.hudi.exception."
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ([("x.HoodieException", "wrapped"), ("x.HoodieException", "[HUDIOP-FENCED] this incarnation was fenced")], FailureClass.FENCED),
+        ([(HUDI + "HoodieLockException", "Unable to acquire the lock. … [HUDIOP-LOCK-TIMEOUT] waited 660 s")], FailureClass.LOCK_TIMEOUT),
+        ([(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")], FailureClass.WRITE_CONFLICT),
+        (
+            [("org.apache.spark.SparkException", "Job aborted"), (HUDI + "HoodieEarlyConflictDetectionException", "early")],
+            FailureClass.WRITE_CONFLICT,
+        ),
+        ([("java.util.ConcurrentModificationException", "Cannot resolve conflicts for overlapping writes")], FailureClass.WRITE_CONFLICT),
+        ([(HUDI + "HoodieException", "Heartbeat for instant 2026 has expired, last heartbeat 0")], FailureClass.HEARTBEAT_LOST),
+        ([("java.io.IOException", "x"), ("com.amazonaws.services.s3.model.AmazonS3Exception", "403")], FailureClass.STORAGE_UNREACHABLE),
+        ([("java.nio.file.AccessDeniedException", "s3a://lake/x")], FailureClass.STORAGE_UNREACHABLE),
+        ([("org.apache.spark.sql.AnalysisException", "[UNRESOLVED_COLUMN]")], FailureClass.USER_ERROR),
+        ([(HUDI + "HoodieIOException", "x"), ("java.io.IOException", "[HUDIOP-NOT-OWNER] create of …")], FailureClass.USER_ERROR),
+        ([(HUDI + "HoodieException", "[HUDIOP-PROGRESS-MOVED] instant 5")], FailureClass.INFRASTRUCTURE),
+        ([(HUDI + "HoodieUpsertException", "x"), ("java.lang.OutOfMemoryError", "heap")], FailureClass.INFRASTRUCTURE),
+        ([], FailureClass.INFRASTRUCTURE),
+    ],
+)
+def test_classes(chain: list[tuple[str, str]], expected: FailureClass) -> None:
+    assert classify_causes([JavaCause(*cause) for cause in chain]) is expected
+
+
+def test_every_class_has_an_exit_code() -> None:
+    assert set(EXIT_CODES) == set(FailureClass)
+    assert {EXIT_CODES[kind] for kind in FailureClass} == {10, 11, 13, 14, 15, 16}
+
+
+def test_python_error_without_a_class_is_infrastructure() -> None:
+    failure = errors.classify(ValueError("boom\nsecond line"))
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert failure.message == "ValueError: boom"
+    assert failure.exit_code == 11
+
+
+def test_user_code_is_to_blame_unless_something_below_failed() -> None:
+    assert isinstance(errors.user_error(KeyError("x"), "f"), errors.UserCodeError)
+    assert isinstance(errors.user_error(ConnectionRefusedError(), "f"), ConnectionRefusedError), "the JVM is gone: not the user's fault"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Access key AKIAIOSFODNN7EXAMPLE was refused",
+        "fs.s3a.secret.key=wJalrXUtnFEMI/K7MDENG and more",
+        "password: hunter22",
+        '{"secretAccessKey": "hunter22"}',
+        "s3a://hunter22:hunter22@bucket/x",
+        "GET /x?X-Amz-Signature=hunter22&y=1",
+        "Authorization: Bearer hunter22",
+        "-----BEGIN PRIVATE KEY-----\nhunter22\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_redaction_of_what_looks_secret(text: str) -> None:
+    result = redact(text)
+    assert "<redacted>" in result
+    assert not any(secret in result for secret in ("hunter22", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI"))
+
+
+def test_redaction_of_known_values() -> None:
+    environ = {"AWS_SECRET_ACCESS_KEY": "s3cr3tvalue", "PATH": "/bin", "HUDI_OPERATOR_TOKEN_FILE": "/etc/token"}
+    secrets = errors.environment_secrets(environ)
+    assert secrets == ("s3cr3tvalue",)
+    assert "s3cr3tvalue" not in redact("signed with s3cr3tvalue", secrets=secrets)
+
+
+def test_ordinary_text_stays() -> None:
+    text = "instant 20260101000000001 of s3a://lake/flights conflicts in month=1/fg-1"
+    assert redact(text) == text

@@ -1,0 +1,60 @@
+"""Options that a writer may not set, in any spelling, and what one write carries."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_runtime.errors import OptionNotAllowed
+from hudi_runtime.job import Job
+from hudi_runtime.options import check_allowed, write_options
+from runtime_samples import JOB
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hoodie.write.lock.provider",
+        "HOODIE.Write.Lock.Provider",
+        " hoodie.write.lock.provider ",
+        "spark.hoodie.write.lock.provider",
+        "hoodie.write.concurrency.mode",
+        "hoodie.clean.failed.writes.policy",
+        "hoodie.cleaner.policy.failed.writes",
+        "hoodie.client.init.callback.classes",
+        "hoodie.client.heartbeat.interval_in_ms",
+        "hoodie.table.services.enabled",
+        "hoodie.datasource.write.recordkey.field",
+        "hoodie.datasource.write.operation",
+        "hoodie.datasource.write.commitmeta.key.prefix",
+        "hoodie.metadata.enable",
+        "hoodie.rollback.avoid.duplicate.plan",
+        "hoodie.write.auto.upgrade",
+        "hoodie.clean.automatic",
+        "hoodie.compact.inline",
+        "hoodie.clustering.inline",
+        "hoodie.base.path",
+        "hudioperator.progress",
+        "path",
+    ],
+)
+def test_refused(key: str) -> None:
+    with pytest.raises(OptionNotAllowed, match=r"^\[HUDIOP-OPTION\]"):
+        check_allowed({key: "x"})
+
+
+@pytest.mark.parametrize("key", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.datasource.hive_sync.enable"])
+def test_allowed(key: str) -> None:
+    check_allowed({key: "x"})
+
+
+def test_one_write() -> None:
+    job = Job.from_json(JOB)
+    options = write_options(job, inc="i1", progress={"count": 2, "digest": "d"}, progress_base="0")
+    assert options["hoodie.parquet.max.file.size"] == "1000"
+    assert options["hoodie.write.lock.etcd.progress_writer"] == "default/w"
+    assert options["hoodie.write.lock.etcd.progress_base"] == "0"
+    assert options["hudioperator.progress"] == '{"count":2,"digest":"d"}'
+    assert options["hudioperator.inc"] == "i1"
+    assert options["hoodie.datasource.write.hive_style_partitioning"] == "true"
+    assert job.table.path == "s3a://lake/t"
+    assert job.in_process_retries == 3

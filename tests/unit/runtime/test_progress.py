@@ -1,0 +1,57 @@
+"""Progress: each file once, whatever is interrupted where (I9)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_runtime import progress as pg
+from hudi_runtime.progress import Progress, SourceFile
+
+FILES = st.lists(
+    st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True
+)
+
+
+@given(FILES, st.integers(1, 5))
+def test_chunks_cover_every_file_once(files: list[SourceFile], size: int) -> None:
+    progress = Progress()
+    seen: list[SourceFile] = []
+    for chunk in pg.chunks(files, progress, size):
+        assert 1 <= len(chunk) <= size
+        seen += chunk
+        progress = pg.advance(progress, chunk)
+    assert sorted(seen) == sorted(files)
+    assert progress.count == len(files)
+    assert pg.chunks(files, progress, size) == []
+
+
+@given(FILES, st.integers(1, 3), st.integers(0, 5))
+def test_a_restart_goes_on_where_the_commit_was(files: list[SourceFile], size: int, done: int) -> None:
+    chunks = pg.chunks(files, Progress(), size)
+    progress = Progress()
+    for chunk in chunks[:done]:
+        progress = pg.advance(progress, chunk)
+    assert pg.chunks(files, progress, size) == chunks[done:]
+
+
+@given(FILES, st.randoms())
+def test_digest_is_of_the_set(files: list[SourceFile], random: object) -> None:
+    shuffled = list(files)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pg.digest_of(files) == pg.digest_of(shuffled)
+
+
+def test_no_limit_is_one_commit() -> None:
+    files = [SourceFile("a", 1, 1), SourceFile("b", 1, 1)]
+    assert pg.chunks(files, Progress(), None) == [files]
+    assert pg.chunks([], Progress(), None) == []
+
+
+def test_a_rewritten_file_is_another_file() -> None:
+    progress = pg.advance(Progress(), [SourceFile("a", 1, 1)])
+    assert pg.chunks([SourceFile("a", 1, 2)], progress, None) == [[SourceFile("a", 1, 2)]]
+
+
+def test_batches_differ() -> None:
+    assert pg.batches_word(1)["digest"] != pg.batches_word(2)["digest"]
