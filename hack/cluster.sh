@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Sourced after env.sh: names, addresses and directories of the embedded cluster; used by cluster, node, preflight.
 
 NODE=hudi-node
@@ -14,7 +14,6 @@ export HUDI_OPERATOR_NETWORKS SERVICE_ADDRESS
 RUN=$CLUSTER/run    # this life of the cluster: process, certificates, etcd's data; removed by `down`
 NODE_LOGS=$CLUSTER/log # one file per process, of the last life
 DISK=$CLUSTER/disk  # containerd's images and containers (kept by `down`), pods' directories, volumes
-CONTENT=$DISK/containerd/io.containerd.content.v1.content
 VOLUMES=24
 
 # The cgroup of everything that runs in the cluster, in each hierarchy: one with v2, one per controller with v1.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Sourced by every script in hack/ (and by tests/run): where things are kept and which versions are built.
 # Set any of these variables beforehand to change them; nothing else needs configuring.
 
