@@ -41,7 +41,7 @@ lint: ## ruff, mypy, import layers
 	ruff check .
 	ruff format --check .
 	mypy
-	cd operator && lint-imports --config ../pyproject.toml
+	lint-imports
 
 fmt: ## format and sort imports
 	@hack/venv >/dev/null
@@ -52,8 +52,8 @@ model: ## search the protocol exhaustively, with the variants that must fail
 	@tests/run model
 
 chart: ## copy the CRDs into the chart
-	mkdir -p charts/hudi-operator/crds
-	cp crds/*.yaml charts/hudi-operator/crds/
+	mkdir -p charts/hudi-operator/files/crds
+	cp crds/*.yaml charts/hudi-operator/files/crds/
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster purge
