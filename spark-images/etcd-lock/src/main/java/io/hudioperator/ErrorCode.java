@@ -1,0 +1,43 @@
+package io.hudioperator;
+
+import org.apache.hudi.exception.HoodieException;
+
+/** The codes of protocol.json. Every error this module raises begins with one, in brackets. */
+enum ErrorCode {
+  FENCED,
+  NOT_ADMITTED,
+  NO_GATE,
+  CLOCK_BEHIND,
+  CLOCK_NOT_PAST,
+  NOT_OWNER,
+  NOT_PENDING,
+  TOKEN,
+  NO_GUARD,
+  OTHER_AUTHORITY,
+  PROGRESS_MOVED,
+  LOCK_TIMEOUT,
+  ETCD_SILENT,
+  OPTION;
+
+  String code() {
+    return "HUDIOP-" + name().replace('_', '-');
+  }
+
+  String message(String detail) {
+    return "[" + code() + "] " + detail;
+  }
+
+  /** Never a HoodieLockException: Hudi's LockManager retries those. */
+  HoodieException exception(String detail) {
+    return new HoodieException(message(detail));
+  }
+
+  HoodieException exception(String detail, Throwable cause) {
+    return new HoodieException(message(detail), cause);
+  }
+
+  /** For the storage wrapper, whose callers expect an IOException. The store was not asked: a definite refusal. */
+  TimelineRefusedException refusal(String detail) {
+    return new TimelineRefusedException(this, detail);
+  }
+}

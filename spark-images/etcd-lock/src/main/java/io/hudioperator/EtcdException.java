@@ -1,0 +1,28 @@
+package io.hudioperator;
+
+/** One call to etcd that has no answer or was refused. What matters is whether it may have been, or may yet be, applied. */
+final class EtcdException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  enum Outcome {
+    /** Not applied and never will be. */
+    REFUSED,
+    /** Not applied: a lease that it names does not exist. */
+    LEASE_GONE,
+    /** Not applied: this identity may not. */
+    DENIED,
+    /** Perhaps applied, perhaps applied later: a deadline or a lost connection. Reading back does not end it. */
+    UNKNOWN
+  }
+
+  private final Outcome outcome;
+
+  EtcdException(Outcome outcome, String message, Throwable cause) {
+    super(message, cause);
+    this.outcome = outcome;
+  }
+
+  Outcome outcome() {
+    return outcome;
+  }
+}

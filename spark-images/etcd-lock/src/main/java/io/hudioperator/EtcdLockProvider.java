@@ -1,0 +1,94 @@
+package io.hudioperator;
+
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.config.TypedProperties;
+import org.apache.hudi.common.lock.LockProvider;
+import org.apache.hudi.exception.HoodieLockException;
+import org.apache.hudi.storage.StorageConfiguration;
+
+/**
+ * Hudi's view of the lock ({@code hoodie.write.lock.provider}). Hudi makes one for each lock cycle; everything that lasts is in the
+ * {@link Session} of the table.
+ */
+public final class EtcdLockProvider implements LockProvider<String> {
+  static final String TABLE_ID = "hoodie.write.lock.etcd.table_id";
+  private static final String FAILED_WRITES = "hoodie.clean.failed.writes.policy";
+  private static final String BASE_PATH = "hoodie.base.path";
+
+  private final TypedProperties props;
+  private final StorageConfiguration<?> storageConf;
+  private Session session;
+  private boolean mine;
+
+  public EtcdLockProvider(LockConfiguration lockConfiguration, StorageConfiguration<?> storageConf) {
+    this.props = lockConfiguration.getConfig();
+    this.storageConf = storageConf;
+  }
+
+  private Session session() {
+    String tableId = props.getString(TABLE_ID, "");
+    if (tableId.isEmpty()) {
+      throw ErrorCode.OPTION.exception(TABLE_ID + " is not set");
+    }
+    Session found = Sessions.byTable(tableId);
+    if (found == null) {
+      throw ErrorCode.NOT_OWNER.exception("this process has no session at table " + tableId + " (" + props.getString(BASE_PATH, "?") + ")");
+    }
+    String path = props.getString(BASE_PATH, "");
+    if (!path.isEmpty() && !Sessions.comparable(path).equals(Sessions.comparable(found.basePath()))) {
+      throw ErrorCode.NOT_OWNER.exception("table " + tableId + " is at " + found.basePath() + ", not at " + path);
+    }
+    if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // it rolls back what living writers have pending
+      throw ErrorCode.OPTION.exception(FAILED_WRITES + " must not be EAGER");
+    }
+    return found;
+  }
+
+  @Override
+  public synchronized boolean tryLock(long time, TimeUnit unit) {
+    if (mine) {
+      throw ErrorCode.NOT_OWNER.exception("this lock is held already");
+    }
+    session = session();
+    TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
+    try {
+      mine = session.acquire(unit.toNanos(time), storage);
+      return mine;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new HoodieLockException("interrupted while waiting for the lock", e);
+    }
+  }
+
+  /** Never throws: Hudi would report a commit as failed that readers can see already. */
+  @Override
+  public synchronized void unlock() {
+    if (!mine) {
+      return;
+    }
+    mine = false;
+    try {
+      session.release();
+    } catch (RuntimeException e) {
+      System.err.println("the lock stays until this incarnation is settled: " + e.getMessage());
+    }
+  }
+
+  @Override
+  public void close() {
+    unlock();
+  }
+
+  @Override
+  public String getLock() {
+    return props.getString(TABLE_ID, "");
+  }
+
+  @Override
+  public String getCurrentOwnerLockInfo() {
+    String owner = session == null ? "" : session.lastOwner();
+    return ErrorCode.LOCK_TIMEOUT.message(owner.isEmpty() ? "nobody held it when it was looked at last" : "held by " + owner);
+  }
+}

@@ -1,0 +1,66 @@
+package io.hudioperator;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+/** The operator's word on who may acquire, and under which rules. */
+final class Gate {
+  final long revision;
+  private final JsonNode value;
+
+  private Gate(KeyValue kv) {
+    revision = kv.modRevision();
+    value = Json.parse(kv.value());
+  }
+
+  /** Throws when the gate is missing or does not admit this incarnation; it is not waited for. */
+  static Gate admitting(KeyValue kv, Identity me, String tableId) {
+    if (kv == null) {
+      throw ErrorCode.NO_GATE.exception("table " + tableId + " has no gate in etcd");
+    }
+    Gate gate = new Gate(kv);
+    int version = gate.value.path("protocolVersion").asInt(ProtocolData.protocolVersion());
+    if (version != ProtocolData.protocolVersion()) {
+      throw ErrorCode.NOT_ADMITTED.exception("the gate asks for protocol version " + version + ", this is " + ProtocolData.protocolVersion());
+    }
+    if (!gate.admits(me)) {
+      throw ErrorCode.NOT_ADMITTED.exception("the gate of table " + tableId + " is " + gate.state() + " and does not admit attempt " + me.attempt);
+    }
+    return gate;
+  }
+
+  private String state() {
+    return Json.text(value, "state");
+  }
+
+  private boolean admits(Identity me) {
+    switch (state()) {
+      case "open":
+        return true;
+      case "closed":
+        if (me.isAgent()) {
+          return true;
+        }
+        for (JsonNode admitted : value.path("admitted")) {
+          if (admitted.asText().equals(me.attempt)) {
+            return true;
+          }
+        }
+        return false;
+      default: // frozen, or something this version does not know
+        return false;
+    }
+  }
+
+  /** What other providers do: the lock vanishes with the lease. Unsafe by design, for comparison. */
+  boolean isLeaseOnly() {
+    return "LeaseOnly".equals(Json.text(value, "mode"));
+  }
+
+  String authority() {
+    return Json.text(value, "authority");
+  }
+
+  JsonNode json() {
+    return value;
+  }
+}

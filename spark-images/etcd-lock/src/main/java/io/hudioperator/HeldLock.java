@@ -1,0 +1,70 @@
+package io.hudioperator;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * One cycle of the lock, from acquire to release: its token, the clock as far as this session has promised it, and what was published.
+ * Nobody else can move the clock while the token is ours, so the last promise is the table's clock.
+ */
+final class HeldLock {
+  final long token;
+  private String lastPromised;
+  private final List<Publication> publications = new ArrayList<>();
+  private boolean releasing;
+
+  HeldLock(long token, String clock) {
+    this.token = token;
+    this.lastPromised = clock;
+  }
+
+  synchronized String clock() {
+    return lastPromised;
+  }
+
+  synchronized void promised(String time) {
+    lastPromised = InstantTime.max(lastPromised, time);
+  }
+
+  synchronized boolean hasPromised(String instant, String completion) {
+    return publications.stream().anyMatch(p -> p.instant.equals(instant) && p.completion.equals(completion));
+  }
+
+  /** Adds a publication, or returns the one that the same instant has begun already. */
+  synchronized Publication publication(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
+    requireOpen();
+    for (Publication p : publications) {
+      if (p.instant.equals(instant) && p.completion.equals(completion)) {
+        p.begin();
+        return p;
+      }
+    }
+    Publication added = new Publication(instant, completion, listing);
+    publications.add(added);
+    return added;
+  }
+
+  synchronized void requireOpen() throws TimelineRefusedException {
+    if (releasing) {
+      throw ErrorCode.TOKEN.refusal("the lock is being released");
+    }
+  }
+
+  /** From now on nothing more is published under this token. */
+  synchronized void beginRelease() {
+    releasing = true;
+  }
+
+  synchronized List<Publication> unknown() {
+    return publications.stream().filter(p -> p.outcome() == Publication.Outcome.UNKNOWN).collect(Collectors.toList());
+  }
+
+  synchronized List<String> completed() {
+    return publications.stream()
+        .filter(p -> p.outcome() == Publication.Outcome.COMPLETED)
+        .map(p -> p.instant)
+        .distinct()
+        .collect(Collectors.toList());
+  }
+}

@@ -1,0 +1,247 @@
+package io.hudioperator;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The lease, the {@code alive} key and the thread that keeps them. A lease says who is alive; it never frees a lock by itself. Losing
+ * it has no consequence as long as nobody was fenced for it: a new lease, another {@code alive}, and on.
+ */
+final class Liveness implements Runnable {
+  private static final long RETRY_MILLIS = 100;
+
+  enum State {
+    LIVE,
+    LOST,
+    FENCED,
+    CLOSED
+  }
+
+  /** Ends the JVM; a help, not a safety device: a worker thread may run on first (measured). */
+  interface Halt {
+    void halt(int exitCode, String why);
+  }
+
+  static final int EXIT_FENCED = 15;
+  static final int EXIT_SILENT = 16;
+
+  private final EtcdClient etcd;
+  private final Identity me;
+  private final Halt halt;
+  private final Silence silence;
+  private final AtomicLong puts = new AtomicLong();
+  private final AtomicLong aliveRevision = new AtomicLong();
+  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+  private volatile Durations durations;
+  private volatile LockProtocol protocol;
+  private volatile long lease;
+  private volatile boolean leaseLost;
+  private volatile State ended;
+
+  Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
+    this.etcd = etcd;
+    this.me = me;
+    this.durations = durations;
+    this.silence = silence;
+    this.halt = halt;
+  }
+
+  /** Registers, with a new lease for each try, and starts the heartbeat. */
+  void start(LockProtocol lockProtocol, String threadName) {
+    protocol = lockProtocol;
+    register();
+    Thread thread = new Thread(this, threadName);
+    thread.setDaemon(true);
+    thread.setPriority(Thread.MAX_PRIORITY);
+    thread.start();
+  }
+
+  private void register() {
+    while (true) {
+      long granted = 0;
+      try {
+        long sent = silence.now();
+        granted = etcd.grantLease(durations.lease);
+        aliveRevision.set(protocol.register(this, granted));
+        lease = granted;
+        silence.acknowledged(sent);
+        return;
+      } catch (EtcdException e) {
+        if (e.outcome() == EtcdException.Outcome.DENIED || e.outcome() == EtcdException.Outcome.REFUSED) {
+          throw ErrorCode.ETCD_SILENT.exception("etcd refused the registration: " + e.getMessage(), e);
+        }
+        revoke(granted);
+        giveUpWhenSilent("register", e);
+        Pause.millis(RETRY_MILLIS);
+      } catch (RuntimeException e) {
+        revoke(granted);
+        throw e;
+      }
+    }
+  }
+
+  /** Definite: a late request that names the lease is rejected. */
+  private void revoke(long which) {
+    while (which != 0) {
+      try {
+        etcd.revoke(which);
+        return;
+      } catch (EtcdException e) {
+        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
+          return;
+        }
+        giveUpWhenSilent("revoke", e);
+        Pause.millis(RETRY_MILLIS);
+      }
+    }
+  }
+
+  private void giveUpWhenSilent(String what, EtcdException e) {
+    if (silentTooLong()) {
+      throw ErrorCode.ETCD_SILENT.exception("no answer to " + what + ": " + e.getMessage(), e);
+    }
+  }
+
+  boolean silentTooLong() {
+    return silence.longerThan(durations.silence);
+  }
+
+  // ---- what others ask
+
+  State state() {
+    State end = ended;
+    if (end != null) {
+      return end;
+    }
+    return leaseLost || silence.longerThanTwoThirdsOf(durations.lease) ? State.LOST : State.LIVE;
+  }
+
+  void durations(Durations read) {
+    durations = read;
+  }
+
+  Durations durations() {
+    return durations;
+  }
+
+  long lease() {
+    return lease;
+  }
+
+  /** Revision of the {@code alive} that this session put last. */
+  long aliveRevision() {
+    return aliveRevision.get();
+  }
+
+  String nextValue() {
+    return Json.object().put("inc", me.inc).put("n", puts.incrementAndGet()).toString();
+  }
+
+  void alivePut(long revision) {
+    aliveRevision.accumulateAndGet(revision, Math::max);
+  }
+
+  void waits(String ticket) {
+    waiting.add(ticket);
+  }
+
+  void waitsNoMore(String ticket) {
+    waiting.remove(ticket);
+  }
+
+  /** Puts {@code alive} on the present lease: after this, no request sent before can acquire or enqueue. */
+  void putAlive() {
+    try {
+      long revision = protocol.keepalive(this, lease);
+      if (revision < 0) {
+        fenced("registration gone or fenced");
+      } else {
+        alivePut(revision);
+      }
+    } catch (EtcdException e) {
+      if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
+        leaseLost = true; // alive is gone with it; the heartbeat brings another
+      } else {
+        throw ErrorCode.ETCD_SILENT.exception("etcd refused keepalive: " + e.getMessage(), e);
+      }
+    }
+  }
+
+  void fenced(String why) {
+    if (ended == null) {
+      ended = State.FENCED;
+    }
+    halt.halt(EXIT_FENCED, why);
+  }
+
+  /** After a clean exit: the lease goes too, so that no late request of ours can succeed. */
+  void close() {
+    ended = State.CLOSED;
+    revoke(lease);
+  }
+
+  // ---- heartbeat
+
+  @Override
+  public void run() {
+    while (ended == null) {
+      boolean answered = false;
+      try {
+        beat();
+        answered = true;
+      } catch (EtcdException | RuntimeException e) {
+        if (ended == null && silentTooLong()) {
+          halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
+          return;
+        }
+      }
+      Pause.millis(answered ? durations.keepAlive * 1000L : RETRY_MILLIS);
+    }
+  }
+
+  private void beat() throws EtcdException {
+    long sent = silence.now();
+    if (leaseLost || etcd.keepAlive(lease) <= 0) {
+      leaseLost = true;
+      renewLease();
+    }
+    Txn.Result self = protocol.readSelf();
+    if (ended != null) {
+      return;
+    }
+    if (self.one(0) != null) {
+      fenced("fenced by the operator: " + self.one(0).value());
+      return;
+    }
+    if (self.one(1) == null) {
+      fenced("the registration is gone");
+      return;
+    }
+    KeyValue alive = self.one(2);
+    if (alive == null) {
+      putAlive();
+    } else {
+      alivePut(alive.modRevision());
+    }
+    silence.acknowledged(sent);
+    for (KeyValue ticket : self.reads.get(3)) { // a ticket that nobody waits on costs everybody 500 ms at each hand-over (F16)
+      String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
+      if (!waiting.contains(name)) {
+        protocol.leave(name);
+      }
+    }
+  }
+
+  private void renewLease() throws EtcdException {
+    long granted = etcd.grantLease(durations.lease);
+    long revision = protocol.keepalive(this, granted);
+    if (revision < 0) {
+      fenced("lease lost, and fenced or settled meanwhile");
+      return;
+    }
+    lease = granted;
+    alivePut(revision);
+    leaseLost = false;
+  }
+}

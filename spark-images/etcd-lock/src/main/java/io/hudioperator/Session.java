@@ -1,0 +1,355 @@
+package io.hudioperator;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.apache.hudi.exception.HoodieException;
+
+/**
+ * One incarnation at one table: registration, heartbeat, the lock when it is held, the instants that are its own. There is one for each
+ * (JVM, table); threads of the JVM take turns.
+ */
+public final class Session {
+  private static final long POLL_MILLIS = 20;
+  private static final long RELIST_MILLIS = 1000;
+
+  private final Map<String, String> settings;
+  private final Identity me;
+  private final TableKeys keys;
+  private final String tableId;
+  private final String basePath;
+  private final EtcdClient etcd;
+  private final Liveness liveness;
+  private final LockProtocol protocol;
+  private final ProtocolLog log;
+  private final EtcdFacade facade;
+  private final Semaphore turn = new Semaphore(1, true);
+  private final Set<String> pending = ConcurrentHashMap.newKeySet();
+  private volatile HeldLock held;
+  private volatile boolean acquiring;
+  private volatile boolean authorityVerified;
+  private volatile String lastConflict;
+  private volatile String lastOwner = "";
+  private volatile long lastLockWait;
+
+  Session(Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
+    this.settings = Map.copyOf(settings);
+    this.tableId = required("tableId");
+    this.basePath = required("basePath");
+    this.me = new Identity(settings, env);
+    this.keys = new TableKeys(etcdSettings.prefix, tableId);
+    this.etcd = etcd;
+    this.log = new ProtocolLog(tableId, me.inc, me.role);
+    this.facade = new EtcdFacade(etcd, keys.prefix(), keys.tablePrefix(), keys.controlPrefix());
+    KeyValue gate = facade.get(keys.gate());
+    Durations durations = Durations.of(settings, Json.parse(gate == null ? "" : gate.value()));
+    Silence silence = new Silence(System::nanoTime);
+    this.liveness = new Liveness(etcd, me, durations, silence, halt);
+    this.protocol = new LockProtocol(etcd, keys, me, log, liveness::silentTooLong);
+  }
+
+  private String required(String name) {
+    String value = settings.get(name);
+    if (value == null || value.isEmpty()) {
+      throw ErrorCode.OPTION.exception("setting " + name + " is missing");
+    }
+    return value;
+  }
+
+  void start() {
+    liveness.start(protocol, "hudi-operator-heartbeat-" + tableId);
+  }
+
+  // ---- who and how
+
+  public String inc() {
+    return me.inc;
+  }
+
+  public String attempt() {
+    return me.attempt;
+  }
+
+  public String role() {
+    return me.role;
+  }
+
+  public String appId() {
+    return me.appId;
+  }
+
+  public String tableId() {
+    return tableId;
+  }
+
+  public String basePath() {
+    return basePath;
+  }
+
+  /** LIVE, LOST (etcd silent or lease lost; it comes back), FENCED or CLOSED. */
+  public String state() {
+    return liveness.state().name();
+  }
+
+  public EtcdFacade etcd() {
+    return facade;
+  }
+
+  /** The Spark application id, for the registration: executors are proven dead by it. */
+  public void setAppId(String appId) {
+    me.appId = appId == null ? "" : appId;
+    protocol.updateRegistration();
+  }
+
+  public boolean holdsLock() {
+    return held != null;
+  }
+
+  /** Milliseconds that the last acquire waited. */
+  public long lastLockWait() {
+    return lastLockWait;
+  }
+
+  /** JSON of the last commit that was refused for a conflict; null = none. */
+  public String lastConflict() {
+    return lastConflict;
+  }
+
+  void conflict(String json) {
+    lastConflict = json;
+  }
+
+  /** Who stood in the way when the lock was waited for last. */
+  String lastOwner() {
+    return lastOwner;
+  }
+
+  // ---- lock
+
+  /** False only when time is over. Fenced, not admitted, no gate, clock behind: HoodieException, which Hudi does not retry. */
+  boolean acquire(long nanos, TableStorage storage) throws InterruptedException {
+    long start = System.nanoTime();
+    if (!turn.tryAcquire(nanos, TimeUnit.NANOSECONDS)) {
+      lastOwner = "another thread of this process";
+      return false;
+    }
+    boolean acquired = false;
+    acquiring = true;
+    try (Acquisition acquisition = new Acquisition(etcd, protocol, keys, me, liveness, this::gateRead)) {
+      LockProtocol.Acquired lock = acquisition.run(nanos - (System.nanoTime() - start));
+      lastOwner = acquisition.lastOwner() == null ? "" : acquisition.lastOwner().value();
+      if (lock != null) {
+        enter(lock, acquisition.gate(), storage);
+        acquired = true;
+      }
+      return acquired;
+    } finally {
+      lastLockWait = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+      acquiring = false;
+      if (!acquired) {
+        turn.release();
+      }
+    }
+  }
+
+  private void gateRead(Gate gate) {
+    liveness.durations(Durations.of(settings, gate.json()));
+  }
+
+  /** What must be true before the lock is used. Anything else gives it back. */
+  private void enter(LockProtocol.Acquired lock, Gate gate, TableStorage storage) throws InterruptedException {
+    boolean entered = false;
+    try {
+      String clock = lock.clock == null || lock.clock.isEmpty() ? storage.latestTime() : lock.clock;
+      if (!InstantTime.NONE.equals(clock)) {
+        WallClock.passes(clock, liveness.durations().maxClockSkew); // I10
+      }
+      if (!authorityVerified && !gate.authority().isEmpty()) {
+        authorityVerified = storage.verifyAuthority(tableId, etcd.clusterId(), keys.prefix(), gate.authority());
+      }
+      held = new HeldLock(lock.token, clock);
+      entered = true;
+    } catch (IOException e) {
+      throw new HoodieException("cannot look at table " + basePath + ": " + e.getMessage(), e);
+    } finally {
+      if (!entered) {
+        protocol.release(lock.token, List.of());
+      }
+    }
+  }
+
+  /**
+   * Gives the lock back. While the outcome of a publication is unknown it waits for the drain and looks at the timeline first: the file
+   * may still be on the wire although the store's client has given up (F1, I1).
+   */
+  void release() {
+    HeldLock lock = held;
+    if (lock == null) {
+      return;
+    }
+    lock.beginRelease();
+    if (!lock.unknown().isEmpty()) {
+      log.line("drain").with("token", lock.token).with("detail", instantsOf(lock.unknown())).write(0, true);
+      Pause.millis(liveness.durations().drain * 1000L); // the wait before release
+      lookUntilKnown(lock);
+    }
+    List<String> completed = lock.completed();
+    try {
+      protocol.release(lock.token, completed);
+    } finally {
+      pending.removeAll(completed);
+      held = null;
+      turn.release();
+    }
+  }
+
+  private void lookUntilKnown(HeldLock lock) {
+    while (!lock.unknown().isEmpty()) {
+      for (Publication p : lock.unknown()) {
+        try {
+          p.look();
+          log.line("drained").with("instant", p.instant).with("detail", p.outcome().name()).write(0, true);
+        } catch (IOException e) { // never decide on a failed listing (I11)
+          log.line("drained").with("instant", p.instant).with("detail", "cannot list: " + e.getMessage()).write(0, false);
+        }
+      }
+      if (!lock.unknown().isEmpty()) {
+        if (liveness.state() == Liveness.State.FENCED) {
+          throw ErrorCode.FENCED.exception("fenced while a publication was unknown: the lock stays, settling drains");
+        }
+        Pause.millis(RELIST_MILLIS);
+      }
+    }
+  }
+
+  private static String instantsOf(List<Publication> publications) {
+    List<String> names = new ArrayList<>();
+    publications.forEach(p -> names.add(p.instant));
+    return String.join(",", names);
+  }
+
+  // ---- timeline rules, asked by TimelineGuard
+
+  private HeldLock requireLock(String what) throws TimelineRefusedException {
+    HeldLock lock = held;
+    if (liveness.state() == Liveness.State.FENCED) { // I2
+      throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + what);
+    }
+    if (lock == null) {
+      throw ErrorCode.NOT_OWNER.refusal("the lock of table " + tableId + " is not held: " + what);
+    }
+    return lock;
+  }
+
+  boolean ownsPending(String instant) {
+    return pending.contains(instant) && liveness.state() != Liveness.State.FENCED;
+  }
+
+  /** Before {@code <t>.<action>.requested}: the record and the clock come first (F12, I10). */
+  void beforeRequested(String instant, String action) throws TimelineRefusedException {
+    HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
+    synchronized (lock) {
+      lock.requireOpen();
+      if (pending.contains(instant)) {
+        protocol.requireHeld(lock.token); // recorded already: the file is written again
+        return;
+      }
+      if (!InstantTime.isAfter(instant, lock.clock())) { // I10
+        throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
+      }
+      protocol.recordInstant(lock.token, instant, action);
+      lock.promised(instant);
+      pending.add(instant);
+    }
+  }
+
+  /** Before the completed file is created or renamed, and once more before the bytes go out. */
+  Publication beforeCompleted(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
+    HeldLock lock = requireLock("complete " + instant);
+    synchronized (lock) {
+      lock.requireOpen();
+      boolean promised = lock.hasPromised(instant, completion);
+      if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
+        throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant + " is not past the table's clock " + lock.clock());
+      }
+      protocol.publish(lock.token, instant, completion);
+      lock.promised(completion);
+      return lock.publication(instant, completion, listing);
+    }
+  }
+
+  /** For every other change: the lock, as etcd sees it now. */
+  void requireHeldNow(String what) throws TimelineRefusedException {
+    protocol.requireHeld(requireLock(what).token);
+  }
+
+  /** The lock as this session sees it: enough where a later check follows. */
+  void requireHeldHere(String what) throws TimelineRefusedException {
+    requireLock(what);
+  }
+
+  // ---- for the runtime
+
+  /** Declares that the instant will never be completed: the owner's word is what allows its rollback. False = not ours to abandon. */
+  public boolean abandon(String instant) {
+    boolean abandoned = protocol.abandon(instant);
+    pending.remove(instant);
+    return abandoned;
+  }
+
+  /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
+  public boolean claim(String instant, String previousOwnerInc) {
+    boolean claimed = protocol.claim(instant, previousOwnerInc);
+    if (claimed) {
+      pending.add(instant);
+    }
+    return claimed;
+  }
+
+  /** Pending instants that this session owns or has claimed, as etcd has them. */
+  public List<String> pendingInstants() {
+    return protocol.pendingInstants();
+  }
+
+  /** The lock is held or being acquired or released: nothing is settled yet. */
+  public boolean unresolved() {
+    return held != null || acquiring;
+  }
+
+  /** Waits until nothing is unresolved; returns whether that is so. */
+  public boolean awaitQuiet(long millis) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+    while (unresolved() && System.nanoTime() - end < 0) {
+      Pause.millis(POLL_MILLIS);
+    }
+    return !unresolved();
+  }
+
+  /**
+   * Clean exit: with no lock, no unknown outcome and no Pending instant the registration is removed. Otherwise false: it stays, and the
+   * operator settles this incarnation.
+   */
+  public boolean close() {
+    if (liveness.state() == Liveness.State.CLOSED) {
+      return true;
+    }
+    if (liveness.state() == Liveness.State.FENCED || !turn.tryAcquire()) {
+      return false;
+    }
+    try {
+      if (!protocol.pendingInstants().isEmpty() || !protocol.cleanExit()) {
+        return false;
+      }
+      liveness.close();
+      Sessions.closed(this);
+      return true;
+    } finally {
+      turn.release();
+    }
+  }
+}

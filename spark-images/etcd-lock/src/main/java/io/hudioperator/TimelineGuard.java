@@ -1,0 +1,158 @@
+package io.hudioperator;
+
+import java.io.IOException;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * The rules for changing a timeline, in one place for every storage wrapper. Reading is never restricted, and neither is anything
+ * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}.
+ */
+final class TimelineGuard {
+  /** Lists a folder on the wrapped file system. */
+  interface Lister {
+    FileStatus[] list(Path folder) throws IOException;
+  }
+
+  /** The store's part of a change. */
+  interface Call<T> {
+    T run() throws IOException;
+  }
+
+  private TimelineGuard() {}
+
+  static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
+    TimelinePath target = TimelinePath.of(path);
+    if (target == null) {
+      return create.run();
+    }
+    Publication publication = beforeWrite("create " + path, target, path, lister);
+    if (publication == null) {
+      return recheckedOnClose(target, path, create.run());
+    }
+    return new GuardedOutputStream(create.run(), () -> beforeWrite("close " + path, target, path, lister), publication);
+  }
+
+  /** On object stores the request goes out in close(): a requested file is checked again there. */
+  private static FSDataOutputStream recheckedOnClose(TimelinePath target, Path path, FSDataOutputStream out) throws IOException {
+    if (target.kind != TimelinePath.Kind.REQUESTED || target.metadataTable || target.temporary) {
+      return out;
+    }
+    return new GuardedOutputStream(out, () -> session(target, path).requireHeldNow("close " + path), null);
+  }
+
+  static boolean rename(Path from, Path to, Lister lister, Call<Boolean> rename) throws IOException {
+    TimelinePath source = TimelinePath.of(from);
+    TimelinePath target = TimelinePath.of(to);
+    requireNotContaining("rename " + from, from);
+    requireNotContaining("rename to " + to, to);
+    if (source == null && target == null) {
+      return rename.run();
+    }
+    if (source != null) {
+      beforeRemoval("rename " + from, source, from);
+    }
+    Publication publication = target == null ? null : beforeWrite("rename to " + to, target, to, lister);
+    boolean renamed = rename.run();
+    if (renamed && publication != null) {
+      publication.completed();
+    }
+    return renamed;
+  }
+
+  static boolean delete(Path path, Call<Boolean> delete) throws IOException {
+    requireNotContaining("delete " + path, path);
+    TimelinePath target = TimelinePath.of(path);
+    if (target != null) {
+      beforeRemoval("delete " + path, target, path);
+    }
+    return delete.run();
+  }
+
+  /** Appending, truncating and the like: Hudi never does that to a timeline. */
+  static void refuse(String operation, Path path) throws TimelineRefusedException {
+    if (TimelinePath.of(path) != null) {
+      throw ErrorCode.NOT_OWNER.refusal(operation + " is not allowed on a timeline: " + path);
+    }
+  }
+
+  /** The publication when the write completes an instant, else null; throws when the write is not allowed. */
+  private static Publication beforeWrite(String what, TimelinePath target, Path path, Lister lister) throws TimelineRefusedException {
+    Session session = session(target, path);
+    if (target.kind == TimelinePath.Kind.LEGACY) {
+      throw ErrorCode.NOT_OWNER.refusal("only table version 9 is written here: " + what);
+    }
+    if (target.metadataTable) { // written under the lock or as part of an own instant; it has no records of its own
+      if (target.instant == null || !session.ownsPending(target.instant)) {
+        session.requireHeldHere(what);
+      }
+      return null;
+    }
+    if (target.temporary) { // the rename is what counts
+      if (target.instant == null || !session.ownsPending(target.instant)) {
+        session.requireHeldHere(what);
+      }
+      return null;
+    }
+    switch (target.kind) {
+      case REQUESTED:
+        session.beforeRequested(target.instant, target.action);
+        return null;
+      case INFLIGHT:
+        if (!session.ownsPending(target.instant)) {
+          session.requireHeldNow(what);
+        }
+        return null;
+      case COMPLETED:
+        return session.beforeCompleted(target.instant, target.completion, () -> exists(path, lister));
+      default:
+        session.requireHeldNow(what);
+        return null;
+    }
+  }
+
+  private static void beforeRemoval(String what, TimelinePath target, Path path) throws TimelineRefusedException {
+    Session session = session(target, path);
+    boolean pendingFile = target.kind == TimelinePath.Kind.REQUESTED || target.kind == TimelinePath.Kind.INFLIGHT || target.temporary;
+    if (pendingFile && target.instant != null && session.ownsPending(target.instant)) {
+      return;
+    }
+    if (target.metadataTable || target.temporary) {
+      session.requireHeldHere(what);
+    } else {
+      session.requireHeldNow(what);
+    }
+  }
+
+  /** A folder that holds a timeline goes only as a whole metadata table, and only under the lock. */
+  private static void requireNotContaining(String what, Path path) throws TimelineRefusedException {
+    for (Session session : Sessions.all()) {
+      if (!TimelinePath.contains(path, session.basePath())) {
+        continue;
+      }
+      if (!TimelinePath.isMetadataTable(path, session.basePath())) {
+        throw ErrorCode.NOT_OWNER.refusal("the timeline of table " + session.tableId() + " lies below: " + what);
+      }
+      session.requireHeldNow(what);
+    }
+  }
+
+  /** A process writes only tables that it has a session at. */
+  private static Session session(TimelinePath target, Path path) throws TimelineRefusedException {
+    Session session = Sessions.byPath(target.base);
+    if (session == null) {
+      throw ErrorCode.NOT_OWNER.refusal("this process has no session at the table of " + path);
+    }
+    return session;
+  }
+
+  private static boolean exists(Path path, Lister lister) throws IOException {
+    for (FileStatus status : lister.list(path.getParent())) {
+      if (status.getPath().getName().equals(path.getName())) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,107 @@
+package io.hudioperator;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.fs.Path;
+
+/** What a path is to a Hudi timeline (layout 2, table version 8 and up). */
+final class TimelinePath {
+  enum Kind {
+    /** {@code <t>.<action>.requested} */
+    REQUESTED,
+    /** {@code <t>.inflight} or {@code <t>.<action>.inflight} */
+    INFLIGHT,
+    /** {@code <t>_<c>.<action>} */
+    COMPLETED,
+    /** Archived timeline, manifests, the folder itself. */
+    OTHER,
+    /** A timeline file where older table versions had it: nobody writes there any more. */
+    LEGACY
+  }
+
+  private static final String META = "/.hoodie/";
+  private static final String TIMELINE = "timeline";
+  private static final String MDT = "metadata/.hoodie/";
+  private static final String TEMPORARY = ".tmp";
+  private static final Pattern REQUESTED = Pattern.compile("(\\d{14,17})\\.(\\w+)\\.requested");
+  private static final Pattern INFLIGHT = Pattern.compile("(\\d{14,17})(?:\\.(\\w+))?\\.inflight");
+  private static final Pattern COMPLETED = Pattern.compile("(\\d{14,17})_(\\d{14,17})\\.(\\w+)");
+  private static final Pattern DATED = Pattern.compile("(\\d{14,17})\\d*[._].*");
+
+  final String base;
+  final Kind kind;
+  /** Of the metadata table below the table. */
+  final boolean metadataTable;
+  /** The file that Hudi writes first where it then renames. */
+  final boolean temporary;
+  /** Requested time in the name; null = none. For the metadata table without its suffix. */
+  final String instant;
+  /** Completion time; null unless COMPLETED. */
+  final String completion;
+  final String action;
+
+  private TimelinePath(String base, Kind kind, boolean metadataTable, boolean temporary, String instant, String completion, String action) {
+    this.base = base;
+    this.kind = kind;
+    this.metadataTable = metadataTable;
+    this.temporary = temporary;
+    this.instant = instant;
+    this.completion = completion;
+    this.action = action;
+  }
+
+  /** Null = the path has nothing to do with a timeline. */
+  static TimelinePath of(Path path) {
+    String text = path.toString();
+    int meta = text.indexOf(META);
+    if (meta < 0) {
+      return null;
+    }
+    String base = text.substring(0, meta);
+    String rest = text.substring(meta + META.length());
+    boolean mdt = rest.startsWith(MDT);
+    if (mdt) {
+      rest = rest.substring(MDT.length());
+    }
+    if (rest.equals(TIMELINE)) {
+      return new TimelinePath(base, Kind.OTHER, mdt, false, null, null, "");
+    }
+    if (!rest.startsWith(TIMELINE + "/")) {
+      boolean legacy = rest.indexOf('/') < 0 && DATED.matcher(rest).matches();
+      return legacy ? new TimelinePath(base, Kind.LEGACY, mdt, false, null, null, "") : null;
+    }
+    return ofName(base, mdt, rest.substring(TIMELINE.length() + 1));
+  }
+
+  private static TimelinePath ofName(String base, boolean mdt, String fullName) {
+    boolean temporary = fullName.endsWith(TEMPORARY);
+    String name = temporary ? fullName.substring(0, fullName.length() - TEMPORARY.length()) : fullName;
+    Matcher m = REQUESTED.matcher(name);
+    if (m.matches()) {
+      return new TimelinePath(base, Kind.REQUESTED, mdt, temporary, m.group(1), null, m.group(2));
+    }
+    m = INFLIGHT.matcher(name);
+    if (m.matches()) {
+      return new TimelinePath(base, Kind.INFLIGHT, mdt, temporary, m.group(1), null, m.group(2));
+    }
+    m = COMPLETED.matcher(name);
+    if (m.matches()) {
+      return new TimelinePath(base, Kind.COMPLETED, mdt, temporary, m.group(1), m.group(2), m.group(3));
+    }
+    m = DATED.matcher(name);
+    String instant = m.matches() ? m.group(1) : null;
+    return new TimelinePath(base, Kind.OTHER, mdt, temporary, instant, null, "");
+  }
+
+  /** Does the path hold a timeline of the table below it, so that deleting or moving it would take the timeline along? */
+  static boolean contains(Path path, String basePath) {
+    String inner = Sessions.comparable(basePath) + "/.hoodie/metadata/.hoodie/timeline/";
+    String outer = Sessions.comparable(path.toString());
+    return inner.startsWith(outer.endsWith("/") ? outer : outer + "/");
+  }
+
+  /** The metadata table, or a part of it that holds its timeline: Hudi rebuilds it under the lock. */
+  static boolean isMetadataTable(Path path, String basePath) {
+    return Sessions.comparable(path.toString()).startsWith(Sessions.comparable(basePath) + "/.hoodie/metadata");
+  }
+}
