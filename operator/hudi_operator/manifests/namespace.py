@@ -33,7 +33,11 @@ def namespace_objects(
     if etcd_secret:
         objects.append(_secret(namespace, etcd_secret))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
-    objects.append(_role_binding(namespace, [DRIVER_SERVICE_ACCOUNT, *sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, ""})]))
+    objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT))
+    # One binding each: tables of one namespace must not take each other's accounts out of a shared one.
+    objects.extend(
+        _role_binding(namespace, f"hudi-driver-{name}", name) for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
+    )
     return objects
 
 
@@ -61,11 +65,11 @@ def _service_account(namespace: str, name: str) -> JsonDict:
     }
 
 
-def _role_binding(namespace: str, service_accounts: list[str]) -> JsonDict:
+def _role_binding(namespace: str, name: str, service_account: str) -> JsonDict:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": _metadata(namespace, DRIVER_SERVICE_ACCOUNT),
+        "metadata": _metadata(namespace, name),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": DRIVER_ROLE},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace} for name in service_accounts],
+        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": namespace}],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hudi_operator.model import naming
 from hudi_operator.model.facts import Observed
@@ -14,13 +14,6 @@ from hudi_operator.reconcile.queue import Key
 from hudi_operator.reconcile.timers import Timers
 
 JsonDict = dict[str, Any]
-
-
-class NamespacePort(Protocol):
-    """Keeps the operator's objects in namespaces with tables."""
-
-    async def ensure(self, namespace: str, service_account: str) -> None:
-        """Make sure that pods can start in ``namespace``; ``service_account`` is one named by a table, or empty."""
 
 
 @dataclass
@@ -40,13 +33,11 @@ class Executor:
         *,
         kubernetes: KubernetesPort,
         etcd: EtcdPort,
-        namespaces: NamespacePort,
         timers: Timers,
         check_leader: Callable[[], None],
     ) -> None:
         self._kubernetes = kubernetes
         self._etcd = etcd
-        self._namespaces = namespaces
         self._timers = timers
         self._check_leader = check_leader
         self._events: set[tuple[str, str, int, str]] = set()
@@ -101,8 +92,6 @@ class Executor:
         context.done.append(action)
 
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
-        meta, spec = action.manifest["metadata"], action.manifest["spec"]
-        await self._namespaces.ensure(meta["namespace"], str(spec.get("serviceAccountName") or ""))
         if await self._kubernetes.create(action.manifest):
             context.done.append(action)
 

@@ -60,6 +60,11 @@ class TableIndex:
         """All HudiTables."""
         return list(self._entries)
 
+    def table_id(self, key: Key) -> str:
+        """Table id of a HudiTable; empty when it is not known."""
+        entry = self._entries.get(key)
+        return entry.table_id if entry else ""
+
     def of_id(self, table_id: str) -> set[Key]:
         """HudiTables with this table id."""
         return set(self._by_id.get(table_id, ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hudi_operator.model import naming
@@ -25,12 +25,23 @@ SPARK_EXECUTORS = "spark-role=executor"
 class Observer:
     """Reads tables. Raises Retryable or Fatal when Kubernetes cannot be read; etcd's failure is part of the observation."""
 
-    def __init__(self, *, kubernetes: KubernetesPort, etcd: EtcdPort, index: TableIndex, timers: Timers, config: OperatorConfig) -> None:
+    def __init__(
+        self,
+        *,
+        kubernetes: KubernetesPort,
+        etcd: EtcdPort,
+        index: TableIndex,
+        timers: Timers,
+        config: OperatorConfig,
+        identity: Callable[[], Mapping[str, bytes]],
+    ) -> None:
+        """``identity`` returns the files of the pods' identity for etcd; it may raise Retryable."""
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._index = index
         self._timers = timers
         self._config = config
+        self._identity = identity
 
     async def observe(self, key: Key) -> Observed:
         """One table, or the writers that wait for it.
@@ -69,6 +80,7 @@ class Observer:
             timers=self._timers.ages(key),
             now_ms=int(time.time() * 1000),
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            etcd_secret=self._identity(),
             namespace_terminating=bool(home and home["metadata"].get("deletionTimestamp")),
         )
 

@@ -89,7 +89,7 @@ class WorkQueue:
         """Count a failure; returns the delay before the next try: exponential, with jitter."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
         delay = min(_FIRST_BACKOFF_SECONDS * 2 ** (failures - 1), _MAX_BACKOFF_SECONDS)
-        return delay * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
+        return float(delay) * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
 
     def succeeded(self, key: Key) -> None:
         """Forget the failures of ``key``."""

@@ -1,0 +1,89 @@
+"""``python -m hudi_operator.etcd_auth``: users and roles of docs/contracts.md §1, then authentication on.
+
+Run it once per etcd, with a certificate whose common name is ``root``; running it again changes nothing. Users are known by the
+common name of their client certificate, so their passwords are random and forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+
+from hudi_operator.adapters import etcd_rpc as rpc
+from hudi_operator.adapters.etcd_rpc import Connection, Message
+from hudi_operator.model.config import EtcdConfig
+from hudi_operator.reconcile.ports import Fatal, Retryable
+
+WAIT_SECONDS = 120.0
+OPERATOR, WRITER, ROOT = "hudi-operator", "hudi-writer", "root"
+
+
+def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
+    """Role to ``(key prefix, may write)``."""
+    control, tables = f"{prefix}/control/", f"{prefix}/tables/"
+    return {
+        OPERATOR: [(control, True), (tables, True)],
+        # A pod must not be able to lift its own fence, nor to open a gate (I2).
+        WRITER: [(control, False), (tables, True)],
+    }
+
+
+def set_up(connection: Connection, prefix: str) -> None:
+    """Create what is missing and enable authentication. Raises Retryable while etcd does not answer, Fatal when it refuses."""
+    for role in (ROOT, *grants(prefix)):
+        _once(connection, "RoleAdd", rpc.messages.AuthRoleAddRequest(name=role))
+        _once(connection, "UserAdd", rpc.messages.AuthUserAddRequest(name=role, password=secrets.token_urlsafe(32)))
+        _once(connection, "UserGrantRole", rpc.messages.AuthUserGrantRoleRequest(user=role, role=role))
+    for role, ranges in grants(prefix).items():
+        for key, write in ranges:
+            _once(connection, "RoleGrantPermission", rpc.messages.AuthRoleGrantPermissionRequest(name=role, perm=rpc.read_write(key, write=write)))
+    _once(connection, "AuthEnable", rpc.messages.AuthEnableRequest())
+
+
+def _once(connection: Connection, method: str, request: Message) -> None:
+    """One call; what exists already is success."""
+    try:
+        connection.call_now(rpc.auth, method, request, writes=False)
+    except (Retryable, Fatal) as error:
+        if "already" not in str(error):
+            raise
+
+
+def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
+    """Set up, waiting for etcd at most ``wait_seconds``. Returns why it failed; empty when it did not."""
+    deadline = time.monotonic() + wait_seconds
+    connection = Connection(config)
+    while True:
+        try:
+            set_up(connection, config.prefix)
+        except Fatal as error:
+            return str(error)
+        except Retryable as error:
+            if time.monotonic() > deadline:
+                return f"etcd did not answer for {wait_seconds:.0f} s: {error}"
+            time.sleep(0.5)
+        else:
+            return ""
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="hudi_operator.etcd_auth", description=__doc__.splitlines()[0])
+    parser.add_argument("--endpoints", required=True, help="https://host:port, comma separated")
+    parser.add_argument("--prefix", default="/hudi")
+    parser.add_argument("--cacert", required=True)
+    parser.add_argument("--cert", required=True, help="client certificate of the user root")
+    parser.add_argument("--key", required=True)
+    arguments = parser.parse_args()
+    config = EtcdConfig(
+        endpoints=tuple(arguments.endpoints.split(",")), prefix=arguments.prefix, ca_file=arguments.cacert, cert_file=arguments.cert, key_file=arguments.key
+    )
+    problem = run(config)
+    print(problem or f"etcd authentication is on, roles for {config.prefix} are set", file=sys.stderr)
+    return 1 if problem else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""kopf as an event source: every event only says which table to look at again.
+
+No change detection, no finalizer, no state in annotations of kopf's; the registry is explicit, so that tests can build one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import kopf
+
+from hudi_operator.adapters.etcd_watch import Change
+from hudi_operator.model import naming
+from hudi_operator.reconcile.index import TableIndex
+from hudi_operator.reconcile.queue import Key
+
+JsonDict = dict[str, Any]
+Enqueue = Callable[[Key], None]
+
+MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
+
+
+def settings() -> kopf.OperatorSettings:
+    """Settings of kopf: bounded requests, nothing posted, no scan for resources that never change."""
+    chosen = kopf.OperatorSettings()
+    chosen.posting.enabled = False
+    chosen.scanning.disabled = True
+    chosen.peering.standalone = True
+    chosen.watching.chunk_size = 500
+    chosen.watching.server_timeout = 300
+    chosen.watching.connect_timeout = 10
+    chosen.watching.label_selectors["", "v1", "pods"] = ",".join(f"{k}={v}" for k, v in MANAGED.items())
+    chosen.networking.request_timeout = 30
+    chosen.networking.connect_timeout = 5
+    chosen.queueing.idle_timeout = 1.0
+    chosen.queueing.exit_timeout = 1.0
+    chosen.process.ultimate_exiting_timeout = 10.0
+    return chosen
+
+
+def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
+    """Handlers for tables, writers and pods. ``enqueue`` must be cheap and callable from the event loop."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.event(naming.GROUP, naming.VERSION, "huditables", registry=handlers)
+    async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:  # noqa: A002 - kopf's name
+        table = dict(body)
+        key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
+        if type == "DELETED":
+            neighbours = index.of_id(index.table_id(key))
+            index.remove(key)
+        else:
+            index.put(table)
+            neighbours = index.of_id(index.table_id(key))
+        for other in neighbours | {key}:
+            enqueue(other)
+
+    @kopf.on.event(naming.GROUP, naming.VERSION, "hudiwriters", registry=handlers)
+    async def writer_event(body: kopf.Body, **_: Any) -> None:
+        table = ((dict(body).get("spec") or {}).get("tableRef") or {}).get("name")
+        if table:
+            enqueue((str(body["metadata"]["namespace"]), str(table)))
+
+    @kopf.on.event("", "v1", "pods", labels=MANAGED, registry=handlers)
+    async def pod_event(body: kopf.Body, **_: Any) -> None:
+        for key in tables_of_pod(dict(body), index):
+            enqueue(key)
+
+    return handlers
+
+
+def tables_of_pod(pod: JsonDict, index: TableIndex) -> set[Key]:
+    """Tables that a pod works for: one for drivers and executors, all that it serves for an agent."""
+    meta = pod["metadata"]
+    namespace, labels = str(meta["namespace"]), meta.get("labels") or {}
+    if labels.get(naming.LABEL_TABLE):
+        return {(namespace, str(labels[naming.LABEL_TABLE]))}
+    if labels.get(naming.LABEL_AGENT):
+        return index.of_agent(namespace, str(labels[naming.LABEL_AGENT]))
+    return set()
+
+
+class EtcdRouter:
+    """Turns changes in etcd into table keys. Heartbeats and the traffic of healthy commits are no news."""
+
+    def __init__(self, prefix: str, index: TableIndex, enqueue: Enqueue) -> None:
+        self._pattern = re.compile(rf"^{re.escape(prefix)}/(?:control|tables)/([0-9a-f]{{16}})/([a-z]+)")
+        self._index = index
+        self._enqueue = enqueue
+
+    def route(self, changes: list[Change]) -> None:
+        """Look at the tables of these changes again; call it on the event loop."""
+        ids = {match.group(1) for change in changes if (match := self._pattern.match(change.key)) and _is_news(match.group(2), deleted=change.deleted)}
+        for table_id in ids:
+            for key in self._index.of_id(table_id):
+                self._enqueue(key)
+
+    def everything(self) -> None:
+        """Events may have been missed: look at every table again."""
+        for key in self._index.keys():
+            self._enqueue(key)
+
+
+def _is_news(kind: str, *, deleted: bool) -> bool:
+    if kind in ("alive", "lock", "queue"):
+        return deleted and kind == "alive"
+    return kind not in ("clock", "instant")

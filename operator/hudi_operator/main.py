@@ -1,0 +1,253 @@
+"""Start and wiring of the operator: ``python -m hudi_operator``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import socket
+import uuid
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import kopf
+import yaml
+
+from hudi_operator import handlers, observability
+from hudi_operator.adapters.etcd import EtcdStore
+from hudi_operator.adapters.etcd_rpc import Connection
+from hudi_operator.adapters.etcd_watch import PrefixWatch
+from hudi_operator.adapters.identity import pod_identity
+from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
+from hudi_operator.adapters.leader import Leader
+from hudi_operator.model import naming
+from hudi_operator.model.config import ConfigError, OperatorConfig
+from hudi_operator.reconcile.executor import Executor
+from hudi_operator.reconcile.index import TableIndex
+from hudi_operator.reconcile.loop import Reconciler
+from hudi_operator.reconcile.observe import Observer
+from hudi_operator.reconcile.ports import Fatal, Retryable
+from hudi_operator.reconcile.queue import WorkQueue
+from hudi_operator.reconcile.table import plan_table
+from hudi_operator.reconcile.timers import Timers
+
+LOG = logging.getLogger("hudi_operator.main")
+
+DEFAULT_CONFIG = "/etc/hudi-operator/config.yaml"
+OLDEST_KUBERNETES = (1, 30)
+EXIT_USAGE = 2
+_WORKERS = 16
+_RETRY_SECONDS = 5.0
+
+
+def read_config(path: str) -> OperatorConfig:
+    """Read the configuration file. Raises ConfigError."""
+    try:
+        raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return OperatorConfig.from_dict(raw)
+
+
+class Operator:
+    """All parts of one replica; lives in one event loop."""
+
+    def __init__(self, config: OperatorConfig) -> None:
+        self.config = config
+        self.identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+        self.metrics = observability.Metrics()
+        self.probes = observability.Probes()
+        self.index = TableIndex(config.spark_image)
+        self.queue = WorkQueue()
+        self._leading = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        """Run until SIGTERM; returns the exit code."""
+        loop = asyncio.get_running_loop()
+        configuration = await load_configuration()
+        api = ApiServer(configuration)
+        connection = Connection(self.config.etcd)
+        leader = Leader(
+            self.config.leader_election,
+            configuration=configuration,
+            namespace=own_namespace(),
+            identity=self.identity,
+            on_started=lambda: loop.call_soon_threadsafe(self._leading.set),
+        )
+        self.metrics.leader.set_function(lambda: float(leader.leading))
+        self.metrics.queue_length.set_function(lambda: float(len(self.queue)))
+        self.metrics.tables.set_function(lambda: float(len(self.index)))
+        servers = self.probes.serve(self.config.probe_port)
+        observability.serve_metrics(self.metrics, self.config.metrics_port)
+        tasks = [loop.create_task(self._beat(), name="beat")]
+        watches: list[PrefixWatch] = []
+        try:
+            await wait_for_api(api, self.probes)
+            reconciler = self._reconciler(api, connection, leader)
+            leader.start()
+            tasks.append(loop.create_task(self._lead(reconciler, connection, watches), name="lead"))
+            await self._until_first_failure(tasks, self._events())
+        except Fatal as error:
+            LOG.error("%s", error)
+            return EXIT_USAGE
+        finally:
+            await self._stop(tasks, watches)
+            leader.stop()
+            connection.close()
+            await api.close()
+            servers.shutdown()
+        return 0
+
+    def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
+        kubernetes = KubernetesStore(api, instance=self.identity)
+        etcd = EtcdStore(connection, self.config.etcd.prefix, observe=self.metrics.etcd_call)
+        timers = Timers()
+        return Reconciler(
+            queue=self.queue,
+            observer=Observer(
+                kubernetes=kubernetes,
+                etcd=etcd,
+                index=self.index,
+                timers=timers,
+                config=self.config,
+                identity=lambda: pod_identity(self.config.pod_etcd),
+            ),
+            executor=Executor(kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check),
+            planner=plan_table,
+            timers=timers,
+            config=self.config,
+            meter=self.metrics,
+        )
+
+    async def _lead(self, reconciler: Reconciler, connection: Connection, watches: list[PrefixWatch]) -> None:
+        """Reconcile once this replica leads; followers only keep their index warm."""
+        await self._leading.wait()
+        loop, prefix = asyncio.get_running_loop(), self.config.etcd.prefix
+        router = handlers.EtcdRouter(prefix, self.index, self.queue.add)
+        for part in ("control", "tables"):
+            watch = PrefixWatch(
+                connection,
+                f"{prefix}/{part}/",
+                on_changes=lambda changes: _hand_over(loop, lambda: router.route(changes)),
+                on_lost=lambda: _hand_over(loop, router.everything),
+            )
+            watches.append(watch)
+            watch.start()
+        router.everything()
+        async with asyncio.TaskGroup() as group:
+            for number in range(_WORKERS):
+                group.create_task(reconciler.work(), name=f"worker-{number}")
+
+    async def _events(self) -> None:
+        """kopf, until SIGTERM or SIGINT, which it handles."""
+        namespaces = self.config.watch_namespaces
+        ready = asyncio.Event()
+        waiter = asyncio.get_running_loop().create_task(self._when(ready))
+        try:
+            await kopf.operator(
+                registry=handlers.registry(self.index, self.queue.add),
+                settings=handlers.settings(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                ready_flag=ready,
+            )
+        finally:
+            waiter.cancel()
+
+    async def _when(self, ready: asyncio.Event) -> None:
+        await ready.wait()
+        self.probes.not_ready = ""
+        LOG.info("%s watches %s", self.identity, ", ".join(self.config.watch_namespaces) or "all namespaces")
+
+    async def _beat(self) -> None:
+        while True:
+            self.probes.beat()
+            await asyncio.sleep(1.0)
+
+    async def _until_first_failure(self, tasks: list[asyncio.Task[None]], last: Coroutine[Any, Any, None]) -> None:
+        """Wait for ``last``; a task that fails before ends the operator."""
+        main = asyncio.get_running_loop().create_task(last, name="events")
+        done, _ = await asyncio.wait([main, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        if main not in done:
+            main.cancel()
+            await asyncio.gather(main, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _stop(self, tasks: list[asyncio.Task[None]], watches: list[PrefixWatch]) -> None:
+        self.probes.not_ready = "stopping"
+        for watch in watches:
+            watch.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, callback: Any) -> None:
+    """From a watch's thread to the loop; the loop may be closed already."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)
+
+
+async def wait_for_api(api: ApiServer, probes: observability.Probes) -> None:
+    """Wait until the API server answers and serves our kinds. Raises Fatal for a Kubernetes that is too old."""
+    last = ""
+    while True:
+        problem = await _api_problem(api)
+        if not problem:
+            return
+        if problem != last:
+            LOG.error("cannot start yet: %s", problem)
+        last = probes.not_ready = problem
+        probes.beat()
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _api_problem(api: ApiServer) -> str:
+    """Why the operator cannot start yet; empty when it can. Raises Fatal."""
+    try:
+        version = await api.request("GET", "/version")
+        check_version(str(version.get("major")), str(version.get("minor")))
+        served = await api.request("GET", f"/apis/{naming.API_VERSION}")
+    except ApiError as error:
+        if error.status == 404:
+            return f"the API server does not serve {naming.API_VERSION}: install the CustomResourceDefinitions huditables and hudiwriters"
+        return f"API server: {error} ({error.status})"
+    except Retryable as error:
+        return str(error)
+    missing = {"huditables", "hudiwriters"} - {str(resource.get("name")) for resource in served.get("resources") or ()}
+    return f"CustomResourceDefinitions are missing: {', '.join(sorted(missing))}" if missing else ""
+
+
+def check_version(major: str, minor: str) -> None:
+    """Raises Fatal below Kubernetes 1.30: admission policies guard the evidence of pods' deaths."""
+    digits = re.match(r"\d+", minor)
+    found = (int(major), int(digits.group()) if digits else 0)
+    if found < OLDEST_KUBERNETES:
+        raise Fatal(f"Kubernetes {found[0]}.{found[1]} is too old: 1.30 is needed, because admission policies guard the evidence of pods' deaths")
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    observability.configure_logging(
+        as_json=os.environ.get("HUDI_OPERATOR_LOG_FORMAT", "text") == "json",
+        level=logging.getLevelNamesMapping().get(os.environ.get("HUDI_OPERATOR_LOG_LEVEL", "INFO").upper(), logging.INFO),
+    )
+    path = os.environ.get("HUDI_OPERATOR_CONFIG", DEFAULT_CONFIG)
+    try:
+        config = read_config(path)
+    except ConfigError as error:
+        LOG.error("configuration: %s", error)
+        return EXIT_USAGE
+    with contextlib.suppress(KeyboardInterrupt):
+        return asyncio.run(_run(config))
+    return 0
+
+
+async def _run(config: OperatorConfig) -> int:
+    return await Operator(config).run()

@@ -1,0 +1,164 @@
+"""Logs, metrics and probes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import start_http_server
+
+from hudi_operator.model import naming
+from hudi_operator.model.facts import Observed
+from hudi_operator.reconcile import actions as act
+
+_LATENCY = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_PHASES = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800)
+
+
+class _Format(logging.Formatter):
+    """Text or JSON; a protocol line stays as it is (docs/contracts.md §3)."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        if record.name == "hudi_operator.protocol":
+            return message
+        if record.exc_info:
+            message = f"{message}\n{self.formatException(record.exc_info)}"
+        at = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if self._json:
+            return json.dumps({"time": at, "level": record.levelname.lower(), "logger": record.name, "message": message})
+        return f"{at} {record.levelname[0]} {record.name.removeprefix('hudi_operator.')}: {message}"
+
+
+def configure_logging(*, as_json: bool, level: int = logging.INFO) -> None:
+    """Everything to stderr; libraries only when something is wrong."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Format(as_json=as_json))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("hudi_operator").setLevel(level)
+    # kopf tells every event that it hands over.
+    logging.getLogger("kopf.objects").setLevel(logging.ERROR)
+
+
+class Metrics:
+    """What Prometheus can ask for."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.reconciles = Counter("hudi_operator_reconciles", "Reconciles by outcome", ["outcome"], registry=self.registry)
+        self.reconcile_seconds = Histogram("hudi_operator_reconcile_seconds", "Duration of a reconcile", buckets=_LATENCY, registry=self.registry)
+        self.phase_seconds = Histogram(
+            "hudi_operator_settle_phase_seconds", "Time spent in a phase of settling", ["phase"], buckets=_PHASES, registry=self.registry
+        )
+        self.fences = Counter("hudi_operator_fences", "Incarnations fenced, by reason", ["reason"], registry=self.registry)
+        self.attempts = Counter("hudi_operator_attempts", "Driver pods created", registry=self.registry)
+        self.agents = Counter("hudi_operator_agents", "Agent pods created", registry=self.registry)
+        self.conflicts = Counter("hudi_operator_write_conflicts", "Write conflicts that writers reported", registry=self.registry)
+        self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
+        self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
+        self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
+        self.etcd_seconds = Histogram("hudi_operator_etcd_seconds", "Duration of a call to etcd", ["action"], buckets=_LATENCY, registry=self.registry)
+
+    def etcd_call(self, action: str, seconds: float) -> None:
+        """One call to etcd."""
+        self.etcd_seconds.labels(action).observe(seconds)
+
+    def reconciled(self, outcome: str, seconds: float) -> None:
+        """One reconcile: ``ok``, ``changed``, ``conflict`` or ``error``."""
+        self.reconciles.labels(outcome).inc()
+        self.reconcile_seconds.observe(seconds)
+
+    def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
+        """Actions that changed something."""
+        for action in done:
+            if isinstance(action, act.Fence):
+                self.fences.labels(str(action.settle.get("reason") or "")).inc()
+            elif isinstance(action, act.CreatePod):
+                role = action.manifest["metadata"]["labels"].get(naming.LABEL_ROLE)
+                (self.attempts if role == naming.ROLE_DRIVER else self.agents).inc()
+            elif isinstance(action, act.UpdateSettle | act.FinishSettle):
+                self._phase(action.value.get("times") or {})
+            elif isinstance(action, act.UpdateStatus) and action.kind == naming.WRITER_KIND:
+                self._conflicts(observed, action)
+
+    def _phase(self, times: dict[str, int]) -> None:
+        """The two youngest times of a record: the phase before the newest one lasted from one to the other."""
+        newest = sorted(((at, phase) for phase, at in times.items()), reverse=True)[:2]
+        if len(newest) == 2:
+            (ended, _), (began, phase) = newest
+            self.phase_seconds.labels(phase).observe(max(0, ended - began) / 1000)
+
+    def _conflicts(self, observed: Observed, action: act.UpdateStatus) -> None:
+        before = next((w.get("status") or {} for w in observed.writers if w["metadata"]["name"] == action.name), {})
+        more = int(action.status.get("conflicts") or 0) - int(before.get("conflicts") or 0)
+        if more > 0:
+            self.conflicts.inc(more)
+
+
+class Probes:
+    """``/healthz``: the event loop still turns. ``/readyz``: the operator has started; followers are ready, too."""
+
+    def __init__(self, *, stalled_after: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
+        """``stalled_after``: seconds without a :meth:`beat` after which the process counts as hung."""
+        self._clock = clock
+        self._stalled_after = stalled_after
+        self._beat = clock()
+        self.not_ready = "starting"
+        """Why the operator is not ready; empty when it is."""
+
+    def beat(self) -> None:
+        """The event loop turned."""
+        self._beat = self._clock()
+
+    def healthy(self) -> str:
+        """Why the process should be restarted; empty when it should not."""
+        lag = self._clock() - self._beat
+        return f"the event loop has not turned for {lag:.0f} s" if lag > self._stalled_after else ""
+
+    def answer(self, path: str) -> tuple[int, str]:
+        """Status and text for a request."""
+        checks = {"/healthz": self.healthy, "/readyz": lambda: self.not_ready}
+        check = checks.get(path.partition("?")[0])
+        if check is None:
+            return 404, "not found"
+        problem = check()
+        return (503, problem) if problem else (200, "ok")
+
+    def serve(self, port: int) -> ThreadingHTTPServer:
+        """Answer on ``port`` (0 = a free one) from a thread; returns the server."""
+        probes = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, text = probes.answer(self.path)
+                body = f"{text}\n".encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "text/plain; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+                """Probes are not worth a line."""
+
+        server = ThreadingHTTPServer(("", port), Handler)
+        threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
+        return server
+
+
+def serve_metrics(metrics: Metrics, port: int) -> None:
+    """Serve ``/metrics`` from a thread."""
+    start_http_server(port, registry=metrics.registry)

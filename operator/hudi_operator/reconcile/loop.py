@@ -1,0 +1,106 @@
+"""The loop: take a table from the queue, observe, plan, perform, and say in one sentence what was found and done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.reconcile import actions as act
+from hudi_operator.reconcile.executor import Executor
+from hudi_operator.reconcile.observe import Observer
+from hudi_operator.reconcile.ports import Conflict, Fatal, LeaseLost, Retryable
+from hudi_operator.reconcile.queue import Key, WorkQueue
+from hudi_operator.reconcile.timers import Timers
+
+LOG = logging.getLogger("hudi_operator.reconcile")
+
+Planner = Callable[[Observed, OperatorConfig], act.Plan]
+
+
+class Meter(Protocol):
+    """Who counts."""
+
+    def reconciled(self, outcome: str, seconds: float) -> None:
+        """One reconcile."""
+
+    def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
+        """Actions that changed something."""
+
+
+class Reconciler:
+    """Workers on one queue."""
+
+    def __init__(
+        self, *, queue: WorkQueue, observer: Observer, executor: Executor, planner: Planner, timers: Timers, config: OperatorConfig, meter: Meter
+    ) -> None:
+        self._queue = queue
+        self._observer = observer
+        self._executor = executor
+        self._planner = planner
+        self._timers = timers
+        self._config = config
+        self._meter = meter
+        self._sentences: dict[Key, str] = {}
+
+    async def work(self) -> None:
+        """One worker; runs until cancelled."""
+        while True:
+            key = await self._queue.get()
+            again: float | None = 15.0
+            started, outcome = time.monotonic(), "error"
+            try:
+                outcome, again = await self._reconcile(key)
+                self._queue.succeeded(key)
+            except Conflict as error:
+                outcome, again = "conflict", error.delay
+                LOG.info("%s: %s", "/".join(key), error)
+            except LeaseLost as error:
+                LOG.info("%s: not acted: %s", "/".join(key), error)
+            except Retryable as error:
+                again = max(self._queue.failed(key), error.delay or 0.0)
+                LOG.warning("%s: %s; again in %.1f s", "/".join(key), error, again)
+            except Fatal as error:
+                again = max(self._queue.failed(key), 5.0)
+                LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                # A defect in a planner stops this table only, loudly.
+                again = max(self._queue.failed(key), 5.0)
+                LOG.exception("%s: unexpected error; again in %.1f s", "/".join(key), again)
+            finally:
+                self._queue.done(key, again=again)
+                self._meter.reconciled(outcome, time.monotonic() - started)
+
+    async def _reconcile(self, key: Key) -> tuple[str, float | None]:
+        """Outcome and when to look again (None: only when something happens)."""
+        observed = await self._observer.observe(key)
+        plan = self._planner(observed, self._config)
+        done: list[act.Action] = []
+        try:
+            done = await self._executor.perform(key, observed, plan)
+        finally:
+            self._meter.performed(observed, done)
+        if done or self._sentences.get(key) != plan.sentence:
+            LOG.info("%s: %s%s", "/".join(key), plan.sentence, f" [{_names(done)}]" if done else "")
+        if observed.table is None and not observed.writers:
+            self._timers.forget(key)
+            self._sentences.pop(key, None)
+            return "ok", None
+        self._sentences[key] = plan.sentence
+        return ("changed" if done else "ok"), plan.requeue_seconds
+
+
+def _names(done: Sequence[act.Action]) -> str:
+    """Names of actions in order, equal neighbours once."""
+    names: list[str] = []
+    for action in done:
+        name = type(action).__name__
+        if not names or names[-1] != name:
+            names.append(name)
+    return ", ".join(names)
