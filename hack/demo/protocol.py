@@ -58,6 +58,10 @@ class Watch:
         self._from = int(json.loads(done.stdout)["header"]["revision"]) + 1
         return True
 
+    def ask(self, *arguments: str) -> str:
+        """Run ``etcdctl`` once; raises CalledProcessError."""
+        return subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=True).stdout
+
     def start(self) -> None:
         self._thread.start()
 

@@ -7,7 +7,8 @@ import os
 import secrets
 import socket
 import subprocess
-from dataclasses import dataclass, field
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from demo import cluster, flights
@@ -28,6 +29,27 @@ OUT = ROOT / "build" / "demo"
 BUCKETS = ("lake", "landing", "spark-events")
 
 
+class Forward:
+    """`kubectl port-forward`, started again whenever it ends (it does when the pod restarts)."""
+
+    def __init__(self, namespace: str, target: str, ports: str) -> None:
+        self._command = ["kubectl", "port-forward", "-n", namespace, target, ports]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stop = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._process is not None:
+            self._process.terminate()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self._process.wait()
+            self._stop.wait(0.5)
+
+
 @dataclass
 class World:
     """Everything that the scenario and the checks need."""
@@ -39,7 +61,7 @@ class World:
     tailnum_key: str
     logs: cluster.PodLogs
     watch: Watch
-    helpers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    forward: Forward
 
     def writer(self, name: str) -> JsonDict:
         return cluster.get("hudiwriter", name, "-n", NAMESPACE)
@@ -55,8 +77,7 @@ class World:
     def close(self) -> None:
         self.watch.stop()
         self.logs.stop()
-        for process in self.helpers:
-            process.terminate()
+        self.forward.stop()
 
 
 def secret(namespace: str, name: str, values: dict[str, str]) -> None:
@@ -82,7 +103,7 @@ def prepare(screen: Screen) -> World:
     secret(NAMESPACE, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
     secret(NAMESPACE, "tailnum-key", {"TAILNUM_KEY": key})
     watch, forward = etcd_watch(screen)
-    world = World(screen, lake, path, key, cluster.PodLogs(NAMESPACE, OUT / "logs"), watch, [forward])
+    world = World(screen, lake, path, key, cluster.PodLogs(NAMESPACE, OUT / "logs"), watch, forward)
     world.watch.start()
     world.logs.start()
     return world
@@ -147,7 +168,7 @@ def upload(screen: Screen, lake: Lake) -> None:
     screen.fact(f"{len(files)} CSV files in s3a://landing, {sum(len(rows) for name, rows in files.items() if name.startswith('flights/'))} flights")
 
 
-def etcd_watch(screen: Screen) -> tuple[Watch, subprocess.Popen[bytes]]:
+def etcd_watch(screen: Screen) -> tuple[Watch, Forward]:
     """A read-only look at the lock service, with the writers' own certificate, through a port-forward."""
     identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
     if not identity:
@@ -160,9 +181,7 @@ def etcd_watch(screen: Screen) -> tuple[Watch, subprocess.Popen[bytes]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    forward = subprocess.Popen(
-        ["kubectl", "port-forward", "-n", OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    forward = Forward(OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379")
     command = [etcdctl(), f"--endpoints=https://127.0.0.1:{port}", *[f"--{flag}={directory / name}" for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))]]
     watch = Watch(command, "/hudi/tables/")
 

@@ -1,0 +1,172 @@
+"""What the end-to-end tests share: objects, waits with a bound, kills from outside of the pods."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from demo import cluster
+from demo.lake import Lake
+from demo.protocol import Settling, Watch, attempts, settlings
+
+JsonDict = dict[str, Any]
+Answer = TypeVar("Answer")
+NAMESPACE = "e2e"
+OPERATOR_NAMESPACE = "hudi-operator"
+SMALL = {"memory": "768m", "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}}}
+
+# A source whose batches take a while to write: each row costs `delay` seconds in the task that writes it.
+SLOW_SOURCE = '''
+import time
+from pyspark.sql.functions import col, lit, udf
+
+
+def batches(spark, context):
+    rows, delay = int(context.arguments["rows"]), float(context.arguments["delay"])
+    first = int(context.arguments.get("first", "0"))
+
+    @udf("long")
+    def slow(number):
+        time.sleep(delay)
+        return number
+
+    for batch in range(int(context.arguments["batches"])):
+        start = first + batch * rows
+        yield spark.range(start, start + rows, 1, 1).select(
+            col("id"), lit("p").alias("part"), slow("id").alias("value"), lit(batch).cast("long").alias("ts")
+        )
+'''
+
+
+def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
+    """The first answer of ``probe`` that is not None (or False); AssertionError after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = probe()
+        if answer is not None and answer is not False:
+            return answer
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
+        time.sleep(every)
+
+
+@dataclass
+class Space:
+    """A namespace with credentials, the S3 server, and the watch on etcd."""
+
+    namespace: str
+    lake: Lake
+    watch: Watch
+    endpoint: str
+    """The S3 server's address as pods see it."""
+
+    def table(self, name: str, *, apply: bool = True, **changes: Any) -> JsonDict:
+        """A HudiTable at ``s3a://e2e/<namespace>-<name>-<time>``."""
+        spec = {
+            "path": f"s3a://e2e/{self.namespace}-{name}-{time.time_ns() // 1_000_000}",
+            "type": "MergeOnRead",
+            "recordKeyFields": ["id"],
+            "partitionFields": ["part"],
+            "orderingFields": ["ts"],
+            "storage": {
+                "secretRefs": [{"name": "lake-credentials", "as": "S3"}],
+                "options": {
+                    "fs.s3a.endpoint": self.endpoint,
+                    "fs.s3a.endpoint.region": "us-east-1",
+                    "fs.s3a.path.style.access": "true",
+                    "fs.s3a.connection.ssl.enabled": "false",
+                },
+            },
+        } | changes
+        found = {"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiTable", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec}
+        if apply:
+            cluster.apply(json.dumps(found))
+        return found
+
+    def writer(self, name: str, table: str, *, batches: int = 1, rows: int = 50, delay: float = 0.0, first: int = 0, **changes: Any) -> None:
+        """A HudiWriter that inserts ``batches`` × ``rows`` rows, ``delay`` seconds for each row."""
+        arguments = {"batches": str(batches), "rows": str(rows), "delay": str(delay), "first": str(first)}
+        spec = {
+            "tableRef": {"name": table},
+            "source": {"python": {"configMapRef": {"name": "slow", "key": "slow.py"}, "function": "batches", "arguments": arguments}},
+            "operation": "Upsert",
+            "driver": SMALL,
+            "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},
+        } | changes
+        cluster.apply(json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec}))
+
+    def get(self, kind: str, name: str) -> JsonDict:
+        return cluster.get(kind, name, "-n", self.namespace)
+
+    def condition(self, kind: str, name: str, condition: str) -> JsonDict:
+        return cluster.condition(self.get(kind, name), condition)
+
+    def wait(self, resource: str, condition: str, *, seconds: float) -> None:
+        """``kubectl wait``, as a user would do it."""
+        cluster.kubectl("wait", f"--for=condition={condition}", resource, "-n", self.namespace, f"--timeout={seconds:.0f}s", timeout=seconds + 10)
+
+    def path(self, table: str) -> str:
+        return str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
+
+    def drivers(self, writer: str) -> list[JsonDict]:
+        """Driver pods of a writer, the newest last."""
+        pods = cluster.items("pods", "-n", self.namespace, "-l", f"hudioperator.io/writer={writer},hudioperator.io/role=driver")
+        return sorted(pods, key=lambda pod: int(pod["metadata"]["labels"]["hudioperator.io/attempt"]))
+
+    def inflight(self, writer: str, table: str) -> tuple[str, str] | None:
+        """(instant, driver pod) of the writer's newest instant if the timeline has it as inflight."""
+        changes = self.watch.changes()
+        who = attempts(changes)
+        states = {i.requested: i for i in self.lake.timeline(self.path(table))}
+        found = None
+        for change in changes:
+            if "/instant/" not in change.key or change.value is None:
+                continue
+            attempt = who.get(change.value.get("inc", ""), "")
+            instant = states.get(change.key.rsplit("/", 1)[1])
+            if attempt.startswith(f"{self.namespace}.{writer}-") and instant and not instant.completed and "inflight" in instant.states:
+                found = (instant.requested, attempt.split(".", 1)[1])
+        return found
+
+    def settling(self, pod: str) -> Settling | None:
+        """Settle record of the incarnation of a pod."""
+        return next((s for s in settlings(self.watch.changes("/settle/")) if s.attempt == f"{self.namespace}.{pod}"), None)
+
+    def wait_inflight(self, writer: str, table: str, *, seconds: float = 120, not_pod: str = "") -> tuple[str, str]:
+        def probe() -> tuple[str, str] | None:
+            found = self.inflight(writer, table)
+            return found if found and found[1] != not_pod else None
+
+        return wait_for(f"{writer} to have an instant inflight", probe, seconds=seconds, every=0.2)
+
+    def wait_settled(self, pod: str, *, seconds: float = 120) -> Settling:
+        def probe() -> Settling | None:
+            record = self.settling(pod)
+            return record if record and "Settled" in record.phases else None
+
+        return wait_for(f"{pod} to be settled", probe, seconds=seconds, every=0.3)
+
+    def signal(self, pod: str, number: signal.Signals) -> None:
+        """Send a signal to the JVM of a pod, from outside."""
+        pid = wait_for(f"JVM of {pod}", lambda: cluster.jvm_pid(self.namespace, pod), seconds=30)
+        os.kill(pid, number)
+
+    def signal_all(self, pod: str, number: signal.Signals) -> None:
+        """Send a signal to every process of a pod."""
+        for pid in cluster.host_pids(self.namespace, pod):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+
+def run(*command: str, seconds: float = 600) -> str:
+    """Run a program of the repository; AssertionError with its output when it fails."""
+    done = subprocess.run(command, cwd=cluster.ROOT, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout

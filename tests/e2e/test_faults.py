@@ -1,0 +1,93 @@
+"""Killed and frozen writers and agents, on a real node."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+import time
+
+from demo import cluster
+from demo.cluster import kubectl
+from demo.lake import data_files
+from support import Space, wait_for
+
+KILLS = 5
+
+
+def ready_table(space: Space, name: str) -> None:
+    if not cluster.exists("huditable", name, "-n", space.namespace):
+        space.table(name)
+    space.wait(f"huditable/{name}", "Ready", seconds=150)
+
+
+def assert_gone(space: Space, table: str, instant: str) -> None:
+    """Nothing of the instant is on the timeline or among the files."""
+    path = space.path(table)
+    assert instant not in {i.requested for i in space.lake.timeline(path)}
+    assert not [f for f in data_files(space.lake.files(path)) if f.instant == instant]
+
+
+def test_five_kills_are_settled(space: Space) -> None:
+    """Each attempt is killed while its instant is inflight; the last one finishes, and every row is there once."""
+    ready_table(space, "kills")
+    space.writer("victim", "kills", batches=KILLS + 1, rows=20, delay=0.25)
+    times: dict[str, list[float]] = {}
+    pod = ""
+    for _ in range(KILLS):
+        instant, pod = space.wait_inflight("victim", "kills", not_pod=pod)
+        space.signal(pod, signal.SIGKILL)
+        at = time.time()
+        record = space.wait_settled(pod)
+        assert record.outcomes.get(instant) in {"RolledBack", "Completed"}, record
+        if record.outcomes[instant] == "RolledBack":
+            assert_gone(space, "kills", instant)
+            times.setdefault("rolled back", []).append(record.rolled_back[instant] - at)
+        for phase, seen in record.phases.items():
+            times.setdefault(phase, []).append(seen - at)
+    print(f"\nseconds after the kill, {KILLS} kills (median, max):")
+    for phase, seconds in sorted(times.items(), key=lambda pair: statistics.median(pair[1])):
+        print(f"  {phase:12s} {statistics.median(seconds):6.1f} {max(seconds):6.1f}")
+    space.wait("hudiwriter/victim", "Finished", seconds=240)
+    writer = space.get("hudiwriter", "victim")
+    assert cluster.is_true(writer, "Succeeded"), writer["status"]
+    assert len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"]) == KILLS + 1
+
+
+def test_force_deletion_is_no_proof(space: Space) -> None:
+    """The pod object of a living driver is force-deleted: the lock stays until the kubelet says that its process has ended."""
+    ready_table(space, "kills")
+    space.writer("forced", "kills", rows=40, delay=0.5, first=10_000)
+    _, pod = space.wait_inflight("forced", "kills")
+    kubectl("delete", "pod", pod, "-n", space.namespace, "--force", "--grace-period=0", "--wait=false")
+    space.wait_settled(pod)
+    proofs = [p for c in space.watch.changes("/settle/") if c.value and c.value.get("pod") == pod for p in (c.value.get("proofs") or {}).values()]
+    assert proofs, "settled without proof"
+    assert all(proof["kind"] not in {"ObjectGone", "Gone"} for proof in proofs), proofs
+    space.wait("hudiwriter/forced", "Finished", seconds=180)
+    assert cluster.is_true(space.get("hudiwriter", "forced"), "Succeeded")
+
+
+def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> None:
+    ready_table(space, "kills")
+    space.writer("orphan", "kills", rows=40, delay=0.5, first=20_000)
+    instant, pod = space.wait_inflight("orphan", "kills")
+    space.signal(pod, signal.SIGKILL)
+
+    def rolling() -> bool:
+        record = space.settling(pod)
+        return record is not None and "RollingBack" in record.phases
+
+    wait_for("RollingBack", rolling, seconds=90, every=0.05)
+    agents = cluster.items("pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running")
+    assert len(agents) == 1
+    agent = agents[0]["metadata"]["name"]
+    space.signal_all(agent, signal.SIGKILL)
+    space.wait_settled(pod, seconds=180)
+    assert_gone(space, "kills", instant)
+
+    def replaced() -> bool:
+        pods = cluster.items("pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running")
+        return bool(pods) and all(p["metadata"]["name"] != agent for p in pods)
+
+    wait_for("another agent", replaced, seconds=60)
+    space.wait("hudiwriter/orphan", "Finished", seconds=180)

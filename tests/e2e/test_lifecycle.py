@@ -1,0 +1,42 @@
+"""Uninstalling with live writers, and deleting a namespace in the middle of a write."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from conftest import make_space
+from demo import cluster
+from demo.cluster import kubectl
+from demo.lake import Lake
+from demo.protocol import Watch
+from support import OPERATOR_NAMESPACE, Space, run, wait_for
+
+
+def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
+    """`helm uninstall` while a writer runs, the writer dies meanwhile; after `helm install` it is settled and goes on."""
+    space.table("moved")
+    space.wait("huditable/moved", "Ready", seconds=150)
+    space.writer("nomad", "moved", batches=2, rows=40, delay=0.4)
+    _, pod = space.wait_inflight("nomad", "moved")
+    run("helm", "uninstall", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "2m")
+    assert cluster.exists("huditable", "moved", "-n", space.namespace), "uninstalling must not delete tables"
+    for driver in space.drivers("nomad"):
+        if driver["status"].get("phase") == "Running":
+            space.signal_all(driver["metadata"]["name"], signal.SIGKILL)
+    run("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m")
+    space.wait_settled(pod, seconds=180)
+    space.wait("hudiwriter/nomad", "Finished", seconds=240)
+    assert cluster.is_true(space.get("hudiwriter", "nomad"), "Succeeded")
+
+
+def test_namespace_deletion_in_the_middle_of_a_write(lake: Lake, watch: Watch) -> None:
+    space = make_space("e2e-doomed", lake, watch)
+    space.table("doomed")
+    space.writer("doomed", "doomed", rows=200, delay=0.5, stop={"graceSeconds": 10})
+    space.wait("huditable/doomed", "Ready", seconds=150)
+    space.wait_inflight("doomed", "doomed")
+    begin = time.monotonic()
+    kubectl("delete", "namespace", "e2e-doomed", "--wait=false")
+    wait_for("the end of the namespace", lambda: not cluster.exists("namespace", "e2e-doomed"), seconds=120, every=1)
+    print(f"namespace gone after {time.monotonic() - begin:.0f} s")
