@@ -7,6 +7,7 @@ common name of their client certificate, so their passwords are random and forgo
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import time
@@ -69,13 +70,17 @@ def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
 
 
 def main() -> int:
-    """Entry point; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="hudi_operator.etcd_auth", description=__doc__.splitlines()[0])
-    parser.add_argument("--endpoints", required=True, help="https://host:port, comma separated")
-    parser.add_argument("--prefix", default="/hudi")
-    parser.add_argument("--cacert", required=True)
-    parser.add_argument("--cert", required=True, help="client certificate of the user root")
-    parser.add_argument("--key", required=True)
+    """Entry point; returns the exit code. Every option may come from the environment, by the names that pods use."""
+    parser = argparse.ArgumentParser(prog="hudi_operator.etcd_auth", description=(__doc__ or "").splitlines()[0])
+    for name, variable, what in (
+        ("endpoints", "ENDPOINTS", "https://host:port, comma separated"),
+        ("prefix", "PREFIX", "prefix of all keys"),
+        ("cacert", "CA", "certificate authority of etcd"),
+        ("cert", "CERT", "client certificate with the common name root"),
+        ("key", "KEY", "its key"),
+    ):
+        default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}")
+        parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
     arguments = parser.parse_args()
     config = EtcdConfig(
         endpoints=tuple(arguments.endpoints.split(",")), prefix=arguments.prefix, ca_file=arguments.cacert, cert_file=arguments.cert, key_file=arguments.key

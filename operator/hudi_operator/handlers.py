@@ -45,7 +45,7 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.event(naming.GROUP, naming.VERSION, "huditables", registry=handlers)
-    async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:  # noqa: A002 - kopf's name
+    async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:
         table = dict(body)
         key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
         if type == "DELETED":
@@ -99,7 +99,7 @@ class EtcdRouter:
 
     def everything(self) -> None:
         """Events may have been missed: look at every table again."""
-        for key in self._index.keys():
+        for key in self._index.tables():
             self._enqueue(key)
 
 

@@ -63,7 +63,6 @@ class Operator:
         self.index = TableIndex(config.spark_image)
         self.queue = WorkQueue()
         self._leading = asyncio.Event()
-        self._stopping = asyncio.Event()
 
     async def run(self) -> int:
         """Run until SIGTERM; returns the exit code."""
@@ -76,7 +75,7 @@ class Operator:
             configuration=configuration,
             namespace=own_namespace(),
             identity=self.identity,
-            on_started=lambda: loop.call_soon_threadsafe(self._leading.set),
+            on_started=lambda: _hand_over(loop, self._leading.set),
         )
         self.metrics.leader.set_function(lambda: float(leader.leading))
         self.metrics.queue_length.set_function(lambda: float(len(self.queue)))

@@ -130,7 +130,7 @@ class Probes:
 
     def answer(self, path: str) -> tuple[int, str]:
         """Status and text for a request."""
-        checks = {"/healthz": self.healthy, "/readyz": lambda: self.not_ready}
+        checks: dict[str, Callable[[], str]] = {"/healthz": self.healthy, "/readyz": lambda: self.not_ready}
         check = checks.get(path.partition("?")[0])
         if check is None:
             return 404, "not found"
@@ -151,7 +151,7 @@ class Probes:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            def log_message(self, format: str, *args: object) -> None:
                 """Probes are not worth a line."""
 
         server = ThreadingHTTPServer(("", port), Handler)

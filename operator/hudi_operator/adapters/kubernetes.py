@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,9 @@ async def load_configuration(context: str = "") -> client.Configuration:
 
 
 def own_namespace(default: str = "default") -> str:
-    """Namespace of this pod; ``default`` outside a cluster."""
+    """Namespace of this pod (POD_NAMESPACE, or the service account's); ``default`` outside a cluster."""
+    if os.environ.get("POD_NAMESPACE"):
+        return os.environ["POD_NAMESPACE"]
     try:
         return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip()
     except OSError:

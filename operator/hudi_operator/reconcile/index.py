@@ -56,7 +56,7 @@ class TableIndex:
             self._by_id[entry.table_id].discard(key)
             self._by_agent[key[0], entry.agent].discard(key)
 
-    def keys(self) -> list[Key]:
+    def tables(self) -> list[Key]:
         """All HudiTables."""
         return list(self._entries)
 

@@ -50,10 +50,10 @@ class Observer:
         there then will never be (protocol.md, Settling).
         """
         namespace, name = key
-        table, everyone, home = await asyncio.gather(
+        table, everyone, terminating = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
             self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
-            self._kubernetes.get("Namespace", "", namespace),
+            self._namespace_terminating(namespace),
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
         spec, error = _read(table)
@@ -81,8 +81,16 @@ class Observer:
             now_ms=int(time.time() * 1000),
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
             etcd_secret=self._identity(),
-            namespace_terminating=bool(home and home["metadata"].get("deletionTimestamp")),
+            namespace_terminating=terminating,
         )
+
+    async def _namespace_terminating(self, namespace: str) -> bool:
+        """False also when the operator may not read namespaces: the objects' own deletion then says the same a moment later."""
+        try:
+            found = await self._kubernetes.get("Namespace", "", namespace)
+        except Fatal:
+            return False
+        return bool(found and found["metadata"].get("deletionTimestamp"))
 
     async def _pods(self, namespace: str, table: str, agent: str) -> dict[str, PodFacts]:
         selectors = [f"{naming.LABEL_TABLE}={naming.label_value(table)}"]
