@@ -30,7 +30,7 @@ class PodEtcdConfig:
     """Connection of drivers and agents: endpoints as seen from table namespaces, and the identity copied into them."""
 
     endpoints: tuple[str, ...] = ("https://etcd:2379",)
-    secret_dir: str = "/etc/hudi-operator/pod-etcd"
+    secret_dir: str = "/etc/hudi-operator/pod-etcd"  # noqa: S105 - a folder
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Incarnation:
     @property
     def settled(self) -> bool:
         """True when nothing is left to do about it."""
-        return self.phase is Phase.Settled and not self.named
+        return self.phase is Phase.Settled and not (self.registration or self.lock or self.instants)
 
     @property
     def is_agent(self) -> bool:

@@ -1,0 +1,246 @@
+"""Which Hudi and Spark options a person may set: an allow-list, after a list of options that the operator owns.
+
+Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all are
+brought to one form first. What is on neither list is refused: a new Hudi version must not open a hole silently.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hudi_operator.model.spec import TableSpec, WriterSpec
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A pattern (``*`` matches anything) and why options that match are refused."""
+
+    pattern: str
+    why: str
+
+
+_LOCK = "the lock that keeps writers apart is owned by the operator"
+_TABLE = "the table's identity comes from the HudiTable"
+_SERVICE = "table services and rollbacks are run by the operator's agent"
+_CLASS = "classes named by options could replace the guarded write path"
+_EXTERNAL = "the option reaches systems that the operator does not guard"
+
+OWNED_HUDI = (
+    Rule("hoodie.write.concurrency.*", _LOCK),
+    Rule("hoodie.write.lock.*", _LOCK),
+    Rule("hoodie.lock.*", _LOCK),
+    Rule("hoodie.*lock.provider*", _LOCK),
+    Rule("hoodie.write.executor.*", _LOCK),
+    Rule("hoodie.cleaner.policy.failed.writes", _LOCK),
+    Rule("hoodie.clean.failed.writes.policy", _LOCK),
+    Rule("hoodie.client.*", _LOCK),
+    Rule("hoodie.auto.adjust.lock.configs", _LOCK),
+    Rule("hoodie.time.generator.*", _LOCK),
+    Rule("hoodie.rollback.*", _SERVICE),
+    Rule("hoodie.embed.timeline.*", _LOCK),
+    Rule("hoodie.filesystem.*", _LOCK),
+    Rule("hoodie.fs.*", _LOCK),
+    Rule("hoodie.table.services.*", _SERVICE),
+    Rule("hoodie.compact*", _SERVICE),
+    Rule("hoodie.clustering.*", _SERVICE),
+    Rule("hoodie.clean*", _SERVICE),
+    Rule("hoodie.archive*", _SERVICE),
+    Rule("hoodie.keep.*", _SERVICE),
+    Rule("hoodie.log.compaction.*", _SERVICE),
+    Rule("hoodie.partition.ttl.*", _SERVICE),
+    Rule("hoodie.write.auto.upgrade", _TABLE),
+    Rule("hoodie.write.table.version", _TABLE),
+    Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
+    Rule("hoodie.table.*", _TABLE),
+    Rule("hoodie.database.*", _TABLE),
+    Rule("hoodie.base.path", _TABLE),
+    Rule("hoodie.datasource.write.table.*", _TABLE),
+    Rule("hoodie.datasource.write.recordkey.field*", _TABLE),
+    Rule("hoodie.datasource.write.partitionpath.*", _TABLE),
+    Rule("hoodie.datasource.write.precombine.field*", _TABLE),
+    Rule("hoodie.datasource.write.hive_style_partitioning", _TABLE),
+    Rule("hoodie.datasource.write.operation", "spec.operation says it"),
+    Rule("hoodie.datasource.write.commitmeta.*", _LOCK),
+    Rule("hoodie.datasource.write.streaming.*", _LOCK),
+    Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
+    Rule("hoodie.metadata.enable", _TABLE),
+    Rule("hoodie.*class*", _CLASS),
+    Rule("hoodie.*.impl", _CLASS),
+    Rule("hoodie.*callback*", _CLASS),
+    Rule("hoodie.*keygenerator*", _CLASS),
+    Rule("hoodie.datasource.hive_sync.*", _EXTERNAL),
+    Rule("hoodie.datasource.meta.sync.*", _EXTERNAL),
+    Rule("hoodie.meta.sync.*", _EXTERNAL),
+    Rule("hoodie.metrics.*", _EXTERNAL),
+)
+ALLOWED_HUDI = (
+    "hoodie.upsert.shuffle.parallelism",
+    "hoodie.insert.shuffle.parallelism",
+    "hoodie.bulkinsert.shuffle.parallelism",
+    "hoodie.delete.shuffle.parallelism",
+    "hoodie.combine.before.*",
+    "hoodie.parquet.*",
+    "hoodie.orc.*",
+    "hoodie.hfile.*",
+    "hoodie.logfile.*",
+    "hoodie.copyonwrite.*",
+    "hoodie.record.size.estimation.threshold",
+    "hoodie.memory.*",
+    "hoodie.bloom.*",
+    "hoodie.index.bloom.*",
+    "hoodie.simple.index.*",
+    "hoodie.write.status.storage.level",
+    "hoodie.markers.delete.parallelism",
+    "hoodie.bulkinsert.sort.mode",
+    "hoodie.merge.allow.duplicate.on.inserts",
+    "hoodie.datasource.write.row.writer.enable",
+    "hoodie.datasource.write.insert.drop.duplicates",
+    "hoodie.datasource.insert.dup.policy",
+    "hoodie.datasource.write.reconcile.schema",
+    "hoodie.datasource.write.drop.partition.columns",
+    "hoodie.avro.schema.validate",
+    "hoodie.write.set.null.for.missing.columns",
+    "hoodie.write.small.file.limit",
+    "hoodie.write.bulkinsert.*",
+)
+
+_IDENTITY = "the operator decides who runs what and where"
+_GUARD = "the guarded storage of the table must not be replaced"
+_CODE = "code is added through the image, not by options"
+OWNED_SPARK = (
+    Rule("spark.hoodie.*", "use spec.hudiOptions"),
+    Rule("spark.hadoop.hoodie.*", "use spec.hudiOptions"),
+    Rule("hoodie.*", "use spec.hudiOptions"),
+    Rule("spark.hadoop.fs.*", _GUARD),
+    Rule("spark.hadoop.hudi.*", _GUARD),
+    Rule("spark.hadoop.*", _GUARD),
+    Rule("fs.*", _GUARD),
+    Rule("spark.plugins*", _GUARD),
+    Rule("spark.kubernetes.*", _IDENTITY),
+    Rule("spark.master", _IDENTITY),
+    Rule("spark.submit.*", _IDENTITY),
+    Rule("spark.app.*", _IDENTITY),
+    Rule("spark.driver.host", _IDENTITY),
+    Rule("spark.driver.port", _IDENTITY),
+    Rule("spark.driver.bindaddress", _IDENTITY),
+    Rule("spark.executor.instances", "spec.executors.instances says it"),
+    Rule("spark.dynamicallocation.*", _IDENTITY),
+    Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is given up"),
+    Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
+    Rule("spark.sql.extensions", _CODE),
+    Rule("spark.sql.catalog*", _CODE),
+    Rule("spark.serializer", _CODE),
+    Rule("spark.kryo*", _CODE),
+    Rule("spark.jars*", _CODE),
+    Rule("spark.files*", _CODE),
+    Rule("spark.archives*", _CODE),
+    Rule("spark.*extraclasspath*", _CODE),
+    Rule("spark.*extralibrarypath*", _CODE),
+    Rule("spark.*extrajavaoptions*", _CODE),
+    Rule("spark.*defaultjavaoptions*", _CODE),
+    Rule("spark.*userclasspathfirst*", _CODE),
+    Rule("spark.executorenv.*", _CODE),
+    Rule("spark.pyspark.*", _CODE),
+    Rule("spark.python.*exec*", _CODE),
+    Rule("spark.extralisteners", _CODE),
+    Rule("spark.*listeners*", _CODE),
+    Rule("spark.redaction.*", "redaction keeps secrets out of logs"),
+    Rule("spark.ui.*", _IDENTITY),
+    Rule("spark.eventlog.*", _EXTERNAL),
+    Rule("spark.metrics.*", _EXTERNAL),
+)
+ALLOWED_SPARK = (
+    "spark.sql.shuffle.partitions",
+    "spark.sql.adaptive.*",
+    "spark.sql.files.*",
+    "spark.sql.parquet.*",
+    "spark.sql.orc.*",
+    "spark.sql.session.timezone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.casesensitive",
+    "spark.sql.autobroadcastjointhreshold",
+    "spark.sql.broadcasttimeout",
+    "spark.sql.legacy.*",
+    "spark.sql.execution.arrow.*",
+    "spark.sql.inmemorycolumnarstorage.*",
+    "spark.default.parallelism",
+    "spark.memory.*",
+    "spark.shuffle.*",
+    "spark.reducer.*",
+    "spark.rdd.compress",
+    "spark.io.compression.*",
+    "spark.locality.wait*",
+    "spark.task.maxfailures",
+    "spark.task.cpus",
+    "spark.scheduler.mode",
+    "spark.network.timeout",
+    "spark.rpc.askTimeout",
+    "spark.rpc.message.maxsize",
+    "spark.broadcast.*",
+    "spark.driver.maxresultsize",
+    "spark.driver.memoryoverhead*",
+    "spark.executor.memoryoverhead*",
+    "spark.executor.heartbeatinterval",
+    "spark.cleaner.*",
+    "spark.python.worker.memory",
+    "spark.python.worker.reuse",
+)
+VALUE_LIMIT = 80
+
+
+def normal(name: str) -> str:
+    """One form for every spelling: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options undone."""
+    flat = "".join(name.split()).lower()
+    for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
+        if flat.startswith(prefix):
+            return "hoodie." + flat.removeprefix(prefix)
+    return flat
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, p.lower()) for p in patterns)
+
+
+def _dirty(name: str) -> bool:
+    """A name that is not one plain word could smuggle a second option into a properties file."""
+    return not name or any(ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name)
+
+
+def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
+    """Why one of these Hudi options is refused (field, value and rule); empty when all may be set."""
+    return _problem(options, OWNED_HUDI, (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
+
+
+def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
+    """Why one of these Spark settings is refused (field, value and rule); empty when all may be set."""
+    return _problem(options, OWNED_SPARK, ALLOWED_SPARK, field=field, prefix="spark.")
+
+
+def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str) -> str:
+    for name in sorted(options):
+        shown = f"{field}[{name!r}] = {str(options[name])[:VALUE_LIMIT]!r}"
+        if _dirty(name):
+            return f"{shown}: not a plain option name"
+        if "\n" in options[name] or "\r" in options[name]:
+            return f"{shown}: a value has one line"
+        forms = {normal(name), "".join(name.split()).lower()}
+        rule = next((r for r in owned for form in forms if fnmatch.fnmatchcase(form, r.pattern)), None)
+        if rule is not None:
+            return f"{shown}: owned by the operator (rule {rule.pattern}): {rule.why}"
+        if not any(form.startswith(prefix) for form in forms):
+            return f"{shown}: must begin with {prefix}"
+        if not all(_matches(form, allowed) for form in forms):
+            return f"{shown}: not on the allow-list; an administrator can add it to options.allow"
+    return ""
+
+
+def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
+    """Why an option of this table is refused; empty when none is."""
+    return hudi_problem(table.hudi_options, extra)
+
+
+def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:
+    """Why an option of this writer is refused; empty when none is."""
+    return hudi_problem(writer.hudi_options, extra) or spark_problem(writer.spark_conf)

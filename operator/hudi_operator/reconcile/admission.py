@@ -1,0 +1,138 @@
+"""Who may start an attempt now, and what everybody else waits for.
+
+Order: priority, then age, then name. A writer's next attempt starts only when none of the older ones can hold or get the lock (F5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hudi_operator.model import conditions, options
+from hudi_operator.reconcile import attempts, gate
+from hudi_operator.reconcile.attempts import Progress
+from hudi_operator.reconcile.settling import awaiting_proof
+from hudi_operator.reconcile.stall import Stall, table_stall
+from hudi_operator.reconcile.view import View, WriterView
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens with one writer. ``number`` is the attempt to start now; 0: none.
+
+    ``kind``: Active, Start, Wait, Finished, Suspended, Deleting, Stalled. ``position`` and ``blocked_by`` are set while it queues.
+    """
+
+    kind: str
+    reason: str
+    message: str = ""
+    number: int = 0
+    position: int = 0
+    blocked_by: str = ""
+    retry_ms: int = 0
+
+
+def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
+    """One decision per writer, by name. At most one attempt per writer and ``maxWriters`` in all are active (I9 within SingleWriter)."""
+    stall = table_stall(view)
+    decisions: dict[str, Decision] = {}
+    running = [w.name for w in view.writers if w.active is not None]
+    queue: list[WriterView] = []
+    for writer in view.writers:
+        found = _alone(view, writer, progress[writer.name])
+        if found is None:
+            queue.append(writer)
+        else:
+            decisions[writer.name] = found
+    position = 0
+    for writer in sorted(queue, key=_order):
+        blocked = _table_blocks(view, stall) or _own_past(view, writer) or _capacity(view, running)
+        if blocked is None:
+            number = _next_number(writer)
+            decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number)
+            running.append(writer.name)
+            continue
+        position += 1
+        decisions[writer.name] = Decision("Wait", blocked[0], blocked[1], position=position, blocked_by=blocked[2])
+    return decisions
+
+
+def _order(writer: WriterView) -> tuple[int, str, str]:
+    spec = writer.spec
+    return (-(spec.priority if spec is not None else 0), spec.ref.created_at if spec is not None else "", writer.name)
+
+
+def _next_number(writer: WriterView) -> int:
+    return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
+
+
+def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | None:
+    """What the writer's own state decides; None: it queues for a place."""
+    spec = writer.spec
+    if spec is None:
+        return Decision("Stalled", "InvalidSpec", writer.error)
+    if spec.ref.deleting:
+        return Decision("Deleting", "Deleted", "stopping and settling before the object goes")
+    if writer.active is not None:
+        return Decision("Active", "Admitted", f"attempt {writer.active.number} is admitted")
+    over = attempts.verdict(spec, writer.status, progress.entries)
+    restart = attempts.restart_wanted(spec, writer.status)
+    if over and not restart:
+        return Decision("Finished", over)
+    if spec.suspend or view.table.suspend:
+        which = "spec.suspend is set" if spec.suspend else "the table is suspended"
+        return Decision("Suspended", "Suspended", which)
+    problem = options.writer_problem(spec, view.config.option_patterns)
+    if problem:
+        return Decision("Stalled", "OptionNotAllowed", problem)
+    retry = 0 if restart else attempts.next_retry_ms(spec, writer.status, progress.entries)
+    if retry > view.now_ms:
+        kind = (progress.entries[-1] if progress.entries else {}).get("class", "")
+        return Decision("Wait", "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({kind})", retry_ms=retry)
+    return None
+
+
+Block = tuple[str, str, str]
+"""Reason, message, who blocks."""
+
+
+def _table_blocks(view: View, stall: Stall | None) -> Block | None:
+    name = view.table.ref.name
+    if stall is not None:
+        return "TableStalled", f"HudiTable {name} is stalled: {stall.reason}: {stall.message}", f"table {name}"
+    if view.table.ref.deleting or view.observed.namespace_terminating:
+        return "TableDeleted", f"HudiTable {name} is being deleted", f"table {name}"
+    if gate.is_open(view):
+        return None
+    code, message = gate.report_error(view)
+    if code:
+        return code, f"HudiTable {name} is not ready: {message or code}", f"table {name}"
+    if gate.changing(view):
+        return "TableChanging", f"HudiTable {name} changes its mode or durations when running writers have ended", f"table {name}"
+    return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.get('state') or 'not made'}", f"table {name}"
+
+
+def _own_past(view: View, writer: WriterView) -> Block | None:
+    """F5: the next attempt starts when the old one is fenced and does not own the lock, else after Unlocked."""
+    for attempt in writer.attempts:
+        if attempt.admitted:
+            return "PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id
+        for inc in attempt.incs:
+            if not inc.settled and not inc.out_of_the_way:
+                proof = awaiting_proof(view, inc)
+                phase = inc.phase.name if inc.phase is not None else "not fenced yet"
+                return "PreviousAttempt", proof or f"attempt {attempt.number} may still hold the lock ({phase})", attempt.id
+    return None
+
+
+def _capacity(view: View, running: list[str]) -> Block | None:
+    if view.table.concurrency_mode == "SingleWriter":
+        # Without conflict detection nobody starts beside an incarnation that may still publish (I9).
+        others = [i for i in view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
+        if not running and others:
+            who = others[0].attempt or others[0].inc
+            return "SingleWriter", f"{who} may still write", who
+    if len(running) < view.table.max_writers:
+        return None
+    names = ", ".join(sorted(running)[:5])
+    return "MaxWriters", f"{len(running)} of {view.table.max_writers} writers run: {names}", names

@@ -1,0 +1,135 @@
+"""The agent of a table: one pod per agent name, numbered by generation, told by an assignment key which tables it serves.
+
+An agent that is suspect for a table gets a successor at once (F22): the next generation may touch everything except what belongs
+to the unproven one. Old generations are ended by settling and by the planner of the namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
+from hudi_operator.model import conditions, naming
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.proof import TERMINAL
+from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment
+from hudi_operator.reconcile.step import Step
+from hudi_operator.reconcile.view import View
+
+JsonDict = dict[str, Any]
+
+FIRST_BACKOFF_SECONDS = 2.0
+BACKOFF_FACTOR = 4.0
+MAX_BACKOFF_SECONDS = 300.0
+CRASH_WINDOW_SECONDS = 600.0
+
+
+def assignment(table: TableSpec) -> JsonDict:
+    """What an agent must know about a table (docs/contracts.md §1)."""
+    lock = table.lock
+    return {
+        "T": table.table_id,
+        "path": table.canonical_path,
+        "table": table.ref.key,
+        "name": table.table_name,
+        "type": table.hudi_type,
+        "recordKeyFields": list(table.record_key_fields),
+        "partitionFields": list(table.partition_fields),
+        "orderingFields": list(table.ordering_fields),
+        "hiveStylePartitioning": table.hive_style_partitioning,
+        "hudiProps": hudi_conf.hudi_defaults(table),
+        "lock": {
+            "leaseSeconds": lock.lease_seconds,
+            "keepAliveSeconds": lock.keep_alive_seconds,
+            "rpcTimeoutSeconds": lock.rpc_timeout_seconds,
+            "silenceSeconds": lock.silence_seconds,
+            "maxClockSkewSeconds": lock.max_clock_skew_seconds,
+            "drainSeconds": table.fencing.drain_seconds,
+        },
+    }
+
+
+def generation_of(pod: PodFacts) -> int:
+    """Generation of an agent pod; 0 when its label cannot be read."""
+    label = pod.labels.get(naming.LABEL_ATTEMPT, "")
+    return int(label) if label.isdigit() else 0
+
+
+def current_pod(view: View) -> PodFacts | None:
+    """The newest agent pod that is not dead, dying or suspect for this table; None when a new one is needed."""
+    suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
+    live = [p for p in view.agent_pods if p.phase not in TERMINAL and not p.deleting and p.uid not in suspects]
+    return max(live, key=generation_of, default=None)
+
+
+def serving(view: View) -> bool:
+    """True when the current agent is registered for this table and alive."""
+    pod = current_pod(view)
+    return pod is not None and any(
+        i.is_agent and i.pod_uid == pod.uid and i.registration is not None and i.alive is not None and i.record is None for i in view.incs
+    )
+
+
+def plan_agent(view: View) -> Step:
+    """Assignment, admission and pod of the table's agent. Not called for a duplicate or deleted table."""
+    actions: list[Action] = []
+    before = str(view.status.get("agent") or "")
+    if before and before != view.agent:
+        actions.append(PutAssignment(before, view.table.table_id, None))
+    wanted = assignment(view.table)
+    if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
+        actions.append(PutAssignment(view.agent, view.table.table_id, wanted))
+    pod = current_pod(view)
+    current = naming.attempt_id(view.table.ref.namespace, pod.name) if pod is not None else ""
+    actions.extend(
+        DeleteAdmit(view.table.table_id, attempt)
+        for attempt, stored in view.etcd.admits.items()
+        if stored.value.get("role") == naming.ROLE_AGENT and attempt != current
+    )
+    if pod is not None:
+        if current not in view.etcd.admits:
+            actions.append(PutAdmit(view.table.table_id, current, naming.ROLE_AGENT))
+        return Step(tuple(actions), ("waiting for the agent",) if not serving(view) else ())
+    wait = _backoff(view)
+    if wait > 0:
+        return Step(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, 15.0))
+    if view.observed.namespace_terminating:
+        return Step(tuple(actions))
+    generation = _next_generation(view)
+    return Step((*actions, *_create(view, generation)), (f"starting agent {naming.agent_pod_name(view.agent, generation)}",), 5.0)
+
+
+def _create(view: View, generation: int) -> list[Action]:
+    attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
+    return [
+        *ensure_namespace(view),
+        Apply(configmaps.agent_config(view.table, view.agent, view.config)),
+        PutAdmit(view.table.table_id, attempt, naming.ROLE_AGENT),
+        CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
+    ]
+
+
+def ensure_namespace(view: View) -> list[Action]:
+    """Objects that pods in this namespace need, applied before a pod is created."""
+    accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
+    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_secret, accounts)
+    return [Apply(manifest) for manifest in made]
+
+
+def _next_generation(view: View) -> int:
+    """One more than any generation that a pod, a registration, an admission or a settle record names: attempts are never reused."""
+    prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
+    named = {i.attempt for i in view.incs} | set(view.etcd.admits)
+    numbers = [int(a.removeprefix(prefix)) for a in named if a.startswith(prefix) and a.removeprefix(prefix).isdigit()]
+    return max([0, *numbers, *(generation_of(p) for p in view.agent_pods)]) + 1
+
+
+def _backoff(view: View) -> float:
+    """Seconds to wait before the next generation: exponential in the generations that ended lately; 0 when it is due."""
+    ends = [conditions.from_rfc3339(c.finished_at) for p in view.agent_pods if p.phase in TERMINAL for c in p.containers if c.finished_at]
+    recent = sorted(e for e in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
+    if not recent:
+        return 0.0
+    delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
+    return max(0.0, recent[-1] / 1000 + delay - view.now_ms / 1000)

@@ -1,0 +1,209 @@
+"""The gate: who may acquire the table's lock, and under which mode and durations (F8, F20).
+
+A gate is created closed, opened when the agent has seen that the table exists and matches, and frozen when etcd itself cannot be
+trusted. Mode, durations and versions change only while it is closed and no writer is registered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.model import keys, naming
+from hudi_operator.model.settle import Phase
+from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile.actions import PutGate
+from hudi_operator.reconcile.step import Step
+from hudi_operator.reconcile.view import View
+
+JsonDict = dict[str, Any]
+
+OPEN, CLOSED, FROZEN = "open", "closed", "frozen"
+UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
+"""On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
+OTHER_AUTHORITY = frozenset({"OtherLockAuthority", "OtherAuthority", "HUDIOP-OTHER-AUTHORITY"})
+
+
+def parameters(table: TableSpec) -> JsonDict:
+    """What changes only through the closed gate."""
+    return {
+        "mode": table.fencing.mode,
+        "protocolVersion": keys.PROTOCOL_VERSION,
+        "tableVersion": keys.TABLE_VERSION,
+        "path": table.canonical_path,
+        "concurrency": table.concurrency_mode,
+        "lock": {
+            "leaseSeconds": table.lock.lease_seconds,
+            "keepAliveSeconds": table.lock.keep_alive_seconds,
+            "rpcTimeoutSeconds": table.lock.rpc_timeout_seconds,
+            "silenceSeconds": table.lock.silence_seconds,
+            "maxClockSkewSeconds": table.lock.max_clock_skew_seconds,
+            "drainSeconds": table.fencing.drain_seconds,
+        },
+    }
+
+
+def is_mine(view: View) -> bool:
+    """True when the gate names this HudiTable."""
+    return bool(view.gate) and view.gate.get("tableUid") == view.table.ref.uid
+
+
+def owned_by_other(view: View) -> bool:
+    """True when the gate names another HudiTable: that one has the path, this one is a duplicate."""
+    gate = view.gate
+    return bool(gate.get("tableUid")) and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key
+
+
+def is_open(view: View) -> bool:
+    """True when writers may acquire under what the spec asks for."""
+    return is_mine(view) and view.gate.get("state") == OPEN and not _changed(view)
+
+
+def changing(view: View) -> bool:
+    """True when the gate in force differs from what the spec asks for."""
+    return is_mine(view) and _changed(view)
+
+
+def _changed(view: View) -> bool:
+    return any(view.gate.get(name) != value for name, value in parameters(view.table).items())
+
+
+def freeze_reason(view: View) -> str:
+    """Why this etcd cannot be trusted (protocol.md, assumptions); empty when it can."""
+    gate, etcd, observed = view.gate, view.etcd, view.observed
+    if gate.get("clusterId") and gate["clusterId"] != etcd.cluster_id:
+        return f"the gate was written in etcd cluster {gate['clusterId']}, this is {etcd.cluster_id}: restored from a backup?"
+    same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
+    if same_cluster and observed.revision_floor > max(etcd.revision, int(gate.get("acceptedFloor") or 0)):
+        return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
+    return ""
+
+
+def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: object) -> JsonDict:
+    """A gate value: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
+    source = parameters(view.table) if base is None else {k: base.get(k) for k in parameters(view.table)}
+    accepted = view.gate.get("acceptedFloor")
+    return {
+        "state": state,
+        "admitted": [],
+        **source,
+        "authority": view.gate.get("authority") or view.observed.fresh_uuid,
+        "clusterId": view.etcd.cluster_id,
+        "table": view.table.ref.key,
+        "tableUid": view.table.ref.uid,
+        **({"acceptedFloor": accepted} if accepted else {}),
+        **changes,
+    }
+
+
+def _put(view: View, value: JsonDict, said: str) -> Step:
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    return Step.of(PutGate(view.table.table_id, value, mod), said=said, requeue=0.5)
+
+
+def present_attempts(view: View) -> list[str]:
+    """Attempts that started under the gate in force: they may finish (F20)."""
+    registered = {i.attempt for i in view.incs if i.registration is not None and i.record is None and not i.is_agent}
+    admitted = {a for a, stored in view.etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
+    return sorted((registered | admitted) - {""})
+
+
+def writers_left(view: View) -> bool:
+    """True while an attempt that started under the gate in force may still write."""
+    unsettled = any(not i.is_agent and not i.unlocked and not i.settled for i in view.incs)
+    return unsettled or bool(present_attempts(view)) or any(w.active is not None for w in view.writers)
+
+
+def timeline_report(view: View) -> JsonDict:
+    """The agent's last word about the timeline; empty when no agent that is registered now has said one."""
+    report = view.etcd.reports.get("timeline")
+    if report is None:
+        return {}
+    inc = next((i for i in view.incs if i.inc == report.value.get("agentInc")), None)
+    return report.value if inc is not None and inc.registration is not None and inc.record is None else {}
+
+
+def report_error(view: View) -> tuple[str, str]:
+    """Code and message of the error in the agent's last word; empty when it has none."""
+    error = timeline_report(view).get("error") or {}
+    return str(error.get("code") or ""), str(error.get("message") or "")
+
+
+def plan_gate(view: View) -> Step:
+    """Bring the gate one step nearer to what the spec and the facts ask for. Not called for a duplicate or a deleted table."""
+    frozen = freeze_reason(view)
+    if view.etcd.gate is None:
+        if frozen:
+            return Step.of(said=f"no gate is made: {frozen}")
+        return _put(view, _value(view, CLOSED), "creating the gate, closed")
+    if frozen and view.gate.get("state") != FROZEN:
+        return _put(view, _value(view, FROZEN, base=view.gate, clusterId=view.gate.get("clusterId"), reason=frozen), f"freezing: {frozen}")
+    if not is_mine(view):
+        # Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here.
+        base = view.gate if writers_left(view) else None
+        return _put(view, _value(view, CLOSED, base=base, admitted=present_attempts(view)), "taking over the gate, closed")
+    if view.gate.get("state") == FROZEN:
+        return _frozen(view)
+    if _changed(view):
+        return _change(view)
+    return _open(view)
+
+
+def frozen_message(view: View) -> str:
+    """Why the gate is frozen and what a person can do."""
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    reason = view.gate.get("reason") or "frozen"
+    return f"{reason}; nobody may write. When the lock state is known to be right, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
+
+
+def _frozen(view: View) -> Step:
+    meta = (view.observed.table or {}).get("metadata") or {}
+    word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    if word != str(mod):
+        return Step.of(said=f"frozen: {view.gate.get('reason') or 'by a person'}")
+    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), acceptedFloor=view.observed.revision_floor)
+    return _put(view, value, "unfrozen by a person, gate closed")
+
+
+def _change(view: View) -> Step:
+    """F8: close, wait until nobody is left who started under the old parameters, change."""
+    if view.gate.get("state") == OPEN:
+        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
+        return _put(view, value, "closing the gate to change mode or durations")
+    if writers_left(view):
+        return Step.of(said="gate closed: waiting for running writers before mode or durations change", requeue=5)
+    return _put(view, _value(view, CLOSED), "changing mode or durations of the closed gate")
+
+
+def _open(view: View) -> Step:
+    if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:
+        reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
+        return _put(view, _value(view, FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
+    if view.gate.get("state") == OPEN:
+        return Step()
+    if not timeline_report(view).get("exists") or report_error(view)[0]:
+        return Step.of(said="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
+    return _put(view, _value(view, OPEN), "opening the gate")
+
+
+def plan_release(view: View) -> Step:
+    """The gate of a HudiTable that is being deleted: closed for the stop, then frozen and without owner, so that the next one takes over."""
+    if not is_mine(view):
+        return Step()
+    if view.gate.get("state") == OPEN:
+        return _put(view, _value(view, CLOSED, base=view.gate, admitted=present_attempts(view)), "closing the gate of a deleted table")
+    if writers_left(view) or view.etcd.lock is not None:
+        return Step()
+    value = _value(view, FROZEN, base=view.gate, table="", tableUid="", reason="no HudiTable")
+    return _put(view, value, "releasing the gate")
+
+
+def released(view: View) -> bool:
+    """True when the gate does not name this HudiTable any more."""
+    return not is_mine(view)
+
+
+def unsettled_before_unlock(view: View) -> tuple[str, ...]:
+    """Who may still hold or get the lock: registered, or settled less far than Unlocked."""
+    waiting = [i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)]
+    return tuple(f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting)

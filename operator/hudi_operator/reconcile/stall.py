@@ -1,0 +1,73 @@
+"""Why a table cannot go on until a person changes something: the reasons of condition Stalled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudi_operator.model import naming, options
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile import gate
+from hudi_operator.reconcile.view import View
+
+_RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
+"""Errors of the agent that may go away by themselves."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Reason (CamelCase) and message of a table that is stuck."""
+
+    reason: str
+    message: str
+
+
+def path_problem(table: TableSpec, config: OperatorConfig) -> str:
+    """Why this path may not be used; empty when it may."""
+    path, scheme = table.canonical_path, naming.path_scheme(table.path)
+    if scheme not in config.allowed_schemes:
+        return f"spec.path: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
+    authority, _, rest = path.partition("://")[2].partition("/")
+    if any(part in (".", "..") for part in rest.split("/")) or "%" in path or "?" in path or "#" in path:
+        return "spec.path: '.', '..', '%', '?' and '#' are not allowed"
+    if ("@" in authority and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
+        return "spec.path: credentials in the path are not allowed"
+    prefixes = config.path_prefixes.get(table.ref.namespace)
+    if prefixes is None:
+        return ""
+    allowed = [naming.canonical_path(p) for p in prefixes]
+    if any(path == p or path.startswith(p + "/") for p in allowed):
+        return ""
+    return f"spec.path: not below a prefix that namespace {table.ref.namespace} may use: {', '.join(prefixes) or '(none)'}"
+
+
+def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
+    """What the object alone says; None: nothing is wrong with it."""
+    problem = path_problem(table, config)
+    if problem:
+        return Stall("PathNotAllowed", problem)
+    if table.lock.problem():
+        return Stall("InvalidSpec", table.lock.problem())
+    problem = options.table_problem(table, config.option_patterns)
+    return Stall("OptionNotAllowed", problem) if problem else None
+
+
+def table_stall(view: View) -> Stall | None:
+    """Why the table is stuck; None when it is not."""
+    if gate.owned_by_other(view):
+        # The other table's namespace is not named: whoever can create a HudiTable must not learn of other namespaces.
+        return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it")
+    found = static_stall(view.table, view.config)
+    if found is not None:
+        return found
+    if gate.freeze_reason(view) and not view.gate:
+        return Stall("Frozen", gate.freeze_reason(view))
+    if gate.is_mine(view) and view.gate.get("state") == gate.FROZEN:
+        other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
+        return Stall("OtherLockAuthority" if other else "Frozen", gate.frozen_message(view))
+    code, message = gate.report_error(view)
+    if code in gate.OTHER_AUTHORITY:
+        return Stall("OtherLockAuthority", message or "the table's marker names another lock authority")
+    if code and code not in _RETRIED:
+        return Stall(code, message or code)
+    return None

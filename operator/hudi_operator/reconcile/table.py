@@ -1,0 +1,170 @@
+"""``plan_table``: from everything observed about one HudiTable to the next actions and one sentence (read, decide, act).
+
+Order of a plan: what makes the table safer first (gate, fences, settling), then status (write-ahead of new attempts), then what a
+status has announced. An executor stops at the first action that fails; the next look decides again (I6).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.model import conditions, naming
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_operator.model.spec import ObjectRef, SpecError
+from hudi_operator.reconcile import admission, agents, attempts, deletion, evidence, gate, settling, stall, suspects, table_status, writer_status
+from hudi_operator.reconcile.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.reconcile.admission import Decision
+from hudi_operator.reconcile.attempts import Progress
+from hudi_operator.reconcile.step import Step, together
+from hudi_operator.reconcile.view import View, WriterView, build_view
+
+JsonDict = dict[str, Any]
+_CONDITIONS_OF_WAITING = ("Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
+
+
+def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
+    """The next step for one table and its writers. Pure; never raises for a bad object."""
+    if observed.table is None:
+        return _plan_without_table(observed)
+    if observed.etcd is None:
+        reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
+        # I11: unknown is not empty. Nothing is decided; running writers go on.
+        return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False)
+    try:
+        view = build_view(observed, config)
+    except SpecError as error:
+        return _plan_status_only(observed, "InvalidSpec", str(error), stalled=True)
+    return _finish(view, *_plan(view))
+
+
+def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
+    """Everything but status: one step, and the writers' progress."""
+    ref = view.table.ref
+    if gate.owned_by_other(view):
+        # Every key of this table id belongs to the table that the gate names: look, but touch nothing.
+        steps = [deletion.plan_table(view)] if ref.deleting else [Step.of(said="another HudiTable has this path")]
+        return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
+        return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
+    progress = {w.name: attempts.follow(view, w) for w in view.writers}
+    safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view)]
+    if ref.deleting:
+        # The gate is released before the agent leaves, and both before the finalizer goes.
+        return together([*safe, deletion.plan_table(view)]), progress
+    if view.etcd.gate is None and stall.static_stall(view.table, view.config) is not None:
+        return together(safe), progress
+    return together([gate.plan_gate(view), *safe, *([agents.plan_agent(view)] if gate.is_mine(view) else [])]), progress
+
+
+def _finish(view: View, step: Step, progress: dict[str, Progress]) -> Plan:
+    """Add the writers' actions and all statuses to a step."""
+    if not progress and view.writers:
+        progress = {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    decisions = admission.decide(view, progress)
+    if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
+        return Plan("; ".join(step.said), step.actions, step.requeue)
+    writers = together(_writer_step(view, w, progress[w.name], decisions[w.name]) for w in view.writers)
+    said = (*step.said, *writers.said)
+    sentence = "; ".join(said) or _idle_sentence(view, decisions)
+    finalizers = tuple(a for a in step.actions if isinstance(a, PatchFinalizers))
+    rest = tuple(a for a in step.actions if not isinstance(a, PatchFinalizers))
+    if finalizers:
+        return Plan(sentence, (*rest, *writers.actions, *finalizers), min(step.requeue, writers.requeue))
+    status = table_status.table_status(view, decisions, sentence)
+    obj = view.observed.table or {}
+    own: list[Action] = []
+    update = table_status.update(obj, status)
+    if update is not None:
+        own.append(update)
+        own.extend(() if view.observed.namespace_terminating else table_status.events(obj, status))
+    return Plan(sentence, (*rest, *own, *writers.actions), min(step.requeue, writers.requeue))
+
+
+def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
+    kinds = [d.kind for d in decisions.values()]
+    return f"{kinds.count('Active')} running, {kinds.count('Wait')} queued; gate {view.gate.get('state') or 'missing'}, nothing to do"
+
+
+def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> Step:
+    """One writer: ahead of status, status (with a new attempt's number), what the status announces."""
+    ref = ObjectRef.from_object(writer.obj)
+    if ref.deleting and not deletion.has_finalizer(ref):
+        return Step(progress.before, progress.said, progress.requeue)
+    if not ref.deleting and not deletion.has_finalizer(ref):
+        return Step.of(deletion.add_finalizer(WRITER_KIND, ref), said=f"taking charge of {ref.name}", requeue=0.5)
+    leave = deletion.plan_writer(view, writer, progress)
+    if leave.actions:
+        return Step((*progress.before, *leave.actions), (*progress.said, *leave.said))
+    status = writer_status.writer_status(view, writer, progress, decision)
+    update = writer_status.update(view, writer, status)
+    actions: list[Action] = [*progress.before, *([update] if update is not None else []), *progress.after]
+    said = [*progress.said, *leave.said]
+    if decision.kind == "Start" and writer.spec is not None:
+        actions.extend(attempts.start_actions(view, view.table, writer.spec, decision.number))
+        said.append(f"starting attempt {decision.number} of {ref.name}")
+    if not view.observed.namespace_terminating and update is not None:
+        actions.extend(writer_status.events(view, writer, progress, decision, status))
+    ended = [StopTimer(f"stop/{a.id}") for a in writer.attempts if a.ended and view.timer(f"stop/{a.id}") is not None]
+    requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms))
+    return Step((*actions, *ended), tuple(said), requeue)
+
+
+def _until(view: View, at_ms: int) -> float:
+    return max(0.5, min(15.0, (at_ms - view.now_ms) / 1000)) if at_ms else 15.0
+
+
+# ---- when there is no table, or it cannot be read
+
+
+def _plan_without_table(observed: Observed) -> Plan:
+    """Writers whose HudiTable does not exist wait and say so; deleted ones go when no pod of theirs is evidence."""
+    actions: list[Action] = []
+    for obj in observed.writers:
+        ref = ObjectRef.from_object(obj)
+        if ref.deleting:
+            evidence_left = any(p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name) and EVIDENCE_FINALIZER in p.finalizers for p in observed.pods)
+            if deletion.has_finalizer(ref) and not evidence_left:
+                actions.append(deletion.drop_finalizer(WRITER_KIND, ref))
+            continue
+        name = ((obj.get("spec") or {}).get("tableRef") or {}).get("name", "?")
+        update = _waiting_writer(obj, reason="TableNotFound", message=f"HudiTable {name} does not exist in this namespace", now_ms=observed.now_ms)
+        if update is not None:
+            actions.append(update)
+    return Plan("the HudiTable does not exist: its writers wait", tuple(actions))
+
+
+def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) -> UpdateStatus | None:
+    """Status of a writer about which nothing but ``reason`` is known; what is known stays."""
+    old = obj.get("status") or {}
+    meta = obj["metadata"]
+    generation = int(meta.get("generation") or 0)
+    stored = {c["type"]: c for c in old.get("conditions") or []}
+    wanted = []
+    for kind in _CONDITIONS_OF_WAITING:
+        known = stored.get(kind)
+        if kind in ("Admitted", "Reconciling"):
+            wanted.append(conditions.condition(kind, kind == "Reconciling", reason, message))
+        elif known is not None:
+            wanted.append(conditions.Condition(kind, known["status"], known["reason"], known.get("message", "")))
+        else:
+            wanted.append(conditions.condition(kind, False, reason, message))
+    over = conditions.is_true(old, "Finished")
+    status = {
+        **old,
+        "observedGeneration": generation,
+        "executedNonce": old.get("executedNonce", str((obj.get("spec") or {}).get("restartNonce") or "")),
+        "state": old.get("state", "Waiting") if over else "Waiting",
+        "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
+    }
+    if over or status == old:
+        return None
+    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:
+    obj = observed.table or {}
+    status = table_status.without_etcd(obj, reason=reason, message=message, stalled=stalled, now_ms=observed.now_ms)
+    update = table_status.update(obj, status)
+    return Plan(message, (update,) if update is not None else (), 5.0)

@@ -1,0 +1,249 @@
+"""Status of a HudiTable: conditions after kstatus, the timeline as the agent reports it, who is settled and what that waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_operator.model import conditions, naming, settle
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.settle import Phase
+from hudi_operator.reconcile import agents, gate
+from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
+from hudi_operator.reconcile.admission import Decision
+from hudi_operator.reconcile.settling import awaiting_proof, label
+from hudi_operator.reconcile.stall import Stall, table_stall
+from hudi_operator.reconcile.suspects import LOCK_SHOWN_SECONDS
+from hudi_operator.reconcile.view import Incarnation, View
+
+JsonDict = dict[str, Any]
+
+LISTED = 20
+_TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
+
+
+def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -> JsonDict:
+    """The status to store. Equal facts give an equal status; nothing in it counts seconds."""
+    stall, generation = table_stall(view), view.table.ref.generation
+    status: JsonDict = {"observedGeneration": generation, "tableId": view.table.table_id}
+    mine = gate.is_mine(view)
+    if mine:
+        status["agent"] = view.agent
+        status["timeline"] = _timeline(view)
+        settling = _settling(view)
+        if settling:
+            status["settling"] = settling[:LISTED]
+        status.update(_lock(view))
+        blocked = _blocked_by(view)
+        if blocked:
+            status["blockedBy"] = blocked[:512]
+    counts = _writers(decisions)
+    status["writers"] = counts
+    status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
+    wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
+    status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    return status
+
+
+def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
+    kinds = [d.kind for d in decisions.values()]
+    return {
+        "running": kinds.count("Active") + kinds.count("Start"),
+        "queued": kinds.count("Wait"),
+        "suspended": kinds.count("Suspended"),
+        "finished": kinds.count("Finished"),
+    }
+
+
+def _timeline(view: View) -> JsonDict:
+    """The agent's last report; what was known stays while no agent is there."""
+    report = gate.timeline_report(view)
+    if not report or not report.get("exists"):
+        kept: JsonDict = dict(view.status.get("timeline") or {})
+        return kept
+    found: JsonDict = {k: report[k] for k in _TIMELINE if report.get(k) not in (None, "")}
+    last = str(report.get("lastCompletionTime") or report.get("lastInstant") or "")
+    if conditions.hudi_time(last):
+        found["lastCommitTime"] = conditions.hudi_time(last)
+    found["pendingCount"] = int(report.get("pendingCount") or 0)
+    pending = [_pending(view, p) for p in (report.get("pending") or [])[:LISTED]]
+    if pending:
+        found["pending"] = pending
+    foreign = [{"instant": str(f["instant"]), "action": str(f.get("action") or "")} for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
+    if foreign:
+        found["foreign"] = foreign
+    return found
+
+
+def _pending(view: View, raw: JsonDict) -> JsonDict:
+    stored = view.etcd.instants.get(str(raw.get("instant")))
+    owner = next((i.attempt or i.inc for i in view.incs if stored is not None and i.inc == stored.value.get("inc")), "")
+    shown = {"instant": str(raw.get("instant")), "action": str(raw.get("action") or ""), "state": str(raw.get("state") or "")}
+    return {**shown, **({"owner": owner} if owner else {})}
+
+
+def being_settled(view: View) -> list[Incarnation]:
+    """Incarnations whose settling is not finished."""
+    return [i for i in view.incs if i.record is not None and not i.settled and i.phase is not Phase.Settled]
+
+
+def _settling(view: View) -> list[JsonDict]:
+    found = []
+    for inc in being_settled(view):
+        record = inc.record.value if inc.record is not None else {}
+        phase = (inc.phase or Phase.Fenced).name
+        since = (record.get("times") or {}).get(phase)
+        entry: JsonDict = {"incarnation": inc.inc, "attempt": inc.attempt, "pod": inc.pod, "phase": phase, "reason": str(record.get("reason") or "")}
+        if isinstance(since, int):
+            entry["since"] = conditions.rfc3339(since)
+        entry["waitingFor"] = _waiting_for(view, inc)[:1024]
+        found.append(entry)
+    return found
+
+
+def _waiting_for(view: View, inc: Incarnation) -> str:
+    if inc.phase in (Phase.Fenced, Phase.Terminating):
+        return awaiting_proof(view, inc) or f"proof of death of pod {inc.pod or inc.inc}"
+    if inc.phase is Phase.Draining:
+        return f"drain of {view.drain_seconds:.0f} s"
+    if inc.phase in (Phase.Unlocked, Phase.RollingBack):
+        count, error = settle.failures(inc.record.value if inc.record is not None else {})
+        return f"the agent ({count} failures: {error})" if count else "the agent"
+    return "the operator"
+
+
+def _lock(view: View) -> JsonDict:
+    """Shown only when held long or when its owner is being settled."""
+    lock = view.etcd.lock
+    if lock is None:
+        return {}
+    owner = next((i for i in view.incs if i.lock is not None), None)
+    suspect = owner is not None and owner.record is not None
+    if not suspect and not view.elapsed(f"hold/{lock.create_revision}", LOCK_SHOWN_SECONDS):
+        return {}
+    since = lock.value.get("sinceMs")
+    shown: JsonDict = {"owner": str(lock.value.get("inc") or ""), "attempt": str(lock.value.get("attempt") or "")}
+    return {"lock": {**shown, **({"since": conditions.rfc3339(since)} if isinstance(since, int) else {})}}
+
+
+def _blocked_by(view: View) -> str:
+    for inc in view.incs:
+        if inc.lock is not None and inc.record is not None:
+            return f"{label(inc)} ({(inc.phase or Phase.Fenced).name})"
+    if view.gate.get("state") == gate.FROZEN:
+        return "frozen gate"
+    return ""
+
+
+# ---- conditions
+
+
+def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
+    """Conditions before the gate names this table: nothing about somebody else's incarnations."""
+    stalled = stall is not None
+    reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
+    return [
+        condition("Ready", False, reason, message),
+        condition("Reconciling", not stalled, reason, message),
+        condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
+    ]
+
+
+def _ready(view: View, stall: Stall | None) -> Condition:
+    unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == "LeaseOnly" else ""
+    code, message = gate.report_error(view)
+    pod = agents.current_pod(view)
+    if view.table.ref.deleting:
+        return condition("Ready", False, "Deleting", "the table is being deleted")
+    if stall is not None:
+        return condition("Ready", False, stall.reason, stall.message)
+    if code:
+        return condition("Ready", False, code, message or code)
+    if gate.changing(view):
+        return condition("Ready", False, "Changing", "waiting for running writers before mode or durations change")
+    if not agents.serving(view):
+        why = (pod.waiting or pod.unschedulable) if pod is not None else ""
+        return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
+    if not gate.is_open(view):
+        return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
+    return condition("Ready", True, "Ready", f"writers may write{unsafe}")
+
+
+def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
+    ready = _ready(view, stall)
+    busy = ready.status != "True" and stall is None
+    proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
+    rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
+    foreign = (_timeline(view)).get("foreign") or []
+    names = ", ".join(f["instant"] for f in foreign[:5])
+    failed = [settle.failures(i.record.value) for i in rolling if i.record is not None]
+    worst = max(failed, default=(0, ""))
+    text = f"{', '.join(label(i) for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
+    return [
+        ready,
+        condition("Reconciling", busy, ready.reason if busy else "Current", ready.message if busy else ""),
+        condition("Stalled", stall is not None, stall.reason if stall else "NotStalled", stall.message if stall else ""),
+        condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
+        condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
+        condition(
+            "ForeignWriters", bool(foreign), "ForeignInstants" if foreign else "NoForeignInstants", f"instants without an owner: {names}" if foreign else ""
+        ),
+        condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
+    ]
+
+
+def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
+    """Status when etcd or the spec cannot be read: everything known stays, only the conditions say that it is not current."""
+    old = obj.get("status") or {}
+    generation = int(obj["metadata"].get("generation") or 0)
+    kept = [
+        Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
+        for c in old.get("conditions") or []
+        if c.get("type") not in ("Ready", "Reconciling", "Stalled")
+    ]
+    wanted = [
+        condition("Ready", False, reason, message),
+        condition("Reconciling", not stalled, reason, message),
+        condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        *kept,
+    ]
+    merged = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms)
+    return {**old, "observedGeneration": generation, "conditions": merged}
+
+
+def update(obj: JsonDict, status: JsonDict) -> UpdateStatus | None:
+    """The write of a status; None when nothing has changed."""
+    if status == (obj.get("status") or {}):
+        return None
+    meta = obj["metadata"]
+    return UpdateStatus(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+_EVENTS = {
+    ("Ready", "True"): ("Normal", "Ready"),
+    ("Stalled", "True"): ("Warning", ""),
+    ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
+    ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
+}
+
+
+def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
+    """Events of conditions that changed, and of incarnations that a first look finds being settled."""
+    meta, old = obj["metadata"], obj.get("status") or {}
+    found: list[EmitEvent] = []
+
+    def event(kind: str, reason: str, message: str) -> EmitEvent:
+        return EmitEvent(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message)
+
+    for item in status.get("conditions") or []:
+        known = _EVENTS.get((item["type"], item["status"]))
+        if known is not None and conditions.find(old, item["type"]).get("status") != item["status"]:
+            found.append(event(known[0], known[1] or item["reason"], item["message"]))
+    before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
+    for entry in status.get("settling") or []:
+        if entry["incarnation"] not in before:
+            found.append(event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}"))
+        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in ("Unlocked", "RollingBack"):
+            found.append(event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}"))
+    return tuple(found)

@@ -1,0 +1,167 @@
+"""Status of a HudiWriter: why it runs, waits or has ended, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.model import classify, conditions, naming
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.reconcile import attempts
+from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
+from hudi_operator.reconcile.admission import Decision
+from hudi_operator.reconcile.attempts import KEPT_ATTEMPTS, Progress
+from hudi_operator.reconcile.view import Attempt, View, WriterView
+
+JsonDict = dict[str, Any]
+
+KEPT_CONFLICTS = 10
+
+
+def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
+    """The status to store. Equal facts give an equal status; absent fields are left out."""
+    spec, old = writer.spec, writer.status
+    generation = int(writer.obj["metadata"].get("generation") or 0)
+    entries = list(progress.entries)
+    status: JsonDict = {"observedGeneration": generation}
+    if spec is not None:
+        # The nonce that is present at the first look is the baseline and not executed.
+        status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
+        if decision.kind == "Start":
+            entries.append(attempts.new_entry(spec, decision.number, view.now_ms))
+            status["executedNonce"] = spec.restart_nonce
+    status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
+    status["attempts"] = entries[-KEPT_ATTEMPTS:]
+    status.update(_results(view, writer, old))
+    if decision.retry_ms:
+        status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
+    if decision.position:
+        status["queue"] = {"position": decision.position, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
+    status["state"] = _state(view, writer, progress, decision)
+    wanted = _conditions(view, writer, progress, decision, str(status["state"]))
+    status["conditions"] = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    return status
+
+
+def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
+    """lastCommit, records and conflicts: sums over the attempts' own words; what is known already never shrinks."""
+    result: JsonDict = {k: old[k] for k in ("lastCommit", "recentConflicts") if k in old}
+    reports = [_last_report(view, a) for a in writer.attempts]
+    result["records"] = max(int(old.get("records") or 0), sum(int(r.get("records") or 0) for r in reports))
+    result["conflicts"] = max(int(old.get("conflicts") or 0), sum(_count(r.get("conflicts")) for r in reports))
+    report = reports[-1] if reports else {}
+    if report.get("lastInstant"):
+        completion = str(report.get("lastCompletionTime") or "")
+        result["lastCommit"] = {
+            "instant": str(report["lastInstant"]),
+            **({"completionTime": completion} if completion else {}),
+            "time": conditions.hudi_time(completion or str(report["lastInstant"])),
+        }
+    if isinstance(report.get("conflicts"), list) and report["conflicts"]:
+        result["recentConflicts"] = [_conflict(c) for c in report["conflicts"][-KEPT_CONFLICTS:]]
+    return result
+
+
+def _count(found: object) -> int:
+    """Conflicts are a list in reports and a number in final words."""
+    return len(found) if isinstance(found, list) else (found if isinstance(found, int) else 0)
+
+
+def _conflict(raw: JsonDict) -> JsonDict:
+    at = raw.get("atMs")
+    shown: JsonDict = {k: str(raw[k]) for k in ("instant", "retriedAs", "with") if raw.get(k)}
+    if raw.get("fileGroups"):
+        shown["fileGroups"] = [str(g)[:512] for g in raw["fileGroups"][:5]]
+    if isinstance(at, int):
+        shown["time"] = conditions.rfc3339(at)
+    return shown
+
+
+def _last_report(view: View, attempt: Attempt) -> JsonDict:
+    """The runtime's report in etcd, overlaid by its final word in the termination message."""
+    stored = view.etcd.reports.get(f"attempt/{attempt.id}")
+    report: JsonDict = dict(stored.value) if stored is not None else {}
+    main = classify.main_container(attempt.pod) if attempt.pod is not None else None
+    final = classify.termination_report(main.message) if main is not None and main.terminated else {}
+    for name in ("records", "commits", "lastInstant", "lastCompletionTime"):
+        if final.get(name):
+            report[name] = final[name]
+    if "conflicts" not in report and final.get("conflicts"):
+        report["conflicts"] = final["conflicts"]
+    return report
+
+
+def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
+    """The printable word."""
+    if decision.kind in ("Finished", "Start"):
+        return decision.reason if decision.kind == "Finished" else "Starting"
+    if decision.kind in ("Suspended", "Stalled", "Deleting"):
+        return decision.kind
+    if decision.kind == "Wait":
+        return "Retrying" if decision.reason == "BackOff" else "Waiting"
+    if progress.ended is not None:
+        return "Retrying"
+    if writer.spec is not None and attempts.stopping(view, writer.spec):
+        return "Stopping"
+    return "Running" if _running(writer) else "Starting"
+
+
+def _running(writer: WriterView) -> bool:
+    active = writer.active
+    return active is not None and any(i.registration is not None and i.record is None for i in active.incs)
+
+
+def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
+    over = decision.reason if decision.kind == "Finished" else ""
+    admitted = decision.kind in ("Active", "Start")
+    last = progress.entries[-1] if progress.entries else {}
+    failure = f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
+    active = admitted or state in ("Stopping",)
+    stalled = decision.kind == "Stalled" or over == "Failed"
+    reason = decision.reason or "Unknown"
+    busy = not over and decision.kind in ("Wait", "Deleting") and not stalled
+    waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
+    return [
+        condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
+        condition("Running", state == "Running", state, "" if state == "Running" else waiting),
+        condition("Finished", bool(over), over or "NotFinished", failure),
+        condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
+        condition("Suspended", decision.kind == "Suspended", "Suspended" if decision.kind == "Suspended" else "NotSuspended", ""),
+        # kstatus: while an attempt runs the object is current, not in progress.
+        condition("Reconciling", busy, reason if busy else ("Running" if active else "Current"), decision.message if busy else ""),
+        condition(
+            "Stalled",
+            stalled,
+            (reason if decision.kind == "Stalled" else "Failed") if stalled else "NotStalled",
+            decision.message or failure if stalled else "",
+        ),
+    ]
+
+
+def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | None:
+    """The write of a status; None when nothing has changed."""
+    if status == writer.status:
+        return None
+    meta = writer.obj["metadata"]
+    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+def events(view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict) -> tuple[EmitEvent, ...]:
+    """Events of this look: attempts that started or ended, and why a writer is stuck."""
+    meta = writer.obj["metadata"]
+
+    def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:
+        return EmitEvent(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message, attempt)
+
+    found: list[EmitEvent] = []
+    if progress.ended is not None:
+        kind = str(progress.ended.get("class"))
+        good = kind in (classify.SUCCEEDED, classify.CANCELLED)
+        text = f"attempt {progress.ended['number']} ended: {kind} {progress.ended.get('message', '')}".strip()
+        found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
+    if decision.kind == "Start":
+        found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
+    if decision.kind == "Stalled" and not conditions.is_true(writer.status, "Stalled"):
+        found.append(event("Warning", decision.reason, decision.message))
+    if decision.kind == "Finished" and not conditions.is_true(writer.status, "Finished"):
+        found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {status['attempt']} attempts"))
+    return tuple(found)
