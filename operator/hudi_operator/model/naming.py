@@ -120,7 +120,7 @@ def driver_labels(*, table: str, writer: str, number: int, driver_pod: str) -> d
     """Labels of a driver pod."""
     return {
         **common_labels(ROLE_DRIVER),
-        LABEL_TABLE: table,
+        LABEL_TABLE: label_value(table),
         LABEL_WRITER: label_value(writer),
         LABEL_ATTEMPT: str(number),
         LABEL_ROLE: ROLE_DRIVER,
