@@ -111,7 +111,7 @@ class Observed:
     writers: tuple[JsonDict, ...]
     """HudiWriter objects that reference the table, in name order."""
     pods: tuple[PodFacts, ...]
-    """Driver, executor and agent pods of this table (agent pods: those of the agent that serves it), live list."""
+    """Driver and executor pods of this table and all agent pods of its namespace, live list, and every pod that etcd names."""
     nodes: Mapping[str, NodeFacts]
     etcd: EtcdFacts | None
     """None when etcd could not be read: then nothing that needs it may be decided (unknown, not empty)."""
@@ -127,6 +127,11 @@ class Observed:
     """A new random UUID for this reconcile: the lock authority of a gate that is to be created."""
     etcd_secret: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the table's namespace; empty without TLS."""
+    agents_in_use: frozenset[str] | None = None
+    """Names of the agents that serve other HudiTables of this namespace, deleted ones excepted; None: not known, then no agent goes."""
+    evidence_needed: frozenset[str] | None = None
+    """Uids of agent pods that keys of other tables of this namespace still name without proof (``agent_pods.unproven_uids`` of each);
+    None: not known, then no agent pod loses its evidence. Need only be read while an agent pod is terminal or deleting."""
     revision_floor: int = 0
     """Highest revision of this etcd cluster that was ever seen, as far as known; a revision below it freezes the table."""
     known_cluster_id: str = ""

@@ -12,7 +12,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.model.proof import pod_proof
 from hudi_operator.model.spec import ObjectRef
-from hudi_operator.reconcile import gate
+from hudi_operator.reconcile import agent_pods, gate
 from hudi_operator.reconcile.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
 from hudi_operator.reconcile.attempts import Progress
 from hudi_operator.reconcile.step import Step
@@ -92,6 +92,9 @@ def plan_table(view: View) -> Step:
     if not gate.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return Step(leaving.actions, (f"deletion waits for {who}",), 2.0)
+    pods = agent_pods.left_over(view)
+    if pods:
+        return Step(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
     return Step((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may go",))
 
 

@@ -114,10 +114,15 @@ def writers_left(view: View) -> bool:
 
 
 def timeline_report(view: View) -> JsonDict:
-    """The agent's last word about the timeline; empty when no agent that is registered now has said one."""
+    """The agent's last word about the timeline; empty when no agent that is registered now has said one.
+
+    An agent that cannot reach the storage reports its error before it registers, without a name.
+    """
     report = view.etcd.reports.get("timeline")
     if report is None:
         return {}
+    if report.value.get("error") and not report.value.get("agentInc"):
+        return report.value
     inc = next((i for i in view.incs if i.inc == report.value.get("agentInc")), None)
     return report.value if inc is not None and inc.registration is not None and inc.record is None else {}
 

@@ -198,8 +198,8 @@ def _unlocked(view: View, inc: Incarnation) -> Step:
     if inc.lock is not None:
         # Cannot happen while acquire compares fence = 0 (I2). If it does, the lock is not deleted without proof and drain.
         return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")
-    if not inc.instants and not inc.claimed:
-        return _finish(view, inc)
+    if not inc.instants and not inc.claimed and f"abandoned-{inc.inc}" not in view.etcd.done:
+        return _finish(view, inc)  # it has left nothing: there is nothing to look at (a record precedes every file, F12)
     assert inc.record is not None  # noqa: S101 - callers hold a record
     abandoned = any(view.etcd.instants[t].value.get("state") == "Abandoned" for t in inc.instants)
     value = {**settle.moved(inc.record.value, Phase.RollingBack, now_ms=view.now_ms), "abandoned": abandoned}

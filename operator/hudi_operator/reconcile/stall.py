@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hudi_operator.model import naming, options
@@ -10,6 +11,7 @@ from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import gate
 from hudi_operator.reconcile.view import View
 
+_WITH_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]+/+[^/]")
 _RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may go away by themselves."""
 
@@ -27,6 +29,8 @@ def path_problem(table: TableSpec, config: OperatorConfig) -> str:
     path, scheme = table.canonical_path, naming.path_scheme(table.path)
     if scheme not in config.allowed_schemes:
         return f"spec.path: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
+    if not _WITH_AUTHORITY.match(table.path.strip()):
+        return "spec.path: must be scheme://bucket-or-host/path"
     authority, _, rest = path.partition("://")[2].partition("/")
     if any(part in (".", "..") for part in rest.split("/")) or "%" in path or "?" in path or "#" in path:
         return "spec.path: '.', '..', '%', '?' and '#' are not allowed"

@@ -13,7 +13,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.model.spec import ObjectRef, SpecError
-from hudi_operator.reconcile import admission, agents, attempts, deletion, evidence, gate, settling, stall, suspects, table_status, writer_status
+from hudi_operator.reconcile import admission, agent_pods, agents, attempts, deletion, evidence, gate, settling, stall, suspects, table_status, writer_status
 from hudi_operator.reconcile.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import Progress
@@ -49,7 +49,7 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
     progress = {w.name: attempts.follow(view, w) for w in view.writers}
-    safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view)]
+    safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, deletion.plan_table(view)]), progress
