@@ -47,8 +47,8 @@ def wait_finished(world: World, *names: str, seconds: float) -> None:
 
 def wait_ready(world: World) -> None:
     def ready() -> tuple[bool | None, str]:
-        condition = cluster.condition(cluster.get("huditable", TABLE, "-n", NAMESPACE), "Ready")
-        return (True, "") if condition.get("status") == "True" else (None, f"{condition.get('reason', 'no condition yet')}: {condition.get('message', '')}")
+        found = cluster.condition(cluster.get("huditable", TABLE, "-n", NAMESPACE), "Ready")
+        return (True, "") if found.get("status") == "True" else (None, f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}")
 
     world.screen.wait("HudiTable flights to be Ready", ready, seconds=240, every=1.5)
 
@@ -72,7 +72,9 @@ def scenario(world: World) -> Kill:
     for name, writer in world.writers().items():
         for entry in writer["status"].get("recentConflicts", []):
             groups = ", ".join(entry.get("fileGroups", []))
-            screen.fact(f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as {entry.get('retriedAs') or '(a later attempt)'}")
+            screen.fact(
+                f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as {entry.get('retriedAs') or '(a later attempt)'}"
+            )
     return kill
 
 
@@ -127,7 +129,13 @@ def summary(console: Console, findings: Findings, results: list[Check]) -> None:
     for name, writer in findings.world.writers().items():
         status = writer.get("status", {})
         commits = sum(findings.owner(i.requested) == name for i in findings.timeline)
-        cells = [status.get("attempt", 0), commits, f"{status.get('records', 0):,}", status.get("conflicts", 0), cluster.condition(writer, "Finished").get("reason", "")]
+        cells = [
+            status.get("attempt", 0),
+            commits,
+            f"{status.get('records', 0):,}",
+            status.get("conflicts", 0),
+            cluster.condition(writer, "Finished").get("reason", ""),
+        ]
         writers.add_row(name, *[str(cell) for cell in cells])
     console.print(writers)
     if findings.kill is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -132,7 +133,7 @@ def others_went_on(f: Findings) -> tuple[bool, str]:
 def longest_gap(f: Findings) -> float:
     """Longest time between two commits of the writers that ran together, in seconds."""
     moments = sorted(moment(i.completed).timestamp() for i in f.timeline if i.completed and f.owner(i.requested) not in {"", "load"})
-    return max((later - earlier for earlier, later in zip(moments, moments[1:], strict=False)), default=0.0)
+    return max((later - earlier for earlier, later in itertools.pairwise(moments)), default=0.0)
 
 
 def both_executors(f: Findings) -> tuple[bool, str]:

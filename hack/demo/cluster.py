@@ -116,6 +116,4 @@ class PodLogs:
 
     def _follow(self, name: str) -> None:
         with (self.directory / f"{name}.log").open("wb") as out:
-            self._followed[name] = subprocess.Popen(
-                ["kubectl", "logs", "-n", self.namespace, "-f", name], stdout=out, stderr=subprocess.DEVNULL
-            )
+            self._followed[name] = subprocess.Popen(["kubectl", "logs", "-n", self.namespace, "-f", name], stdout=out, stderr=subprocess.DEVNULL)

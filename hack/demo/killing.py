@@ -147,5 +147,3 @@ def _note(kill: Kill, record: Settling) -> None:
             kill.times.setdefault(step, min(seen) - kill.at)
     if kill.instant in record.rolled_back:
         kill.times.setdefault("rolled back", record.rolled_back[kill.instant] - kill.at)
-
-

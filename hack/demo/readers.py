@@ -22,7 +22,7 @@ from demo.screen import DemoFailed
 class SparkAnswers:
     """What one Spark session found: the table, the same by incremental pull, and the commits' metadata."""
 
-    def __init__(self, lake: Lake, path: str, output: Path, *, seconds: float = 300) -> None:
+    def __init__(self, lake: Lake, path: str, output: Path, *, seconds: float = 600) -> None:
         environment = dict(os.environ, AWS_ACCESS_KEY_ID=lake.access_key, AWS_SECRET_ACCESS_KEY=lake.secret_key, TZ="UTC")
         environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent.parent), environment.get("PYTHONPATH", "")])
         environment["PYSPARK_PYTHON"] = sys.executable

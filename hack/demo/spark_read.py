@@ -73,7 +73,10 @@ def main(endpoint: str, table: str, output: Path) -> None:
     reads = {
         "snapshot": spark.read.format("hudi").load(path),
         # By completion time, from the beginning: what a consumer gets that has never read before.
-        "incremental": spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental").option("hoodie.datasource.read.begin.instanttime", "000").load(path),
+        "incremental": spark.read.format("hudi")
+        .option("hoodie.datasource.query.type", "incremental")
+        .option("hoodie.datasource.read.begin.instanttime", "000")
+        .load(path),
     }
     for name, frame in reads.items():
         columns = [column for column in frame.columns if not column.startswith("_hoodie_")]

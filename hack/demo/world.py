@@ -81,7 +81,9 @@ class World:
 
 
 def secret(namespace: str, name: str, values: dict[str, str]) -> None:
-    text = kubectl("create", "secret", "generic", name, "-n", namespace, "--dry-run=client", "-o", "yaml", *[f"--from-literal={k}={v}" for k, v in values.items()])
+    text = kubectl(
+        "create", "secret", "generic", name, "-n", namespace, "--dry-run=client", "-o", "yaml", *[f"--from-literal={k}={v}" for k, v in values.items()]
+    )
     cluster.apply(text)
 
 
@@ -182,7 +184,11 @@ def etcd_watch(screen: Screen) -> tuple[Watch, Forward]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     forward = Forward(OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379")
-    command = [etcdctl(), f"--endpoints=https://127.0.0.1:{port}", *[f"--{flag}={directory / name}" for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))]]
+    command = [
+        etcdctl(),
+        f"--endpoints=https://127.0.0.1:{port}",
+        *[f"--{flag}={directory / name}" for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))],
+    ]
     watch = Watch(command, "/hudi/tables/")
 
     def answers() -> tuple[bool | None, str]:

@@ -22,7 +22,7 @@ OPERATOR_NAMESPACE = "hudi-operator"
 SMALL = {"memory": "768m", "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}}}
 
 # A source whose batches take a while to write: each row costs `delay` seconds in the task that writes it.
-SLOW_SOURCE = '''
+SLOW_SOURCE = """
 import time
 from pyspark.sql.functions import col, lit, udf
 
@@ -41,7 +41,7 @@ def batches(spark, context):
         yield spark.range(start, start + rows, 1, 1).select(
             col("id"), lit("p").alias("part"), slow("id").alias("value"), lit(batch).cast("long").alias("ts")
         )
-'''
+"""
 
 
 def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
@@ -98,7 +98,9 @@ class Space:
             "driver": SMALL,
             "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},
         } | changes
-        cluster.apply(json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec}))
+        cluster.apply(
+            json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec})
+        )
 
     def get(self, kind: str, name: str) -> JsonDict:
         return cluster.get(kind, name, "-n", self.namespace)

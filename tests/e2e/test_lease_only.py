@@ -1,0 +1,91 @@
+"""Why a lease is no lock: the same pause with a lock that ends with its lease, and with ours.
+
+A writer's completed file is on its way (a proxy holds the PUT), its JVM is frozen, its lease runs out, a second writer of the same file group
+comes, and then the PUT arrives. With `fencing.mode: LeaseOnly` both commits stand although they overlap. With the default the second
+writer gets the lock only after the first one's death is proven and drained, sees its commit, and conflicts.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from urllib.parse import urlparse
+
+import pytest
+from demo import cluster
+from demo.lake import Instant
+from s3proxy import COMPLETED, Held, Proxy
+from support import Space, wait_for
+
+HOST = "10.245.0.1"  # this machine, as pods see it
+
+
+@pytest.fixture()
+def proxy(space: Space) -> Iterator[Proxy]:
+    server = urlparse(space.lake.endpoint)
+    found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
+    yield found
+    found.stop()
+
+
+def overlapping(timeline: list[Instant]) -> list[tuple[str, str]]:
+    """Pairs of completed commits of which each was requested before the other was completed."""
+    done = [i for i in timeline if i.completed and i.action == "deltacommit"]
+    return [(a.requested, b.requested) for a in done for b in done if a.requested < b.requested < a.completed]
+
+
+def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
+    """Up to the point where the first writer is frozen with its completed file held; returns table, its driver pod, the held PUT."""
+    name = f"pause-{mode.lower()}"
+    table = space.table(name, apply=False)
+    storage = table["spec"]["storage"]
+    storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{proxy.port}"
+    space.table(name, storage=storage, fencing={"mode": mode})
+    space.wait(f"huditable/{name}", "Ready", seconds=150)
+    space.writer(f"{name}-seed", name, rows=20)
+    space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=150)
+    held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and name in line and ".hoodie/metadata" not in line)
+    space.writer(f"{name}-first", name, rows=20, delay=0.2)
+    space.wait_inflight(f"{name}-first", name)
+    # Starts while the first one writes, so that both have read the same table; it writes for longer.
+    space.writer(f"{name}-second", name, rows=20, delay=1.5)
+    assert held.arrived.wait(120), "the first writer did not come to its commit"
+    pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
+    space.signal_all(pod, signal.SIGSTOP)
+    return name, pod, held
+
+
+def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Proxy) -> None:
+    name, pod, held = run_pause(space, proxy, "LeaseOnly")
+
+    def second_done() -> bool:
+        return cluster.is_true(space.get("hudiwriter", f"{name}-second"), "Succeeded")
+
+    wait_for("the second writer's commit", second_done, seconds=120)
+    held.deliver.set()
+    assert held.delivered.wait(20)
+    assert " 200 " in held.answer, held.answer
+    assert overlapping(space.lake.timeline(space.path(name))), "LeaseOnly was expected to let two overlapping commits stand"
+
+
+def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, proxy: Proxy) -> None:
+    name, pod, held = run_pause(space, proxy, "PodTermination")
+
+    def draining() -> bool:
+        record = space.settling(pod)
+        return record is not None and bool({"Draining"} & record.phases.keys())
+
+    wait_for("proof of death", draining, seconds=120, every=0.2)
+    assert not overlapping(space.lake.timeline(space.path(name)))
+    held.deliver.set()  # before the drain ends
+    assert held.delivered.wait(20)
+    at = time.time()
+    record = space.wait_settled(pod, seconds=120)
+    assert record.phases.get("Unlocked", record.phases["Settled"]) > at, "the PUT was delivered after the drain"
+    assert set(record.outcomes.values()) == {"Completed"}, record
+    space.wait(f"hudiwriter/{name}-second", "Finished", seconds=180)
+    writer = space.get("hudiwriter", f"{name}-second")
+    assert cluster.is_true(writer, "Succeeded"), writer["status"]
+    assert writer["status"]["conflicts"] >= 1
+    assert not overlapping(space.lake.timeline(space.path(name)))
