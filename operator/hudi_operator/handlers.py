@@ -44,6 +44,10 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
     """Handlers for tables, writers and pods. ``enqueue`` must be cheap and callable from the event loop."""
     handlers = kopf.OperatorRegistry()
 
+    @kopf.on.login(registry=handlers)
+    def login(**arguments: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
+
     @kopf.on.event(naming.GROUP, naming.VERSION, "huditables", registry=handlers)
     async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:
         table = dict(body)

@@ -1,0 +1,470 @@
+"""What the tests of the operator process are made of: cluster, etcd, operator processes, and the parts that the tests play.
+
+Without a kubelet the tests write the status of pods themselves; without a JVM they write its keys to etcd, with the pods' identity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from hudi_operator.model import naming
+
+JsonDict = dict[str, Any]
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[3]
+CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache/hudi-operator"))
+EVIDENCE = naming.EVIDENCE_FINALIZER
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator"), "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody uses right now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0) -> T:
+    """Ask until the answer is neither None nor False; fails after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = check()
+        if found is not None and found is not False:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not seen within {seconds:.0f} s: {what}")
+        time.sleep(0.1)
+
+
+class Cluster:
+    """The API server, as its administrator."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        # kubectl takes 0.1 s per call; a proxy of its own makes a request of 2 ms out of that.
+        self._port = free_ports(1)[0]
+        self._proxy = subprocess.Popen(
+            [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for("kubectl proxy", lambda: self._answers())
+
+    def _answers(self) -> bool:
+        try:
+            self.request("GET", "/version")
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._proxy.kill()
+        self._proxy.wait()
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        done = subprocess.run([CACHE / "bin/kubectl", "--kubeconfig", self.kubeconfig, *arguments], input=stdin, capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    def request(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> JsonDict | None:
+        """JSON in, JSON out; None for 404."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", data=data, method=method, headers={"Content-Type": content_type})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return dict(json.loads(response.read()))
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return None
+            raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
+
+    def node(self, name: str, *, boot_id: str = "boot-1") -> None:
+        """A node that is ready."""
+        self.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+        info = dict.fromkeys(
+            (
+                "machineID",
+                "systemUUID",
+                "kernelVersion",
+                "osImage",
+                "containerRuntimeVersion",
+                "kubeletVersion",
+                "kubeProxyVersion",
+                "operatingSystem",
+                "architecture",
+            ),
+            "x",
+        )
+        status = {"status": {"conditions": [ready], "nodeInfo": {**info, "bootID": boot_id}}}
+        self.request("PATCH", f"/api/v1/nodes/{name}/status", status, "application/merge-patch+json")
+        # The API server taints a new node; the node lifecycle controller, which is not here, would take that away.
+        self.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, "application/merge-patch+json")
+
+
+class Etcd:
+    """One etcd with mutual TLS; also etcdctl for each identity."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.pki = directory / "pki"
+        subprocess.run([ROOT / "hack/pki", self.pki], check=True, timeout=60)
+        self.port, self._peer = free_ports(2)
+        self.endpoint = f"https://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        peer = f"http://127.0.0.1:{self._peer}"
+        with (self.directory / "etcd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    CACHE / "bin/etcd", "--name=e", f"--data-dir={self.directory / 'data'}", "--unsafe-no-fsync", "--log-level=warn",
+                    f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
+                    f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=e={peer}",
+                    "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}", f"--key-file={self.pki / 'server.key'}",
+                ],
+                stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait()
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def set_up_users(self) -> subprocess.CompletedProcess[str]:
+        files = ["--cacert", self.pki / "ca.crt", "--cert", self.pki / "root.crt", "--key", self.pki / "root.key"]
+        done = subprocess.run(
+            [sys.executable, "-m", "hudi_operator.etcd_auth", "--endpoints", self.endpoint, *files],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=130,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def ctl(self, identity: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """etcdctl as ``operator``, ``writer``, ``root`` or, with an empty identity, without a certificate."""
+        certificate = [f"--cert={self.pki / identity}.crt", f"--key={self.pki / identity}.key"] if identity else []
+        command = [
+            CACHE / "bin/etcdctl",
+            f"--endpoints={self.endpoint}",
+            f"--cacert={self.pki / 'ca.crt'}",
+            *certificate,
+            "--command-timeout=3s",
+            "--dial-timeout=3s",
+        ]
+        return subprocess.run([*command, *arguments], input=stdin, capture_output=True, text=True, timeout=20, check=False)
+
+    def read(self, prefix: str) -> dict[str, JsonDict]:
+        """All keys with a prefix."""
+        import base64
+
+        done = self.ctl("root", "get", "--prefix", prefix, "-w", "json")
+        assert done.returncode == 0, done.stderr
+        return {base64.b64decode(kv["key"]).decode(): json.loads(base64.b64decode(kv["value"])) for kv in json.loads(done.stdout).get("kvs", [])}
+
+    def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
+        """As a pod would."""
+        done = self.ctl("writer", "put", *([f"--lease={lease}"] if lease else []), key, "--", json.dumps(value))
+        assert done.returncode == 0, done.stderr
+
+    def delete(self, key: str) -> None:
+        done = self.ctl("writer", "del", key)
+        assert done.returncode == 0, done.stderr
+
+
+class Operator:
+    """One replica as a process."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, metrics: int, probes: int) -> None:
+        self.process, self.log, self._metrics, self._probes = process, log, metrics, probes
+
+    def get(self, path: str) -> tuple[int, str]:
+        port = self._metrics if path == "/metrics" else self._probes
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=3) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def metric(self, name: str) -> float:
+        """Sum over the labels of one metric."""
+        lines = [line for line in self.get("/metrics")[1].splitlines() if line.partition("{")[0].partition(" ")[0] == name]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    @property
+    def leading(self) -> bool:
+        return self.metric("hudi_operator_leader") == 1.0
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        if number in (signal.SIGKILL, signal.SIGTERM):
+            self.process.wait(timeout=20)
+
+
+class World:
+    """One namespace, the operators that the test starts, and the parts that it plays."""
+
+    def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
+        self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
+        self.operators: list[Operator] = []
+        self._leases: dict[str, str] = {}
+        cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        wait_for("ServiceAccount default", lambda: cluster.request("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+        secret = directory / "pod-etcd"
+        secret.mkdir()
+        for target, source in (("ca.crt", "ca.crt"), ("tls.crt", "writer.crt"), ("tls.key", "writer.key")):
+            (secret / target).write_bytes((etcd.pki / source).read_bytes())
+
+    # ---- operator
+
+    def start_operator(self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None) -> Operator:
+        metrics, probes = free_ports(2)
+        number = len(self.operators)
+        config = {
+            "etcd": {
+                "endpoints": endpoints or [self.etcd.endpoint],
+                "prefix": "/hudi",
+                "caFile": str(self.etcd.pki / "ca.crt"),
+                "certFile": str(self.etcd.pki / "operator.crt"),
+                "keyFile": str(self.etcd.pki / "operator.key"),
+            },
+            "podEtcd": {"endpoints": [self.etcd.endpoint], "secretDir": str(self.directory / "pod-etcd")},
+            "watchNamespaces": [self.namespace],
+            "leaderElection": {"enabled": leader_election},
+            "metricsPort": metrics,
+            "probePort": probes,
+        }
+        path = self.directory / f"config-{number}.yaml"
+        path.write_text(yaml.safe_dump(config))
+        log = self.directory / f"operator-{number}.log"
+        environment = {
+            **ENVIRONMENT,
+            "HUDI_OPERATOR_CONFIG": str(path),
+            "KUBECONFIG": str(self.cluster.kubeconfig),
+            "POD_NAMESPACE": self.namespace,
+            "POD_NAME": f"operator-{number}",
+        }
+        with log.open("wb") as out:
+            process = subprocess.Popen([sys.executable, "-m", "hudi_operator"], env=environment, cwd=self.directory, stdout=out, stderr=out)
+        operator = Operator(process, log, metrics, probes)
+        self.operators.append(operator)
+        if wait:
+            wait_for("operator ready", lambda: operator.get("/readyz")[0] == 200 or self._gone(operator), seconds=30)
+        return operator
+
+    @staticmethod
+    def _gone(operator: Operator) -> None:
+        assert operator.process.poll() is None, operator.log.read_text()[-3000:]
+
+    def close(self) -> None:
+        for operator in self.operators:
+            if operator.process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    operator.process.send_signal(signal.SIGCONT)
+                    operator.process.kill()
+            operator.process.wait(timeout=10)
+
+    def logs(self) -> str:
+        return "\n".join(f"---- {o.log.name}\n{o.log.read_text()[-8000:]}" for o in self.operators)
+
+    # ---- objects
+
+    def path(self, plural: str, name: str = "", group: str = f"/apis/{naming.API_VERSION}") -> str:
+        return f"{group}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
+
+    def table(self, name: str = "flights", **spec: Any) -> str:
+        """Create a HudiTable; returns its table id."""
+        body = {
+            "path": f"s3a://lake/{self.namespace}/{name}",
+            "recordKeyFields": ["id"],
+            "orderingFields": ["ts"],
+            "fencing": {"drainSeconds": 1},
+            "storage": {"options": {"fs.s3a.endpoint": "http://s3"}},
+            **spec,
+        }
+        self._create("huditables", naming.TABLE_KIND, name, body)
+        return naming.table_id(body["path"])
+
+    def writer(self, name: str = "load", *, table: str = "flights", **spec: Any) -> None:
+        body = {"tableRef": {"name": table}, "source": {"files": {"format": "csv", "paths": ["s3a://landing/x.csv"]}}, **spec}
+        self._create("hudiwriters", naming.WRITER_KIND, name, body)
+
+    def _create(self, plural: str, kind: str, name: str, spec: JsonDict) -> None:
+        self.cluster.request("POST", self.path(plural), {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+    def get(self, plural: str, name: str) -> JsonDict | None:
+        group = "/api/v1" if plural in ("pods", "configmaps", "secrets", "serviceaccounts") else f"/apis/{naming.API_VERSION}"
+        return self.cluster.request("GET", self.path(plural, name, group))
+
+    def condition(self, plural: str, name: str, kind: str) -> JsonDict | None:
+        """One condition; None when it is not there."""
+        conditions = ((self.get(plural, name) or {}).get("status") or {}).get("conditions") or []
+        return next((c for c in conditions if c["type"] == kind), None)
+
+    def pods(self, role: str, *, writer: str = "") -> list[JsonDict]:
+        """Pods by role, oldest first."""
+        selector = f"{naming.LABEL_ROLE}%3D{role}" + (f"%2C{naming.LABEL_WRITER}%3D{writer}" if writer else "")
+        answer = self.cluster.request("GET", f"{self.path('pods', group='/api/v1')}?labelSelector={selector}")
+        assert answer is not None
+        return sorted(answer["items"], key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
+
+    def pod(self, role: str, *, number: int = 0, writer: str = "", seconds: float = 20.0) -> JsonDict:
+        """The pod of a role with this attempt or generation number (0 = any); waits for it."""
+
+        def find() -> JsonDict | None:
+            return next((p for p in self.pods(role, writer=writer) if not number or p["metadata"]["labels"][naming.LABEL_ATTEMPT] == str(number)), None)
+
+        return wait_for(f"{role} pod {number or ''}", find, seconds=seconds)
+
+    # ---- the kubelet
+
+    def run_pod(self, pod: JsonDict, *, node: str = "node1") -> None:
+        """Schedule a pod and let its container run."""
+        meta = pod["metadata"]
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+        self.cluster.request("POST", f"{self.path('pods', meta['name'], '/api/v1')}/binding", binding)
+        self._pod_status(pod, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+
+    def end_pod(self, pod: JsonDict, *, exit_code: int, message: str = "") -> None:
+        """The container has ended."""
+        terminated = {
+            "exitCode": exit_code,
+            "reason": "Completed" if exit_code == 0 else "Error",
+            "message": message,
+            "startedAt": "2026-01-01T00:00:00Z",
+            "finishedAt": "2026-01-01T00:01:00Z",
+        }
+        self._pod_status(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated})
+
+    def _pod_status(self, pod: JsonDict, phase: str, state: JsonDict) -> None:
+        container = pod["spec"]["containers"][0]
+        status = {
+            "phase": phase,
+            "podIP": "10.0.0.9",
+            "containerStatuses": [
+                {
+                    "name": container["name"],
+                    "image": container["image"],
+                    "imageID": "",
+                    "ready": False,
+                    "restartCount": 0,
+                    "containerID": "containerd://1",
+                    "state": state,
+                }
+            ],
+        }
+        self.cluster.request("PATCH", f"{self.path('pods', pod['metadata']['name'], '/api/v1')}/status", {"status": status}, "application/merge-patch+json")
+
+    def kubelet_kills(self, pod: JsonDict) -> None:
+        """Waits until somebody deletes the pod, then ends its container as SIGKILL would."""
+        name = pod["metadata"]["name"]
+        wait_for(f"deletion of {name}", lambda: ((self.get("pods", name) or {}).get("metadata") or {}).get("deletionTimestamp"))
+        self.end_pod(pod, exit_code=137)
+
+    # ---- JVM and agent, with the pods' identity
+
+    def key(self, table_id: str, rest: str) -> str:
+        return f"/hudi/tables/{table_id}/{rest}"
+
+    def lease(self, seconds: int = 60) -> str:
+        done = self.etcd.ctl("writer", "lease", "grant", str(seconds))
+        return done.stdout.split()[1]
+
+    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 60) -> str:
+        """What a JVM does at its start; returns the incarnation."""
+        meta, inc = pod["metadata"], str(uuid.uuid4())
+        value = {
+            "inc": inc, "attempt": f"{self.namespace}.{meta['name']}", "role": role, "pod": meta["name"], "namespace": self.namespace,
+            "podUid": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "wallClockMs": int(time.time() * 1000),
+        }  # fmt: skip
+        self._leases[inc] = self.lease(lease_seconds)
+        self.etcd.put(self.key(table_id, f"writer/{inc}"), value)
+        self.etcd.put(self.key(table_id, f"alive/{inc}"), {"inc": inc, "n": 1}, lease=self._leases[inc])
+        return inc
+
+    def revoke(self, inc: str) -> None:
+        """The JVM's heartbeat ends."""
+        self.etcd.ctl("writer", "lease", "revoke", self._leases[inc])
+
+    def lock(self, table_id: str, inc: str, pod: JsonDict) -> None:
+        value = {
+            "inc": inc,
+            "attempt": f"{self.namespace}.{pod['metadata']['name']}",
+            "podUid": pod["metadata"]["uid"],
+            "nonce": "n",
+            "sinceMs": int(time.time() * 1000),
+        }
+        self.etcd.put(self.key(table_id, "lock"), value)
+
+    def instant(self, table_id: str, inc: str, instant: str) -> None:
+        self.etcd.put(self.key(table_id, f"instant/{instant}"), {"inc": inc, "action": "commit", "state": "Pending", "atMs": int(time.time() * 1000)})
+
+    def report_timeline(self, table_id: str, inc: str) -> None:
+        """The agent found the table."""
+        value = {
+            "atMs": int(time.time() * 1000), "agentInc": inc, "exists": True, "lastInstant": "", "lastCompletionTime": "", "lowestPendingRequestedTime": "",
+            "pending": [], "pendingCount": 0, "activeLength": 0, "foreign": [],
+        }  # fmt: skip
+        self.etcd.put(self.key(table_id, "report/timeline"), value)
+
+    def settle(self, table_id: str, inc: str) -> JsonDict | None:
+        """The settle record; None before there is one."""
+        return self.etcd.read(self.key(table_id, f"settle/{inc}")).get(self.key(table_id, f"settle/{inc}"))
+
+    def phase(self, table_id: str, inc: str, *phases: str, seconds: float = 30.0) -> JsonDict:
+        """Waits until the settle record is in one of these phases."""
+        return wait_for(f"settle {inc} in {phases}", lambda: (r := self.settle(table_id, inc)) and r["phase"] in phases and r or None, seconds=seconds)
+
+    def sweep(self, table_id: str, inc: str) -> None:
+        """What the agent does in RollingBack: fill in outcomes, then Swept."""
+        record = self.phase(table_id, inc, "RollingBack")
+        for entry in record["instants"].values():
+            entry["outcome"] = "RolledBack"
+        record["phase"] = "Swept"
+        record["times"]["Swept"] = int(time.time() * 1000)
+        self.etcd.put(self.key(table_id, f"settle/{inc}"), record)
+
+    def running_table(self, **spec: Any) -> tuple[str, JsonDict, str]:
+        """A HudiTable whose agent runs; returns table id, the agent's pod and its incarnation."""
+        table_id = self.table(**spec)
+        agent = self.pod("agent")
+        self.run_pod(agent)
+        inc = self.register(table_id, agent, role="agent")
+        self.report_timeline(table_id, inc)
+        return table_id, agent, inc
+
+    def running_writer(self, table_id: str, name: str = "load", **spec: Any) -> tuple[JsonDict, str]:
+        """A HudiWriter whose first attempt runs and is registered; returns its pod and incarnation."""
+        self.writer(name, **spec)
+        pod = self.pod("driver", number=1, writer=name)
+        self.run_pod(pod)
+        return pod, self.register(table_id, pod)
