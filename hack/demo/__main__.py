@@ -72,9 +72,8 @@ def scenario(world: World) -> Kill:
     for name, writer in world.writers().items():
         for entry in writer["status"].get("recentConflicts", []):
             groups = ", ".join(entry.get("fileGroups", []))
-            screen.fact(
-                f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as {entry.get('retriedAs') or '(a later attempt)'}"
-            )
+            again = entry.get("retriedAs") or "(a later attempt)"
+            screen.fact(f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as {again}")
     return kill
 
 

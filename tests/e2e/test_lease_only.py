@@ -21,7 +21,7 @@ from support import Space, wait_for
 HOST = "10.245.0.1"  # this machine, as pods see it
 
 
-@pytest.fixture()
+@pytest.fixture
 def proxy(space: Space) -> Iterator[Proxy]:
     server = urlparse(space.lake.endpoint)
     found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
@@ -57,7 +57,7 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
 
 
 def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Proxy) -> None:
-    name, pod, held = run_pause(space, proxy, "LeaseOnly")
+    name, _, held = run_pause(space, proxy, "LeaseOnly")
 
     def second_done() -> bool:
         return cluster.is_true(space.get("hudiwriter", f"{name}-second"), "Succeeded")
