@@ -79,7 +79,7 @@ def main() -> int:
         ("cert", "CERT", "client certificate with the common name root"),
         ("key", "KEY", "its key"),
     ):
-        default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}", "/hudi" if name == "prefix" else None)
+        default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or ("/hudi" if name == "prefix" else None)
         parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
     arguments = parser.parse_args()
     config = EtcdConfig(

@@ -82,7 +82,8 @@ def tables_of_pod(pod: JsonDict, index: TableIndex) -> set[Key]:
     if labels.get(naming.LABEL_TABLE):
         return {(namespace, str(labels[naming.LABEL_TABLE]))}
     if labels.get(naming.LABEL_AGENT):
-        return index.of_agent(namespace, str(labels[naming.LABEL_AGENT]))
+        # An agent that no table uses any more is ended by whichever table looks next.
+        return index.of_agent(namespace, str(labels[naming.LABEL_AGENT])) or set(index.tables(namespace)[:1])
     return set()
 
 

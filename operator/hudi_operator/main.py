@@ -17,7 +17,7 @@ import kopf
 import yaml
 
 from hudi_operator import handlers, observability
-from hudi_operator.adapters.etcd import EtcdStore
+from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import PrefixWatch
 from hudi_operator.adapters.identity import pod_identity
@@ -62,6 +62,7 @@ class Operator:
         self.probes = observability.Probes()
         self.index = TableIndex(config.spark_image)
         self.queue = WorkQueue()
+        self.revisions = Revisions()
         self._leading = asyncio.Event()
 
     async def run(self) -> int:
@@ -76,6 +77,7 @@ class Operator:
             namespace=own_namespace(),
             identity=self.identity,
             on_started=lambda: _hand_over(loop, self._leading.set),
+            notes=RevisionNotes(self.revisions),
         )
         self.metrics.leader.set_function(lambda: float(leader.leading))
         self.metrics.queue_length.set_function(lambda: float(len(self.queue)))
@@ -103,7 +105,7 @@ class Operator:
 
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
-        etcd = EtcdStore(connection, self.config.etcd.prefix, observe=self.metrics.etcd_call)
+        etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers = Timers()
         return Reconciler(
             queue=self.queue,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
+from hudi_operator.model import naming
 from hudi_operator.model.facts import EtcdFacts, Stored
 from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
 
@@ -35,32 +37,55 @@ _TABLE_GROUPS = {
 }
 
 
-class RevisionGuard:
-    """Notices an etcd that is another cluster than before, or that was set back to an older state (protocol.md, Assumptions)."""
+class Revisions:
+    """Highest revision seen of each cluster: shows an etcd that was set back to an older state (protocol.md, Assumptions).
+
+    It outlives the process as an annotation of the leader's Lease, which is not in this etcd.
+    """
 
     def __init__(self) -> None:
-        self.cluster_id = 0
-        self.revision = 0
+        self._lock = threading.Lock()
+        self._floors: dict[str, int] = {}
 
-    def check(self, header: Message, *, floor: int) -> None:
-        """``floor``: highest revision seen before the request was sent. Raises Fatal."""
-        if self.cluster_id and header.cluster_id != self.cluster_id:
-            raise Fatal(f"etcd is another cluster ({header.cluster_id:x}) than before ({self.cluster_id:x}): nothing is decided on it")
-        if header.revision < floor:
-            raise Fatal(f"etcd's revision went back from {floor} to {header.revision}: it was restored from an older state, nothing is decided on it")
-        self.cluster_id = header.cluster_id
-        self.revision = max(self.revision, header.revision)
+    def seen(self, cluster_id: str, revision: int) -> None:
+        """An answer carried this revision."""
+        with self._lock:
+            self._floors[cluster_id] = max(revision, self._floors.get(cluster_id, 0))
+
+    def floors(self) -> dict[str, int]:
+        """Highest revision by cluster id."""
+        with self._lock:
+            return dict(self._floors)
+
+
+class RevisionNotes:
+    """The highest revision of each cluster in annotations of the leader's Lease."""
+
+    PREFIX = f"etcd-revision.{naming.GROUP}/"
+
+    def __init__(self, revisions: Revisions) -> None:
+        self._revisions = revisions
+
+    def write(self) -> dict[str, str]:
+        """Annotations to store."""
+        return {self.PREFIX + cluster: str(revision) for cluster, revision in self._revisions.floors().items()}
+
+    def read(self, annotations: Mapping[str, str]) -> None:
+        """Annotations that an earlier leader stored."""
+        for key, value in annotations.items():
+            if key.startswith(self.PREFIX) and value.isdigit():
+                self._revisions.seen(key.removeprefix(self.PREFIX), int(value))
 
 
 class EtcdStore:
     """Implements :class:`hudi_operator.reconcile.ports.EtcdPort`."""
 
-    def __init__(self, connection: Connection, prefix: str, *, observe: Callable[[str, float], None] | None = None) -> None:
+    def __init__(self, connection: Connection, prefix: str, *, revisions: Revisions, observe: Callable[[str, float], None] | None = None) -> None:
         """``observe`` is told the name and the duration in seconds of each call; None: nobody wants to know."""
         self._connection = connection
         self._prefix = prefix
         self._observe = observe or (lambda name, seconds: None)
-        self._guard = RevisionGuard()
+        self._revisions = revisions
 
     def control(self, table_id: str, key: str = "") -> str:
         """Key that only the operator writes."""
@@ -75,6 +100,10 @@ class EtcdStore:
         return f"{self._prefix}/control/agents/{agent}/{table_id}"
 
     # ---- reads
+
+    def floors(self) -> Mapping[str, int]:
+        """Highest revision seen so far, by cluster id."""
+        return self._revisions.floors()
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
         """One linearizable transaction (a transaction that only reads is, unless it asks for less)."""
@@ -213,12 +242,12 @@ class EtcdStore:
             PROTOCOL_LOG.info("PROTOCOL %s", json.dumps(entry, separators=(",", ":")))
 
     async def _send(self, action: str, request: Message, *, writes: bool) -> Message:
-        floor, started = self._guard.revision, time.monotonic()
+        started = time.monotonic()
         try:
             answer = await self._connection.call(rpc.kv, "Txn", request, writes=writes)
         finally:
             self._observe(action, time.monotonic() - started)
-        self._guard.check(answer.header, floor=floor)
+        self._revisions.seen(f"{answer.header.cluster_id:x}", answer.header.revision)
         return answer
 
 

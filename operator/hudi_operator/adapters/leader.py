@@ -12,9 +12,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from kubernetes.aio import client
 
@@ -29,17 +29,35 @@ EXIT_LEASE_LOST = 70
 _WATCHDOG_SECONDS = 0.1
 
 
+class LeaseNotes(Protocol):
+    """What a leader hands to the next one, as annotations of the Lease."""
+
+    def write(self) -> Mapping[str, str]:
+        """Annotations to be stored with each renewal."""
+
+    def read(self, annotations: Mapping[str, str]) -> None:
+        """Annotations of the Lease that was just read."""
+
+
 class Leader:
     """One candidate. ``on_started`` is called on the election's thread, once."""
 
     def __init__(
-        self, config: LeaderElectionConfig, *, configuration: client.Configuration, namespace: str, identity: str, on_started: Callable[[], None]
+        self,
+        config: LeaderElectionConfig,
+        *,
+        configuration: client.Configuration,
+        namespace: str,
+        identity: str,
+        on_started: Callable[[], None],
+        notes: LeaseNotes,
     ) -> None:
         self._config = config
         self._configuration = configuration
         self._path = RESOURCES["Lease"].path(namespace)
         self._identity = identity
         self._on_started = on_started
+        self._notes = notes
         self._valid_until = 0.0
         self._stop = threading.Event()
         self._seen: tuple[str, float] = ("", 0.0)
@@ -117,6 +135,8 @@ class Leader:
         sent = time.monotonic()
         try:
             lease = await self._read(api)
+            if lease is not None:
+                self._notes.read(lease["metadata"].get("annotations") or {})
             if lease is None:
                 await api.request("POST", self._path, body=self._lease(None))
             elif self._mine(lease):
@@ -174,6 +194,7 @@ class Leader:
             "leaseTransitions": int(before.get("leaseTransitions") or 0) + (0 if mine or old is None else 1),
         }
         meta = (old or {}).get("metadata") or {"name": self._config.lease_name}
+        meta["annotations"] = {**(meta.get("annotations") or {}), **self._notes.write()}
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
     async def _release(self, api: ApiServer) -> None:

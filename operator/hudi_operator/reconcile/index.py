@@ -56,9 +56,9 @@ class TableIndex:
             self._by_id[entry.table_id].discard(key)
             self._by_agent[key[0], entry.agent].discard(key)
 
-    def tables(self) -> list[Key]:
-        """All HudiTables."""
-        return list(self._entries)
+    def tables(self, namespace: str = "") -> list[Key]:
+        """All HudiTables, or those of one namespace."""
+        return [key for key in self._entries if not namespace or key[0] == namespace]
 
     def table_id(self, key: Key) -> str:
         """Table id of a HudiTable; empty when it is not known."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hudi_operator.model import naming
@@ -12,6 +14,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.spec import SpecError, TableSpec
 from hudi_operator.reconcile.index import TableIndex
+from hudi_operator.reconcile.neighbours import Neighbours, read_neighbours, worth_knowing
 from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.reconcile.queue import Key
 from hudi_operator.reconcile.timers import Timers
@@ -20,6 +23,15 @@ JsonDict = dict[str, Any]
 
 SPARK_EXECUTORS = "spark-role=executor"
 """Spark's own label: finds executors whose labels of ours are missing."""
+
+
+@dataclass(frozen=True)
+class _EtcdRead:
+    """``facts`` is None when etcd could not be read; ``floor``: highest revision seen before, of this cluster."""
+
+    facts: EtcdFacts | None = None
+    error: str = ""
+    floor: int = 0
 
 
 class Observer:
@@ -57,31 +69,34 @@ class Observer:
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
         spec, error = _read(table)
-        agent = spec.agent_name(self._config.spark_image) if spec else ""
-        pods = await self._pods(namespace, name, agent)
+        pods = await self._pods(namespace, name)
         if executors := any(_executors_wanted(w) for w in writers):
             pods.update(await self._executors(namespace, set(pods)))
-        etcd: EtcdFacts | None = None
-        if spec is not None:
-            etcd, error = await self._read_etcd(spec.table_id, agent)
-        if spec is not None and etcd is not None and (unseen := etcd_uids(etcd) - pods.keys()):
-            pods.update(await self._pods_of_etcd(etcd, known=pods))
+        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec)
+        if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
+            pods.update(await self._pods_of_etcd(read.facts, known=pods))
             if not executors:
                 pods.update(await self._executors(namespace, unseen))
             # Once more, to keep the order.
-            etcd, error = await self._read_etcd(spec.table_id, agent)
+            read = await self._read_etcd(spec)
+        neighbours = await self._neighbours(key, spec, pods.values())
         return Observed(
             table=table,
             writers=writers,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
-            nodes=await self._nodes(pods.values(), etcd),
-            etcd=etcd,
-            etcd_error=error,
+            nodes=await self._nodes(pods.values(), read.facts),
+            etcd=read.facts,
+            etcd_error=read.error,
             timers=self._timers.ages(key),
             now_ms=int(time.time() * 1000),
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
-            etcd_secret=self._identity(),
             namespace_terminating=terminating,
+            fresh_uuid=str(uuid.uuid4()),
+            etcd_secret=self._identity(),
+            agents_in_use=neighbours.agents_in_use,
+            evidence_needed=neighbours.evidence_needed,
+            revision_floor=read.floor,
+            known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
 
     async def _namespace_terminating(self, namespace: str) -> bool:
@@ -92,12 +107,17 @@ class Observer:
             return False
         return bool(found and found["metadata"].get("deletionTimestamp"))
 
-    async def _pods(self, namespace: str, table: str, agent: str) -> dict[str, PodFacts]:
-        selectors = [f"{naming.LABEL_TABLE}={naming.label_value(table)}"]
-        if agent:
-            selectors.append(f"{naming.LABEL_AGENT}={agent}")
+    async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
+        """Pods of the table, and all agent pods of the namespace."""
+        selectors = (f"{naming.LABEL_TABLE}={naming.label_value(table)}", f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}")
         lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
         return {pod.uid: pod for pods in lists for pod in pods}
+
+    async def _neighbours(self, key: Key, spec: TableSpec | None, pods: Iterable[PodFacts]) -> Neighbours:
+        image = self._config.spark_image
+        if spec is None or not worth_knowing(spec, spec.agent_name(image), pods):
+            return Neighbours()
+        return await read_neighbours(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=image)
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and no label found."""
@@ -116,11 +136,14 @@ class Observer:
             names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
-    async def _read_etcd(self, table_id: str, agent: str) -> tuple[EtcdFacts | None, str]:
+    async def _read_etcd(self, spec: TableSpec) -> _EtcdRead:
+        # Before the request is sent: an answer to it can be no older than this.
+        floors = self._etcd.floors()
         try:
-            return await self._etcd.read_table(table_id, agent), ""
+            facts = await self._etcd.read_table(spec.table_id, spec.agent_name(self._config.spark_image))
         except (Retryable, Fatal) as error:
-            return None, str(error)
+            return _EtcdRead(error=str(error))
+        return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0))
 
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:

@@ -43,6 +43,9 @@ class LeaseLost(Exception):
 class EtcdPort(Protocol):
     """etcd, by the names of docs/contracts.md §2. Each method is one transaction; False means that a compare did not hold."""
 
+    def floors(self) -> Mapping[str, int]:
+        """Highest revision seen so far of each etcd cluster, by cluster id; a later answer must not be below it."""
+
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
         """All keys of a table in one linearizable transaction. ``agent`` is the agent whose assignment is wanted; may be empty."""
 

@@ -1,0 +1,67 @@
+"""What other HudiTables of a namespace need of its agent pods, read live: an agent's pod serves several tables and is evidence for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_operator.model import naming
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.proof import TERMINAL
+from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.reconcile.agent_pods import unproven_uids
+from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.reconcile.queue import Key
+
+JsonDict = dict[str, Any]
+_PARALLEL_READS = 8
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """None in a field: not known, and then nothing that depends on it may be decided (I11)."""
+
+    agents_in_use: frozenset[str] | None = None
+    evidence_needed: frozenset[str] | None = None
+
+
+def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> bool:
+    """False in the usual case: one agent pod, which runs and serves this table."""
+    agents = [pod for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
+    usual = len(agents) <= 1 and all(pod.labels.get(naming.LABEL_AGENT) == agent and not _ended(pod) for pod in agents)
+    return bool(agents) and (table.ref.deleting or not usual)
+
+
+async def read_neighbours(key: Key, pods: Iterable[PodFacts], *, kubernetes: KubernetesPort, etcd: EtcdPort, default_image: str) -> Neighbours:
+    """Read the other HudiTables of the namespace and, while an ended agent pod carries evidence, their keys in etcd."""
+    specs: list[TableSpec] = []
+    for table in await kubernetes.list_objects(naming.TABLE_KIND, key[0]):
+        if table["metadata"]["name"] != key[1]:
+            try:
+                specs.append(TableSpec.from_object(table))
+            except SpecError:
+                # A table that cannot be read may need any agent.
+                return Neighbours()
+    in_use = frozenset(spec.agent_name(default_image) for spec in specs if not spec.ref.deleting)
+    asked = any(_ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT)
+    return Neighbours(in_use, await _evidence(specs, etcd) if asked else frozenset())
+
+
+async def _evidence(specs: Iterable[TableSpec], etcd: EtcdPort) -> frozenset[str] | None:
+    permits = asyncio.Semaphore(_PARALLEL_READS)
+
+    async def uids(table_id: str) -> frozenset[str]:
+        async with permits:
+            return unproven_uids(await etcd.read_table(table_id, ""))
+
+    try:
+        found = await asyncio.gather(*(uids(spec.table_id) for spec in specs))
+    except (Retryable, Fatal):
+        return None
+    return frozenset().union(*found)
+
+
+def _ended(pod: PodFacts) -> bool:
+    return pod.deleting or pod.phase in TERMINAL
