@@ -79,7 +79,7 @@ class Assignment:
 
     def _failed(self, error: Exception) -> None:
         failure = classify(error, secrets=environment_secrets())
-        code = failure.kind.value
+        code = "OtherLockAuthority" if "[HUDIOP-OTHER-AUTHORITY]" in failure.message else failure.kind.value
         if failure.kind is FailureClass.INFRASTRUCTURE and any(_storage_type(cause.type) for cause in java_causes(error)):
             code = FailureClass.STORAGE_UNREACHABLE.value
         self._error(code, failure.message, exists=bool(self._ready))
@@ -110,11 +110,10 @@ class Assignment:
             found = creation.mismatches(self.spec, creation.facts(self._table))
             if found:
                 raise creation.TableMismatch("; ".join(found))
-        creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix, create_missing=exists)
+        creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix)
         self._init_clock(self._table, self._session, exists=exists)
         if not exists:
             creation.create(self._spark, self._table, self.spec, self._agent_options())
-            creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix, create_missing=True)
         self._ready = True
 
     def _probe(self) -> bool:

@@ -14,7 +14,6 @@ from hudi_runtime.storage import Missing
 
 TABLE_VERSION = 9
 MARKERS = ".hoodie/hudi-operator"
-PROGRESS = "progress"
 _KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"
 
 
@@ -62,6 +61,8 @@ def create(spark: SparkSession, table: Table, spec: TableSpec, options: Mapping[
         if spec.ordering:
             builder = builder.setOrderingFields(",".join(spec.ordering))
         builder.initTable(table.storage_conf(), table.path)
+    with table.locked(config):
+        pass  # the session leaves its marker the first time it holds the lock of a table that exists
 
 
 def facts(table: Table) -> dict[str, str]:
@@ -98,20 +99,17 @@ def mismatches(spec: TableSpec, found: Mapping[str, str]) -> list[str]:
     return [f"{field}: spec {value!r}, table {found[field]!r}" for field, value in wanted.items() if found[field] != value]
 
 
-def check_marker(table: Table, spec: TableSpec, *, authority: str, prefix: str, create_missing: bool) -> None:
-    """Raise OtherLockAuthority unless the table's marker is this lock's; `create_missing` writes it when there is none."""
+def check_marker(table: Table, spec: TableSpec, *, authority: str, prefix: str) -> None:
+    """Raise OtherLockAuthority unless the table's marker, if it has one, is this lock's. The Java session writes it, under the lock."""
     try:
-        names = [name for name in table.storage.names(MARKERS) if name != PROGRESS]
+        names = table.storage.names(MARKERS)
     except Missing:
-        names = []
+        return
     other = [name for name in names if name != spec.id]
     if other:
         raise OtherLockAuthority(f"the table is already locked under table id {other[0]}, not {spec.id}")
-    path = f"{MARKERS}/{spec.id}"
-    if not names:
-        if create_missing:
-            table.storage.write(path, json.dumps({"authority": authority, "prefix": prefix, "tableId": spec.id}))
-        return
-    found = json.loads(table.storage.read(path))
-    if authority and found.get("authority") != authority:
-        raise OtherLockAuthority(f"the table belongs to lock authority {found.get('authority')}, not {authority}")
+    found = json.loads(table.storage.read(f"{MARKERS}/{spec.id}"))
+    ours = {"authority": authority, "prefix": prefix}
+    for field, value in ours.items():
+        if value and found.get(field) != value:
+            raise OtherLockAuthority(f"the table belongs to another lock authority: {field} is {found.get(field)!r}, not {value!r}")

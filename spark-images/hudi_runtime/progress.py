@@ -1,7 +1,7 @@
 """How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
 
 The commit's metadata holds a bounded word, `{"digest", "count", "manifest"}`. For files the word names a manifest below
-`.hoodie/hudi-operator/progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
+`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
 without a completed commit that names it, it means nothing.
 """
 
@@ -16,7 +16,7 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.storage import Missing, Storage
 
-ROOT = ".hoodie/hudi-operator/progress"
+ROOT = ".hoodie/hudi-operator-progress"
 
 
 @dataclass(frozen=True, order=True)

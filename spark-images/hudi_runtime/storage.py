@@ -5,13 +5,10 @@ Every failed listing raises: an empty answer always means "empty", never "could 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
-
-_SEPARATOR = re.compile(r", (?=[A-Za-z][A-Za-z0-9+.-]*:/)")
 
 
 class Missing(Exception):
@@ -68,8 +65,9 @@ class Storage:
 
     def _paths(self, statuses: Any) -> list[str]:
         # One call for the whole array: an element costs three round trips to the JVM otherwise.
-        text = str(self._jvm.java.util.Arrays.toString(self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)))[1:-1]
-        return _SEPARATOR.split(text) if text else []
+        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
+        text = str(self._jvm.scala.Predef.genericWrapArray(paths).mkString("\n"))
+        return text.split("\n") if text else []
 
     def read(self, relative: str) -> str:
         """Content of a text file. Raises Missing."""

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import Process, World  # noqa: E402
+from harness import Process, World
 
 AGENT = "agent-shared"
 

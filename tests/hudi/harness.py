@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "operator"), str(ROOT / "spark-images"), str(Path(__file__).parent)]
 
 from etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
+
 from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
-
 from hudi_runtime import timeline as tl  # noqa: E402
 
-JAR = ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"
+JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 USER_CODE = Path(__file__).with_name("user_code.py")
@@ -229,9 +229,9 @@ class Table:
         found = []
         for path in self.folder.rglob("*"):
             relative = path.relative_to(self.folder)
-            if path.is_file() and relative.parts[0] != ".hoodie" and not path.name.endswith(".crc") and f"_{instant}" in path.name:
-                if not path.name.startswith(".hoodie_partition"):
-                    found.append(str(relative))
+            hidden = relative.parts[0] == ".hoodie" or path.name.endswith(".crc") or path.name.startswith(".hoodie_partition")
+            if path.is_file() and not hidden and f"_{instant}" in path.name:
+                found.append(str(relative))
         return sorted(found)
 
     def files_bearing(self, instant: str) -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from conftest import AGENT
-from harness import Process, Table, World, rows, until
+from harness import Process, Table, World, until
 
 
 @pytest.fixture

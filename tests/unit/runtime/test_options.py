@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from runtime_samples import JOB
 
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job
 from hudi_runtime.options import check_allowed, write_options
-from runtime_samples import JOB
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from runtime_samples import JOB
+
 from hudi_runtime.errors import Failure, FailureClass
 from hudi_runtime.job import FilesSource, Job, PythonSource
 from hudi_runtime.result import Tally, termination_message
 from hudi_runtime.session import Conflict
-from runtime_samples import JOB
 
 
 def test_success() -> None:
