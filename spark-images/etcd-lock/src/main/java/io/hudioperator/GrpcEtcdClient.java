@@ -42,7 +42,10 @@ import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslProvider;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -107,11 +110,14 @@ final class GrpcEtcdClient implements EtcdClient {
         ssl.trustManager(new File(settings.ca));
       }
       if (!settings.cert.isEmpty()) {
-        ssl.keyManager(new File(settings.cert), new File(settings.key));
+        try (InputStream cert = Files.newInputStream(Path.of(settings.cert));
+            InputStream key = PemKey.pkcs8(Path.of(settings.key))) {
+          ssl.keyManager(cert, key);
+        }
       }
       return builder.sslContext(GrpcSslContexts.configure(ssl, SslProvider.JDK).build()).build();
     } catch (IOException | IllegalArgumentException e) {
-      throw ErrorCode.OPTION.exception("cannot use the etcd identity in " + settings.cert + " (PEM, key in PKCS#8): " + e.getMessage(), e);
+      throw ErrorCode.OPTION.exception("cannot use the etcd identity in " + settings.cert + " (PEM): " + e.getMessage(), e);
     }
   }
 
