@@ -1,110 +1,39 @@
-"""A real API server without kubelet, with the chart's CRDs and admission policies, for all tests of this folder."""
+"""Fixtures of this folder: one light cluster for all its tests."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-
-ROOT = Path(__file__).resolve().parents[3]
-CHART = ROOT / "charts" / "hudi-operator"
-CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
-BIN = CACHE / "bin"
-JsonDict = dict[str, Any]
+from tests.component.crds.cluster import ROOT, Cluster, install, wait_until
 
 
-def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run helm without a cluster."""
-    return subprocess.run([str(BIN / "helm"), *arguments], capture_output=True, text=True, timeout=120)
-
-
-def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
-    """All objects of the chart."""
-    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, *arguments)
-    assert done.returncode == 0, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The administrator's kubectl of a light cluster. Output is standard output and error together, as a user sees it."""
-
-    kubeconfig: Path
-
-    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *arguments]
-        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
-
-    def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        done = self.run(*arguments, stdin=stdin)
-        assert done.returncode == 0, done.stdout
-        return done.stdout
-
-    def apply(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
-        return self.kubectl("apply", "-f", "-", *_as(user, groups), stdin=yaml.safe_dump_all(objects))
-
-    def refused(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
-        """What `kubectl apply` prints when it is refused."""
-        done = self.run("apply", "-f", "-", *_as(user, groups), stdin=yaml.safe_dump_all(objects))
-        assert done.returncode != 0, f"accepted: {done.stdout}"
-        return done.stdout
-
-    def get(self, *arguments: str) -> JsonDict:
-        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json"))
-        return result
-
-
-def _as(user: str, groups: tuple[str, ...]) -> list[str]:
-    return [f"--as={user}", *(f"--as-group={group}" for group in groups)] if user else []
+@contextmanager
+def _light_cluster(directory: Path) -> Iterator[Cluster]:
+    script = str(ROOT / "hack" / "light-cluster")
+    subprocess.run([script, "up", str(directory)], check=True, timeout=180)
+    try:
+        yield Cluster(directory / "kubeconfig")
+    finally:
+        subprocess.run([script, "down", str(directory)], check=True, timeout=60)
 
 
 @pytest.fixture(scope="session")
 def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """API server and controllers; CRDs, policies and roles of the chart are there."""
-    directory = tmp_path_factory.mktemp("light") / "cluster"
-    script = ROOT / "hack" / "light-cluster"
-    subprocess.run([str(script), "up", str(directory)], check=True, timeout=180)
-    try:
-        cluster = Cluster(directory / "kubeconfig")
-        _install(cluster)
+    with _light_cluster(tmp_path_factory.mktemp("light") / "cluster") as cluster:
+        install(cluster)
         yield cluster
-    finally:
-        subprocess.run([str(script), "down", str(directory)], check=True, timeout=60)
 
 
-def _install(cluster: Cluster) -> None:
-    kinds = {
-        "CustomResourceDefinition",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ServiceAccount",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "Role",
-        "RoleBinding",
-    }
-    cluster.kubectl("create", "namespace", "hudi-system")
-    cluster.apply(*(o for o in render() if o["kind"] in kinds))
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    # A policy that names a new kind is compiled with its schema, and all policies are watched: wait until one of each answers.
-    probe = pod("probe", labels={"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor"})
-    wait_until(lambda: "hudi-operator-executors" in cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(probe)).stdout)
-
-
-def wait_until(condition: Any, seconds: float = 30) -> None:
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.1)
+@pytest.fixture
+def bare_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """API server and controllers, and nothing of ours."""
+    with _light_cluster(tmp_path / "cluster") as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -114,43 +43,3 @@ def namespace(light_cluster: Cluster, request: pytest.FixtureRequest) -> str:
     light_cluster.kubectl("create", "namespace", name)
     wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
     return name
-
-
-def table(namespace: str, name: str = "flights", **spec: Any) -> JsonDict:
-    """A HudiTable; a field set to None is left out."""
-    default = {
-        "path": "s3a://lake/flights",
-        "type": "MergeOnRead",
-        "recordKeyFields": ["time_hour", "carrier", "flight"],
-        "partitionFields": ["month"],
-        "orderingFields": ["updated_at"],
-    }
-    return _object("HudiTable", namespace, name, {**default, **spec})
-
-
-def writer(namespace: str, name: str = "backfill", **spec: Any) -> JsonDict:
-    """A HudiWriter; a field set to None is left out."""
-    default = {
-        "tableRef": {"name": "flights"},
-        "source": {"files": {"format": "csv", "paths": ["s3a://landing/corrections/"]}},
-    }
-    return _object("HudiWriter", namespace, name, {**default, **spec})
-
-
-def _object(kind: str, namespace: str, name: str, spec: JsonDict) -> JsonDict:
-    return {
-        "apiVersion": "hudioperator.io/v1alpha1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {k: v for k, v in spec.items() if v is not None},
-    }
-
-
-def pod(name: str, namespace: str = "default", labels: dict[str, str] | None = None, **spec: Any) -> JsonDict:
-    """A pod without evidence."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
-        "spec": {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [{"name": "c", "image": "none"}], **spec},
-    }

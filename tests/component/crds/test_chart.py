@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-
-from .conftest import BIN, CHART, ROOT, Cluster, JsonDict, helm, render
+from tests.component.crds.cluster import BIN, CHART, ROOT, Cluster, JsonDict, helm, render, table
 
 EXTERNAL = [
     "--set=etcd.enabled=false",
@@ -166,36 +165,42 @@ def test_the_policies_pass_the_servers_type_check(light_cluster: Cluster) -> Non
 # ---- the real helm on a real API server
 
 
-def test_install_upgrade_uninstall_keeps_certificates_and_crds(light_cluster: Cluster, namespace: str) -> None:
-    """CRDs, policies and cluster roles are there already (fixture), under no release: they are left out here."""
-    flags = ["--kubeconfig", str(light_cluster.kubeconfig), "--namespace", namespace, "--no-hooks"]
-    values = ["--set=crds.enabled=false,admission.enabled=false,fullnameOverride=other", "--take-ownership"]
+def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
+    """Certificates, CRDs and tables outlive upgrades and uninstalling; a new release takes them over."""
 
     def certificates() -> dict[str, Any]:
-        secrets = light_cluster.get("secret", "-n", namespace, "-l", "app.kubernetes.io/component=etcd")["items"]
-        return {o["metadata"]["name"]: o["data"] for o in secrets}
+        secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "app.kubernetes.io/component=etcd")["items"]
+        return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets}
 
-    def run(*arguments: str) -> None:
-        done = helm(*arguments, *flags)
+    def run(verb: str, *arguments: str) -> str:
+        chart = [] if verb == "uninstall" else [str(CHART)]
+        # There is no kubelet that could run the hook's Job.
+        done = helm(verb, "hudi-operator", *chart, "--kubeconfig", str(bare_cluster.kubeconfig), "-n", "hudi-system", "--no-hooks", *arguments)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    run("install", "one", str(CHART), *values)
+    assert "kubectl get hudi -A" in run("install", "--create-namespace")
     first = certificates()
-    assert sorted(first) == ["other-etcd-ca", "other-etcd-operator", "other-etcd-pods", "other-etcd-root", "other-etcd-server"]
-    run("upgrade", "one", str(CHART), *values, "--set=replicas=2")
+    assert sorted(first) == ["ca", "operator", "pods", "root", "server"]
+    bare_cluster.apply(table("default"))
+    run("upgrade", "--set=replicas=2")
+    assert bare_cluster.get("deployment", "hudi-operator", "-n", "hudi-system")["spec"]["replicas"] == 2
     assert certificates() == first
+
     # A lost identity is made again, by the same CA.
-    light_cluster.kubectl("delete", "secret", "other-etcd-pods", "-n", namespace)
-    run("upgrade", "one", str(CHART), *values)
+    bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-pods", "-n", "hudi-system")
+    run("upgrade")
     second = certificates()
-    assert second["other-etcd-pods"]["tls.crt"] != first["other-etcd-pods"]["tls.crt"]
-    assert {k: v for k, v in second.items() if k != "other-etcd-pods"} == {k: v for k, v in first.items() if k != "other-etcd-pods"}
-    run("uninstall", "one")
+    changed = [name for name in first if second[name] != first[name]]
+    assert changed == ["pods"]
+    assert second["pods"]["ca.crt"] == first["pods"]["ca.crt"]
+
+    run("uninstall")
     assert certificates() == second
-    assert light_cluster.get("crd")["items"]
-    run("install", "one", str(CHART), *values)
+    assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
+    run("install")
     assert certificates() == second
-    run("uninstall", "one")
+    assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
 
 
 # ---- its etcd

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-
-from .conftest import Cluster, JsonDict, pod, table
+from tests.component.crds.cluster import Cluster, JsonDict, pod, table
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 EVIDENCE = "hudioperator.io/evidence"

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-
-from .conftest import Cluster, table
+from tests.component.crds.cluster import Cluster, table
 
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("local-path", {"path": "file:///etc"}, ("spec.path", "'file:///etc'", "must begin with one of s3a://")),
