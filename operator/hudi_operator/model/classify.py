@@ -106,7 +106,7 @@ def _failure(pod: PodFacts, main: ContainerFacts | None, report: JsonDict, code:
         return OUT_OF_MEMORY
     if code in EXIT_CODES and code is not None:
         return EXIT_CODES[code]
-    if reason == "ContainerStatusUnknown" or (node is not None and not node.ready):
+    if reason == "ContainerStatusUnknown" or (node is not None and not node.ready) or (code is None and pod.phase in ("Running", "Unknown")):
         return NODE_LOST
     if code is None or (pod.deleting and code in _KILLED):
         return EVICTION

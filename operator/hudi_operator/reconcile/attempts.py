@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_operator.manifests import configmaps, pods
-from hudi_operator.model import classify, conditions
+from hudi_operator.model import classify, conditions, settle
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec, WriterSpec
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
@@ -104,12 +104,21 @@ def _refreshed(view: View, attempt: Attempt) -> JsonDict:
 
 def _has_ended(view: View, attempt: Attempt) -> bool:
     pod = attempt.pod
-    if pod is not None:
-        started = [c for c in pod.containers if c.started]
-        return pod.phase in TERMINAL or (bool(started) and all(c.terminated for c in started) and _main_ran(attempt))
-    if not attempt.pod_uid and not attempt.incs:
-        return False
-    # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
+    if pod is None:
+        # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
+        return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
+    started = [c for c in pod.containers if c.started]
+    if pod.phase in TERMINAL or (pod.deleting and not pod.node):
+        return True
+    if started and all(c.terminated for c in started) and _main_ran(attempt):
+        return True
+    # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
+    node = view.nodes.get(pod.node)
+    untold = node is None or not node.ready or any(pod.uid in settle.proven(i.record.value) for i in attempt.incs if i.record is not None)
+    return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
+
+
+def _all_fenced(attempt: Attempt) -> bool:
     return not attempt.admitted and all(i.fenced or i.record is not None for i in attempt.incs)
 
 

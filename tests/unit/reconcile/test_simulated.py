@@ -1,0 +1,601 @@
+"""The planner drives a simulated world through everything that can happen to a writer; the world checks the invariants at each action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from simulated_world import NAMESPACE, Node, World, at_step, finished
+
+from hudi_operator.model import naming
+
+PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept")
+
+
+def ready_world(**table: object) -> World:
+    world = World()
+    world.make_table(**table)
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    return world
+
+
+def all_settled(world: World) -> bool:
+    records = world.names("settle").values()
+    return bool(records) and all(k.value["phase"] == "Settled" for k in records)
+
+
+def in_phase(phase: str) -> Callable[[World], bool]:
+    return lambda w: any(k.value["phase"] == phase for k in w.names("settle").values())
+
+
+def no_evidence_left(world: World, writer: str) -> bool:
+    return not any(p.finalizers for n, p in world.pods.items() if n.startswith(writer + "-"))
+
+
+def test_happy_path() -> None:
+    world = ready_world()
+    world.make_writer("backfill")
+    world.run(finished("backfill"))
+    status = world.writers["backfill"]["status"]
+    assert status["state"] == "Succeeded"
+    assert status["attempt"] == 1
+    assert status["attempts"][0]["class"] == "Succeeded"
+    assert status["records"] == 10
+    assert status["lastCommit"]["instant"] in world.completed
+    world.settle_down()
+    assert all("hudi-agent" in a for a in world.names("admit"))
+    assert no_evidence_left(world, "backfill")
+    assert world.kv["gate"].value["state"] == "open"
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+def test_killed_while_holding_the_lock(executors: int) -> None:
+    """I1: the lock goes only after proof and drain; the next attempt commits; the dead one's instant is rolled back."""
+    world = ready_world()
+    world.executors_per_driver, world.writer_hang_at = executors, 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(finished("backfill"))
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+    world.run(all_settled)
+    assert world.rolled_back == {victim.instant}
+    assert world.writers["backfill"]["status"]["attempt"] == 2
+    world.settle_down()
+    assert no_evidence_left(world, "backfill")
+
+
+def test_killed_after_the_put_keeps_the_commit() -> None:
+    """I4: a completed instant of a dead writer is kept."""
+    world = ready_world()
+    world.writer_hang_at = 5
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 5))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(all_settled)
+    assert victim.instant in world.completed
+    assert not world.rolled_back
+
+
+def test_killed_without_the_lock() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 1))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+def test_a_paused_holder_of_the_lock_cannot_outlive_it() -> None:
+    """The reason for all this: SIGSTOP between check and PUT. The pod is killed before anybody else gets the lock."""
+    world = ready_world()
+    world.make_writer("paused")
+    world.run(at_step("paused", 4))
+    victim = world.writer_process("paused")
+    assert victim is not None
+    victim.paused = True
+    world.make_writer("other")
+    world.run(finished("other"))
+    assert not victim.alive
+    victim.paused = False
+    world.run(all_settled)
+    world.run(finished("paused"))
+    assert world.is_true(world.writers["paused"], "Succeeded")
+    reason = world.names("settle")[victim.inc].value["reason"]
+    assert reason in ("LeaseGone", "PodTerminated")
+
+
+def test_a_short_pause_has_no_consequences() -> None:
+    world = ready_world()
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    victim.paused = True
+    for _ in range(8):
+        world.reconcile()
+        world.tick()
+    victim.paused = False
+    world.run(finished("backfill"))
+    assert world.writers["backfill"]["status"]["attempt"] == 1
+    assert not world.names("settle")
+
+
+def test_never_registered() -> None:
+    """An attempt that dies before it registers is over at once; nothing of it is left."""
+    world = ready_world()
+    world.exit_codes = [11]
+    world.make_writer("backfill", retryPolicy={"limit": 3, "backoffSeconds": 1})
+    world.run(finished("backfill"))
+    assert [a["class"] for a in world.writers["backfill"]["status"]["attempts"]] == ["Infrastructure", "Succeeded"]
+    world.settle_down()
+    assert no_evidence_left(world, "backfill")
+
+
+def test_force_deleted_pod_is_no_proof() -> None:
+    """Whoever force-deletes the pod of a lock holder waits for a person's word (F26)."""
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    victim.paused = True
+    world.reconcile()
+    world.force_delete(world.pods[victim.pod])
+    world.run(lambda w: w.is_true(w.table, "AwaitingProofOfDeath"))
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert "lock" in world.kv
+    message = world.condition(world.table, "AwaitingProofOfDeath")["message"]
+    assert victim.pod in message
+    assert "n1" in message
+    assert victim.pod_uid in message
+    world.kill(victim)
+    assert world.table is not None
+    word = {"podUID": victim.pod_uid, "node": "n1", "statement": "power cut", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    world.edit(world.table, fencing={"attestations": [word]})
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+    assert world.names("settle")[victim.inc].value["proofs"][victim.pod_uid]["kind"] == "Attestation"
+
+
+def test_force_deleted_executor_is_no_proof() -> None:
+    world = ready_world()
+    world.writer_hang_at, world.executors_per_driver = 3, 1
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    executor = next(p for p in world.processes if p.role == "executor")
+    world.fail_node("n1", processes_die=False)
+    victim.paused = executor.paused = True
+    world.run(in_phase("Terminating"))
+    world.reconcile()
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.force_delete(world.pods[executor.pod])
+    world.nodes["n1"].ready = True
+    world.kill(victim)
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert "lock" in world.kv
+    assert executor.pod in world.condition(world.table, "AwaitingProofOfDeath")["message"]
+
+
+def test_node_lost_then_rebooted() -> None:
+    """A lost node blocks until it comes back; another agent starts at once (F22)."""
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.fail_node("n1", processes_die=True)
+    world.run(lambda w: w.is_true(w.table, "AwaitingProofOfDeath"))
+    for _ in range(80):
+        world.reconcile()
+        world.tick()
+    assert world.kv["lock"].value["inc"] == victim.inc
+    agent = world.agent_process()
+    assert agent is not None
+    assert agent.node == "n2"
+    world.reboot_node("n1")
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+    assert not world.is_true(world.table, "AwaitingProofOfDeath")
+    world.settle_down()
+
+
+@pytest.mark.parametrize(("trust", "change"), [("trustNodeDeletion", "gone"), ("trustOutOfServiceTaint", "tainted")])
+def test_node_proofs_count_only_as_configured(trust: str, change: str) -> None:
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.fail_node("n1", processes_die=True)
+    if change == "gone":
+        del world.nodes["n1"]
+    else:
+        world.nodes["n1"].out_of_service = True
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert "lock" in world.kv
+    assert world.table is not None
+    world.edit(world.table, fencing={trust: True})
+    world.run(finished("backfill"))
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_operator_dies_in_each_phase(phase: str) -> None:
+    """I6: timers are lost, the drain starts again, settling goes on from what etcd says."""
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(in_phase(phase))
+    world.timers.clear()
+    if phase == "Draining":
+        world.proofs_seen_at[victim.inc] = world.now  # the drain of the new process must be whole
+    world.tick(3)
+    world.run(all_settled)
+    world.run(finished("backfill"))
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+@pytest.mark.parametrize("crash_every", [1, 2, 3, 5])
+def test_operator_dies_between_actions_all_the_time(crash_every: int) -> None:
+    """I6 with timers lost at every crash: it still ends, because a look without a crash comes often enough."""
+    world = World()
+    world.make_table(fencing={"drainSeconds": 2}, lock={"suspectSeconds": 0})
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    if crash_every == 1:
+        world.run(at_step("backfill", 3), crash_every=1)
+        return
+    world.run(at_step("backfill", 3), crash_every=crash_every)
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(finished("backfill"), crash_every=max(crash_every, 4))
+    world.run(all_settled, crash_every=max(crash_every, 4))
+
+
+def test_agent_dies_while_rolling_back() -> None:
+    """The next agent continues, the dead agent's own incarnation is settled as well (F22)."""
+    world = ready_world()
+    world.writer_hang_at, world.agent_hangs_at = 3, "first outcome"
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    agents = [p for p in world.processes if p.role == "agent"]
+    assert len(agents) == 2
+    assert agents[0].attempt != agents[1].attempt
+    world.settle_down()
+
+
+def test_agent_holding_the_lock_dies() -> None:
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    assert world.acquire(agent)
+    world.kill(agent)
+    world.make_writer("backfill")
+    world.run(finished("backfill"))
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+    world.settle_down()
+
+
+def test_held_too_long() -> None:
+    world = ready_world(lock={"maxHoldSeconds": 30})
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    world.run(finished("backfill"))
+    assert any(k.value["reason"] == "HeldTooLong" for k in world.names("settle").values())
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+def test_pending_pod_never_scheduled_and_writer_deleted() -> None:
+    """deletionTimestamp without a node is proof (F13)."""
+    world = ready_world()
+    world.schedulable = False
+    world.make_writer("backfill")
+    world.run(lambda w: any(n.startswith("backfill-") for n in w.pods))
+    world.reconcile()
+    world.delete(world.writers["backfill"])
+    world.run(lambda w: "backfill" not in w.writers)
+    assert not any(n.startswith("backfill-") for n in world.pods)
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_writer_deleted_at_every_step(step: int, stubborn: bool) -> None:
+    world = ready_world()
+    world.writer_hang_at = step
+    world.make_writer("backfill", stop={"graceSeconds": 5})
+    world.run(lambda w: w.writer_process("backfill") is not None and at_step("backfill", step)(w))
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    victim.ignores_sigterm = stubborn
+    world.delete(world.writers["backfill"])
+    world.run(lambda w: "backfill" not in w.writers, seconds=100)
+    assert not victim.alive
+    assert "lock" not in world.kv
+    world.settle_down()
+    assert not any(n.startswith("backfill-") for n in world.pods)
+
+
+@pytest.mark.parametrize("phase", [*PHASES, "Settled"])
+def test_writer_and_table_deleted_in_every_phase(phase: str) -> None:
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    world.run(in_phase(phase))
+    world.delete(world.writers["backfill"])
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: "backfill" not in w.writers and w.table is None, seconds=150)
+    assert "lock" not in world.kv
+    assert not any(p.finalizers for p in world.pods.values())
+    # Settling resumes with the next HudiTable of the path.
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Ready") and all_settled(w))
+
+
+@pytest.mark.parametrize("step", [1, 3, 5])
+def test_namespace_deleted_ends_within_two_minutes(step: int) -> None:
+    """F14: nothing waits for an agent."""
+    world = ready_world()
+    world.writer_hang_at = step
+    world.make_writer("backfill", stop={"graceSeconds": 30})
+    world.run(at_step("backfill", step))
+    start = world.now
+    world.terminating = True
+    assert world.table is not None
+    world.delete(world.table)
+    world.delete(world.writers["backfill"])
+    for pod in list(world.pods.values()):
+        world._mark_deleted(pod, pod.grace)
+    world.run(lambda w: w.table is None and not w.writers and not w.pods, seconds=120)
+    assert world.now - start < 120
+
+
+def test_suspend_and_resume() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("backfill", stop={"graceSeconds": 5})
+    world.run(at_step("backfill", 1))
+    world.edit(world.writers["backfill"], suspend=True)
+    world.run(lambda w: w.is_true(w.writers["backfill"], "Suspended"))
+    assert world.writers["backfill"]["status"]["attempts"][0]["class"] == "Cancelled"
+    world.settle_down()
+    world.writer_hang_at = None
+    world.edit(world.writers["backfill"], suspend=False)
+    world.run(finished("backfill"))
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+def test_table_suspended_stops_and_starts_nobody() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("a", stop={"graceSeconds": 5})
+    world.run(at_step("a", 1))
+    assert world.table is not None
+    world.edit(world.table, suspend=True)
+    world.make_writer("b")
+    world.run(lambda w: w.is_true(w.writers["a"], "Suspended") and w.is_true(w.writers["b"], "Suspended"))
+    assert not any(n.startswith("b-") for n in world.created)
+    world.writer_hang_at = None
+    world.edit(world.table, suspend=False)
+    world.run(lambda w: finished("a")(w) and finished("b")(w))
+
+
+def test_retries_end_in_failed_and_a_new_nonce_starts_over() -> None:
+    world = ready_world()
+    world.exit_codes = [13, 13, 13]
+    world.make_writer("backfill", retryPolicy={"limit": 2, "backoffSeconds": 1, "maxBackoffSeconds": 2})
+    world.run(finished("backfill"))
+    writer = world.writers["backfill"]
+    assert world.condition(writer, "Finished")["reason"] == "Failed"
+    assert writer["status"]["attempt"] == 3
+    world.settle_down()
+    world.edit(writer, priority=3)
+    world.settle_down()
+    assert writer["status"]["attempt"] == 3
+    world.exit_codes = [13]
+    world.edit(writer, restartNonce="again")
+    world.run(lambda w: w.is_true(w.writers["backfill"], "Succeeded"))
+    assert writer["status"]["attempt"] == 5
+    assert writer["status"]["executedNonce"] == "again"
+    world.settle_down()
+
+
+def test_a_nonce_that_is_there_from_the_start_is_not_executed() -> None:
+    world = ready_world()
+    world.make_writer("backfill", restartNonce="x")
+    world.run(finished("backfill"))
+    world.settle_down()
+    assert world.writers["backfill"]["status"]["attempt"] == 1
+
+
+def test_user_error_is_not_retried() -> None:
+    world = ready_world()
+    world.exit_codes = [10]
+    world.make_writer("backfill")
+    world.run(finished("backfill"))
+    assert world.writers["backfill"]["status"]["attempt"] == 1
+    assert world.is_true(world.writers["backfill"], "Stalled")
+
+
+def test_max_writers_and_priority() -> None:
+    world = ready_world(concurrency={"mode": "SingleWriter"})
+    world.writer_hang_at = 3
+    world.make_writer("first")
+    world.run(at_step("first", 3))
+    world.make_writer("low", priority=-10)
+    world.make_writer("high", priority=10)
+    for _ in range(4):
+        world.reconcile()
+        world.tick()
+    assert world.writers["high"]["status"]["queue"] == {"position": 1, "blockedBy": "first"}
+    assert world.writers["low"]["status"]["queue"]["position"] == 2
+    assert "first" in world.condition(world.writers["high"], "Admitted")["message"]
+    world.writer_hang_at = None
+    hung = world.writer_process("first")
+    assert hung is not None
+    hung.hang_at = None
+    world.run(lambda w: all(finished(n)(w) for n in ("first", "low", "high")))
+    order = [n.split("-")[0] for n in world.created if not n.startswith("hudi-agent")]
+    assert order == ["first", "high", "low"]
+
+
+def test_many_writers_all_finish_and_one_dies() -> None:
+    world = ready_world(concurrency={"maxWriters": 3})
+    for number in range(5):
+        world.make_writer(f"w{number}")
+    world.run(at_step("w1", 3))
+    victim = world.writer_process("w1")
+    assert victim is not None
+    world.kill(victim)
+    world.run(lambda w: all(finished(f"w{n}")(w) for n in range(5)))
+    assert all(world.is_true(w, "Succeeded") for w in world.writers.values())
+    world.settle_down()
+
+
+def test_mode_changes_only_without_writers() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("old")
+    world.run(at_step("old", 1))
+    assert world.table is not None
+    world.edit(world.table, fencing={"mode": "LeaseOnly"})
+    world.make_writer("new")
+    for _ in range(10):
+        world.reconcile()
+        world.tick()
+    gate = world.kv["gate"].value
+    assert gate["state"] == "closed"
+    assert gate["mode"] == "PodTermination"
+    assert [a.split(".")[1].split("-")[0] for a in gate["admitted"]] == ["old"]
+    assert world.condition(world.writers["new"], "Admitted")["reason"] == "TableChanging"
+    world.writer_hang_at = None
+    hung = world.writer_process("old")
+    assert hung is not None
+    hung.hang_at = None
+    world.run(lambda w: finished("old")(w) and finished("new")(w))
+    assert world.kv["gate"].value["mode"] == "LeaseOnly"
+    assert "unsafe" in world.condition(world.table, "Ready")["message"] or "corrupt" in world.condition(world.table, "Ready")["message"]
+
+
+def test_lease_only_waits_for_no_proof() -> None:
+    world = ready_world(fencing={"mode": "LeaseOnly"})
+    world.writer_hang_at = 3
+    world.make_writer("paused")
+    world.run(at_step("paused", 3))
+    victim = world.writer_process("paused")
+    assert victim is not None
+    victim.paused, victim.ignores_sigterm = True, True
+    world.writer_hang_at = None
+    world.make_writer("other")
+    world.run(finished("other"), seconds=60)
+    world.run(lambda w: not victim.alive)
+    world.run(finished("paused"))
+    world.run(lambda w: no_evidence_left(w, "paused"))
+
+
+def test_storage_error_is_reported() -> None:
+    world = World(table_error={"code": "StorageUnreachable", "message": "403 Forbidden"})
+    world.make_table()
+    world.make_writer("backfill")
+    world.run(lambda w: w.condition(w.table, "Ready")["reason"] == "StorageUnreachable", seconds=60)
+    assert "403" in world.condition(world.table, "Ready")["message"]
+    assert not world.is_true(world.table, "Stalled")
+    assert "403" in world.condition(world.writers["backfill"], "Admitted")["message"]
+    world.table_error = None
+    world.run(finished("backfill"))
+
+
+def test_mismatch_stalls_the_table() -> None:
+    world = World(table_error={"code": "TableMismatch", "message": "recordKeyFields: spec 'id', table 'key'"})
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Stalled"))
+    assert world.condition(world.table, "Stalled")["reason"] == "TableMismatch"
+    assert world.kv["gate"].value["state"] == "closed"
+
+
+def test_authority_survives_deletion_of_the_table() -> None:
+    """The table's marker names the authority: the next HudiTable must have the same one."""
+    world = ready_world()
+    authority = world.kv["gate"].value["authority"]
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: w.table is None)
+    assert world.kv["gate"].value["state"] == "frozen"
+    assert world.kv["gate"].value["tableUid"] == ""
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    assert world.kv["gate"].value["authority"] == authority
+
+
+def test_waiting_for_a_missing_table() -> None:
+    world = World()
+    world.make_writer("early")
+    world.run(lambda w: w.condition(w.writers["early"], "Admitted")["reason"] == "TableNotFound", seconds=5)
+    world.settle_down()
+    world.make_table()
+    world.run(finished("early"))
+
+
+def test_storage_changes_move_the_table_to_another_agent() -> None:
+    world = ready_world()
+    first = world.agent_process()
+    assert first is not None
+    assert world.table is not None
+    world.edit(world.table, storage={"serviceAccountName": "other"})
+    world.run(lambda w: (w.agent_process() or first) is not first and w.is_true(w.table, "Ready") and not first.alive)
+    world.settle_down()
+    assert first.pod not in world.pods
+
+
+def test_names_belong_to_the_namespace() -> None:
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    assert naming.split_attempt(agent.attempt) == (NAMESPACE, agent.pod)
