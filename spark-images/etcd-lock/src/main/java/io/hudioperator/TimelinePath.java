@@ -22,7 +22,7 @@ final class TimelinePath {
   private static final String META = "/.hoodie/";
   private static final String TIMELINE = "timeline";
   private static final String MDT = "metadata/.hoodie/";
-  private static final String TEMPORARY = ".tmp";
+  private static final Pattern TEMPORARY = Pattern.compile("(.+)\\.(?:tmp|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})");
   private static final Pattern REQUESTED = Pattern.compile("(\\d{14,17})\\.(\\w+)\\.requested");
   private static final Pattern INFLIGHT = Pattern.compile("(\\d{14,17})(?:\\.(\\w+))?\\.inflight");
   private static final Pattern COMPLETED = Pattern.compile("(\\d{14,17})_(\\d{14,17})\\.(\\w+)");
@@ -32,7 +32,7 @@ final class TimelinePath {
   final Kind kind;
   /** Of the metadata table below the table. */
   final boolean metadataTable;
-  /** The file that Hudi writes first where it then renames. */
+  /** The file {@code <name>.<uuid>} that Hudi writes first on file systems with a rename. */
   final boolean temporary;
   /** Requested time in the name; null = none. For the metadata table without its suffix. */
   final String instant;
@@ -74,8 +74,9 @@ final class TimelinePath {
   }
 
   private static TimelinePath ofName(String base, boolean mdt, String fullName) {
-    boolean temporary = fullName.endsWith(TEMPORARY);
-    String name = temporary ? fullName.substring(0, fullName.length() - TEMPORARY.length()) : fullName;
+    Matcher suffix = TEMPORARY.matcher(fullName);
+    boolean temporary = suffix.matches();
+    String name = temporary ? suffix.group(1) : fullName;
     Matcher m = REQUESTED.matcher(name);
     if (m.matches()) {
       return new TimelinePath(base, Kind.REQUESTED, mdt, temporary, m.group(1), null, m.group(2));
