@@ -20,8 +20,8 @@ from hudi_operator.reconcile.view import View
 JsonDict = dict[str, Any]
 
 FIRST_BACKOFF_SECONDS = 2.0
-BACKOFF_FACTOR = 4.0
-MAX_BACKOFF_SECONDS = 300.0
+BACKOFF_FACTOR = 2.0
+MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 
 
@@ -97,7 +97,8 @@ def plan_agent(view: View) -> Step:
     if view.observed.namespace_terminating:
         return Step(tuple(actions))
     generation = _next_generation(view)
-    return Step((*actions, *_create(view, generation)), (f"starting agent {naming.agent_pod_name(view.agent, generation)}",), 5.0)
+    said = f"starting agent {naming.agent_pod_name(view.agent, generation)}"
+    return Step(tuple(actions), (said,), 5.0, late=tuple(_create(view, generation)))
 
 
 def _create(view: View, generation: int) -> list[Action]:
