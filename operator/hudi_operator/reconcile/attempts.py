@@ -29,7 +29,7 @@ JITTER = 0.1
 class Progress:
     """What happened to a writer's attempts since the last look: the entries for status, and what to do about it.
 
-    ``before`` goes ahead of the status update, ``after`` behind it. ``ended`` is the attempt that ended just now (None: none did).
+    ``before`` goes ahead of the status update, ``after`` behind all of them. ``ended`` is the attempt that ended just now (None: none did).
     """
 
     entries: tuple[JsonDict, ...]

@@ -20,6 +20,7 @@ JsonDict = dict[str, Any]
 OPEN, CLOSED, FROZEN = "open", "closed", "frozen"
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 """On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
+REASON_LIMIT = 64
 OTHER_AUTHORITY = frozenset({"OtherLockAuthority", "OtherAuthority", "HUDIOP-OTHER-AUTHORITY"})
 
 
@@ -130,7 +131,10 @@ def timeline_report(view: View) -> JsonDict:
 def report_error(view: View) -> tuple[str, str]:
     """Code and message of the error in the agent's last word; empty when it has none."""
     error = timeline_report(view).get("error") or {}
-    return str(error.get("code") or ""), str(error.get("message") or "")
+    code = str(error.get("code") or "")
+    if code and code not in OTHER_AUTHORITY and not (code.isalnum() and len(code) <= REASON_LIMIT):
+        code = "AgentError"  # a reason of a condition is one CamelCase word
+    return code, str(error.get("message") or "")
 
 
 def plan_gate(view: View) -> Step:

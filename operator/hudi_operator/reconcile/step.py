@@ -13,9 +13,14 @@ IDLE_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Step:
-    """Part of a plan. ``said`` are parts of the sentence, most important first."""
+    """Part of a plan. ``said`` are parts of the sentence, most important first.
+
+    ``late`` actions make something new and come after every status: they may be refused for reasons that a planner cannot see (quota,
+    admission), and must then keep nothing else from being done.
+    """
 
     actions: tuple[Action, ...] = ()
+    late: tuple[Action, ...] = field(default=(), kw_only=True)
     said: tuple[str, ...] = ()
     requeue: float = field(default=IDLE_SECONDS)
 
@@ -29,9 +34,11 @@ def together(steps: Iterable[Step]) -> Step:
     """Several steps as one, in order."""
     actions: list[Action] = []
     said: list[str] = []
+    late: list[Action] = []
     requeue = IDLE_SECONDS
     for step in steps:
         actions.extend(step.actions)
+        late.extend(step.late)
         said.extend(step.said)
         requeue = min(requeue, step.requeue)
-    return Step(tuple(actions), tuple(said), requeue)
+    return Step(tuple(actions), tuple(said), requeue, late=tuple(late))

@@ -91,7 +91,7 @@ def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
     requeue = 15.0
     wanted = {
         f"alive/{inc.inc}": inc.alive is None,
-        f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid and _pods_are_listed(view, inc),
+        f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid,
         f"leave/{inc.inc}": _unassigned(view, inc),
     }
     for name, runs in wanted.items():
@@ -102,11 +102,6 @@ def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
         elif not runs and view.timer(name) is not None:
             actions.append(StopTimer(name))
     return actions, requeue
-
-
-def _pods_are_listed(view: View, inc: Incarnation) -> bool:
-    """True when the observation would contain this incarnation's pod: drivers always, agents those that serve the table."""
-    return not inc.is_agent or inc.pod.rpartition("-")[0] == view.agent
 
 
 def _unassigned(view: View, inc: Incarnation) -> bool:

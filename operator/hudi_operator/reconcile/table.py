@@ -1,7 +1,7 @@
 """``plan_table``: from everything observed about one HudiTable to the next actions and one sentence (read, decide, act).
 
-Order of a plan: what makes the table safer first (gate, fences, settling), then status (write-ahead of new attempts), then what a
-status has announced. An executor stops at the first action that fails; the next look decides again (I6).
+Order of a plan: what makes the table safer first (gate, fences, settling), then every status (write-ahead of new attempts), then what
+a status has announced and makes something new. An executor stops at the first action that fails; the next look decides again (I6).
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def _finish(view: View, step: Step, progress: dict[str, Progress]) -> Plan:
     decisions = admission.decide(view, progress)
     if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
         return Plan("; ".join(step.said), step.actions, step.requeue)
-    writers = together(_writer_step(view, w, progress[w.name], decisions[w.name]) for w in view.writers)
+    # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
+    order = sorted(view.writers, key=lambda w: decisions[w.name].kind != "Start")
+    writers = together(_writer_step(view, w, progress[w.name], decisions[w.name]) for w in order)
     said = (*step.said, *writers.said)
     sentence = "; ".join(said) or _idle_sentence(view, decisions)
     finalizers = tuple(a for a in step.actions if isinstance(a, PatchFinalizers))
@@ -79,7 +81,7 @@ def _finish(view: View, step: Step, progress: dict[str, Progress]) -> Plan:
     if update is not None:
         own.append(update)
         own.extend(() if view.observed.namespace_terminating else table_status.events(obj, status))
-    return Plan(sentence, (*rest, *own, *writers.actions), min(step.requeue, writers.requeue))
+    return Plan(sentence, (*rest, *own, *writers.actions, *step.late, *writers.late), min(step.requeue, writers.requeue))
 
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
@@ -99,16 +101,17 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
         return Step((*progress.before, *leave.actions), (*progress.said, *leave.said))
     status = writer_status.writer_status(view, writer, progress, decision)
     update = writer_status.update(view, writer, status)
-    actions: list[Action] = [*progress.before, *([update] if update is not None else []), *progress.after]
+    actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
+    late = list(progress.after)
     said = [*progress.said, *leave.said]
     if decision.kind == "Start" and writer.spec is not None:
-        actions.extend(attempts.start_actions(view, view.table, writer.spec, decision.number))
+        late.extend(attempts.start_actions(view, view.table, writer.spec, decision.number))
         said.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:
         actions.extend(writer_status.events(view, writer, progress, decision, status))
     ended = [StopTimer(f"stop/{a.id}") for a in writer.attempts if a.ended and view.timer(f"stop/{a.id}") is not None]
     requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms))
-    return Step((*actions, *ended), tuple(said), requeue)
+    return Step((*actions, *ended), tuple(said), requeue, late=tuple(late))
 
 
 def _until(view: View, at_ms: int) -> float:

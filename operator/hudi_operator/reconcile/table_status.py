@@ -78,7 +78,7 @@ def _timeline(view: View) -> JsonDict:
 def _pending(view: View, raw: JsonDict) -> JsonDict:
     stored = view.etcd.instants.get(str(raw.get("instant")))
     owner = next((i.attempt or i.inc for i in view.incs if stored is not None and i.inc == stored.value.get("inc")), "")
-    shown = {"instant": str(raw.get("instant")), "action": str(raw.get("action") or ""), "state": str(raw.get("state") or "")}
+    shown = {"instant": str(raw.get("instant"))[:32], "action": str(raw.get("action") or "")[:32], "state": str(raw.get("state") or "")[:16]}
     return {**shown, **({"owner": owner} if owner else {})}
 
 

@@ -54,8 +54,10 @@ def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
         result["lastCommit"] = {
             "instant": str(report["lastInstant"]),
             **({"completionTime": completion} if completion else {}),
-            "time": conditions.hudi_time(completion or str(report["lastInstant"])),
         }
+        at = conditions.hudi_time(completion or str(report["lastInstant"]))
+        if at:
+            result["lastCommit"]["time"] = at
     if isinstance(report.get("conflicts"), list) and report["conflicts"]:
         result["recentConflicts"] = [_conflict(c) for c in report["conflicts"][-KEPT_CONFLICTS:]]
     return result
@@ -68,7 +70,7 @@ def _count(found: object) -> int:
 
 def _conflict(raw: JsonDict) -> JsonDict:
     at = raw.get("atMs")
-    shown: JsonDict = {k: str(raw[k]) for k in ("instant", "retriedAs", "with") if raw.get(k)}
+    shown: JsonDict = {k: str(raw[k])[:limit] for k, limit in (("instant", 32), ("retriedAs", 32), ("with", 317)) if raw.get(k)}
     if raw.get("fileGroups"):
         shown["fileGroups"] = [str(g)[:512] for g in raw["fileGroups"][:5]]
     if isinstance(at, int):
