@@ -30,7 +30,7 @@ def agent(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if x.pc == "idle":
         for k in range(len(s.instants)):
             if _target(s, c, i, k):
-                yield from jvm.acquire(s.inc(i, work=k, base=s.completed() if not c.rules.fresh_look else 0), c, i, "agent-look")
+                yield from jvm.acquire(s.inc(i, work=k), c, i, "agent-look")
         yield from _bookkeeping(s, c)
     elif x.pc.startswith("agent-"):
         yield from _STEPS[x.pc](s, c, i)
@@ -52,8 +52,14 @@ def _target(s: State, c: Configuration, i: int, k: int) -> bool:
     if owner < 0:
         return False
     if y.record == "A":
-        return y.rolled != 2 or not c.rules.sweep_after_lost or s.incs[owner].executor == GONE
+        return y.rolled != 2 or _nobody_writes(s, c, owner)
     return y.record == "P" and rolling_back(s, owner)
+
+
+def _nobody_writes(s: State, c: Configuration, owner: int) -> bool:
+    """Whether no executor of the owner of an Abandoned instant can write any more: all proven terminated (F4)."""
+    x = s.incs[owner]
+    return not c.rules.sweep_after_lost or (x.executor == GONE and (x.phase == NONE or rolling_back(s, owner)))
 
 
 def _bookkeeping(s: State, c: Configuration) -> Iterator[Step]:
@@ -76,11 +82,10 @@ def _has_outcome(s: State, c: Configuration, j: int, k: int) -> bool:
 
 def _look(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """Under the lock: list the timeline; completed → keep; gone → nothing; pending → plan the rollback. An error means keep (I4, I11)."""
-    x = s.incs[i]
-    k = x.work
+    k = s.incs[i].work
     y, who = s.instants[k], c.names[i]
     whose = f"{c.names[c.owner(k)]}'s instant" if c.owner(k) >= 0 else "the foreign instant"
-    completed = bool(y.completed) if c.rules.fresh_look else bool(x.base >> k & 1)
+    completed = bool(y.completed) and c.rules.fresh_look  # else: as loaded when the agent started
     if y.rolled == 2:
         yield f"{who} finds the rollback of {whose} finished", s.inc(i, pc="agent-leave")
     elif y.rolled == 1 and c.rules.finish_pending_rollback:
@@ -148,8 +153,7 @@ def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """Late files that bear the instant are removed. Of an Abandoned one the sweep is repeated when no executor is left (F4, I5)."""
     k = s.incs[i].work
     y, owner = s.instants[k], c.owner(k)
-    again = (y.record == "A" and c.rules.sweep_after_lost and owner >= 0 and s.incs[owner].executor != GONE and s.incs[owner].phase == NONE
-             ) or (y.record == "A" and owner >= 0 and s.incs[owner].phase != NONE and not rolling_back(s, owner) and c.rules.sweep_after_lost)
+    again = y.record == "A" and owner >= 0 and not _nobody_writes(s, c, owner)
     text = f"{c.names[i]} sweeps late files of the instant"
     yield (f"{text}; it will do so again when the lost executors are proven terminated" if again else text,
            s.instant(k, stray=False, outcome="" if again else "RolledBack").inc(i, pc="idle", work=-1))

@@ -52,9 +52,9 @@ TWINS = Configuration(
     leases=frozenset({0}), deaths=frozenset({0}),
 )
 AGENTS = Configuration(
-    "agents", "agents that die in the middle of a rollback, a second agent, left-over heartbeat files, a foreign instant",
+    "agents", "agents that pause or die in the middle of a rollback, a second agent, left-over heartbeat files, a foreign instant",
     roles=("writer", "agent", "agent"), names=("Writer", "Agent 1", "Agent 2"), files=((0, 0),), foreign=True,
-    leases=frozenset({0, 1}), deaths=frozenset({0, 1}),
+    leases=frozenset({0, 1}), deaths=frozenset({0, 1}), begun=True,
 )
 SERVICES = Configuration(
     "services", "a pending compaction whose executor pauses or dies, taken over by a second agent",
@@ -63,11 +63,16 @@ SERVICES = Configuration(
 )
 CLOCK = Configuration(
     "clock", "wall clocks that differ and step back, a holder that dies before its release",
-    roles=("writer", "writer", "agent"), names=("Writer 1", "Writer 2", "Agent"), files=((1, 2),), clock=5, deaths=frozenset({0}),
+    roles=("writer", "writer", "agent"), names=("Writer 1", "Writer 2", "Agent"), files=((1, 2),), clock=6, deaths=frozenset({0}),
 )
 UPGRADE = Configuration(
     "upgrade", "two operators at once (an upgrade in the middle of settling), every transaction of the old one may come late",
     roles=("writer", "plain", "agent"), names=("Writer", "V", "Agent"), files=((0, 0),), max_late=2,
     late=frozenset({"fence", "unlock", "settle-update", "settled"}), leases=frozenset({0}), deaths=frozenset({0}), renewals=1,
 )
-ALL = {c.name: c for c in (SESSION, REQUESTS, GATE, COMMIT, BOTH, WIRE, STREAMING, ATTEMPTS, TWINS, AGENTS, SERVICES, CLOCK, UPGRADE)}
+LATE = Configuration(
+    "late writes", "the transactions about an instant (record, publish, abandon, release) executed after their client gave up",
+    roles=("writer", "agent"), names=("Writer", "Agent"), abandon=True, unknown="c",
+    late=frozenset({"record-instant", "publish", "abandon", "release"}), leases=frozenset({0}), deaths=frozenset({0}), renewals=1,
+)
+ALL = {c.name: c for c in (SESSION, REQUESTS, GATE, COMMIT, BOTH, WIRE, STREAMING, LATE, ATTEMPTS, TWINS, AGENTS, SERVICES, CLOCK, UPGRADE)}

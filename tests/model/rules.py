@@ -83,6 +83,8 @@ class Configuration:
     """Alternatives of file-group sets per instant (bit 1: group A, bit 2: group B)."""
     program: str = "commit"
     """What writers do: "lock" (lock cycles only), "commit"."""
+    begun: bool = False
+    """Writer 0 begins after its first lock cycle: its instant is recorded and requested."""
     late: frozenset[str] = frozenset()
     """Transactions that may be executed after their client gave up."""
     max_late: int = 1

@@ -40,18 +40,21 @@ def initial(c: Configuration) -> list[State]:
         later = role in ("next", "twin") or (role == "agent" and i != c.agents[0])
         if later:
             incs.append(Inc("off", driver=False, own_gate=1))
-        elif c.program == "lock" and role == "writer":
+        elif c.program == "lock" and (role == "writer" or c.gate):
             incs.append(Inc("started", own_gate=0 if c.gate else 1))
         else:
             incs.append(Inc("idle", lease=1, own_lease=1, alive=1, own_alive=1, puts=1, own_gate=1, writer=True,
                             executor=RUNNING if role == "writer" and c.lost_executors else 0))
     instants = [Instant() for role in c.roles if role != "agent"] if c.program == "commit" else []
+    if c.begun:
+        incs[0] = incs[0]._replace(pc="writing")
+        instants[0] = Instant(record="P", requested=True)
     if c.foreign:
         instants.append(Instant(requested=True))
     if c.compaction:
         instants.append(Instant(record="P", requested=True, claim=c.agents[0]))
     skew = (1,) + (0,) * (len(c.roles) - 1) if c.clock else ()
-    start = State(tuple(incs), tuple(instants), (), time=Time(now=1, skew=skew) if c.clock else Time())
+    start = State(tuple(incs), tuple(instants), (), time=Time(now=2, skew=skew) if c.clock else Time())
     if c.gate:
         start = start._replace(gate=start.gate._replace(lease_only=True))
     return [start._replace(files=files if instants else ()) for files in c.files]
