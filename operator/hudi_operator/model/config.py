@@ -52,9 +52,9 @@ class LeaderElectionConfig:
 
     enabled: bool = True
     lease_name: str = "hudi-operator-leader"
-    lease_duration_seconds: float = 10
-    renew_deadline_seconds: float = 7
-    retry_period_seconds: float = 2
+    lease_duration_seconds: float = 10.0
+    renew_deadline_seconds: float = 7.0
+    retry_period_seconds: float = 2.0
 
 
 @dataclass(frozen=True)

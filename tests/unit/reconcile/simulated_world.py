@@ -185,11 +185,11 @@ class World:
         return {k.partition("/")[2]: v for k, v in self.kv.items() if k.startswith(kind + "/")}
 
     def _stored(self, kind: str) -> dict[str, Stored]:
-        return {n: Stored(copy.deepcopy(k.value), k.create, k.mod, 7 if k.lease else 0) for n, k in self.names(kind).items()}
+        return {n: Stored(k.value, k.create, k.mod, 7 if k.lease else 0) for n, k in self.names(kind).items()}
 
     def _one(self, key: str) -> Stored | None:
         found = self.kv.get(key)
-        return Stored(copy.deepcopy(found.value), found.create, found.mod) if found else None
+        return Stored(found.value, found.create, found.mod) if found else None
 
     def etcd_facts(self) -> EtcdFacts:
         return EtcdFacts(
@@ -229,8 +229,8 @@ class World:
 
     def observe(self) -> Observed:
         return Observed(
-            table=copy.deepcopy(self.table),
-            writers=tuple(copy.deepcopy(self.writers[n]) for n in sorted(self.writers)),
+            table=self.table,
+            writers=tuple(self.writers[n] for n in sorted(self.writers)),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
             nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,
@@ -250,7 +250,8 @@ class World:
 
     def reconcile(self, crash_after: int | None = None) -> act.Plan:
         """One look; `crash_after`: die after that many actions, and lose all timers."""
-        plan = plan_table(self.observe(), CONFIG)
+        observed = self.observe()
+        plan = plan_table(observed, CONFIG)
         self.sentences.append(plan.sentence)
         try:
             for number, action in enumerate(plan.actions):
@@ -632,7 +633,7 @@ class World:
             self.put("report/timeline", report)
         for inc, key in self.names("settle").items():
             if key.value["phase"] == "RollingBack":
-                self._roll_back(process, inc, key.value)
+                self._roll_back(process, inc, copy.deepcopy(key.value))
 
     def _roll_back(self, process: Process, inc: str, record: dict[str, Any]) -> None:
         for instant, key in self.names("instant").items():

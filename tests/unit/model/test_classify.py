@@ -1,0 +1,84 @@
+import json
+from typing import Any
+
+import pytest
+
+from hudi_operator.model import classify
+from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
+
+READY = NodeFacts("n1", "u", "b", ready=True, out_of_service=False)
+LOST = NodeFacts("n1", "u", "b", ready=False, out_of_service=False)
+
+
+def pod(code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", **word: Any) -> PodFacts:
+    message = json.dumps(word) if word else ""
+    container = ContainerFacts("driver", started=code is not None, terminated=code is not None, exit_code=code, reason=reason, message=message)
+    return PodFacts("ns", "p", "u", {}, phase, "n1", deleting=deleting, finalizers=(), containers=(container,), waiting=waiting)
+
+
+@pytest.mark.parametrize(
+    ("facts", "node", "expected"),
+    [
+        (pod(0, phase="Succeeded"), READY, "Succeeded"),
+        (pod(0, phase="Succeeded", outcome="Succeeded"), READY, "Succeeded"),
+        (pod(10), READY, "UserError"),
+        (pod(11), READY, "Infrastructure"),
+        (pod(13), READY, "WriteConflict"),
+        (pod(14), READY, "LockTimeout"),
+        (pod(15), READY, "Fenced"),
+        (pod(16), READY, "HeartbeatLost"),
+        (pod(1), READY, "Infrastructure"),
+        (pod(137), READY, "Infrastructure"),
+        (pod(137, reason="OOMKilled"), READY, "OutOfMemory"),
+        (pod(143, deleting=True), READY, "Eviction"),
+        (pod(137, reason="ContainerStatusUnknown"), READY, "NodeLost"),
+        (pod(None), READY, "Eviction"),
+        (pod(None, phase="Running"), LOST, "NodeLost"),
+        (pod(None, phase="Running"), None, "NodeLost"),
+        # the runtime's word wins over the code
+        (pod(1, outcome="Failed", **{"class": "StorageUnreachable"}), READY, "StorageUnreachable"),
+        (pod(1, outcome="Failed", **{"class": "OptionNotAllowed"}), READY, "OptionNotAllowed"),
+        (pod(10, outcome="Failed", **{"class": "Nonsense"}), READY, "UserError"),
+        # a success that the code contradicts is none
+        (pod(137, outcome="Succeeded"), READY, "Infrastructure"),
+        (None, None, "NodeLost"),
+    ],
+)
+def test_classes(facts: PodFacts | None, node: NodeFacts | None, expected: str) -> None:
+    assert classify.classify(facts, node=node).kind == expected
+
+
+@pytest.mark.parametrize(("kind", "retried"), [(10, False), (11, True), (13, True), (15, True), (0, False)])
+def test_what_is_retried(kind: int, retried: bool) -> None:
+    assert classify.classify(pod(kind)).retried is retried
+
+
+def test_stopping_makes_a_failure_cancelled_but_not_a_success() -> None:
+    assert classify.classify(pod(143, deleting=True), stopping=True).kind == "Cancelled"
+    assert classify.classify(pod(0, phase="Succeeded"), stopping=True).kind == "Succeeded"
+    assert classify.classify(None, stopping=True).kind == "Cancelled"
+
+
+def test_the_operators_own_reason_explains_a_kill() -> None:
+    assert classify.classify(pod(137), fenced_reason="LeaseGone").kind == "HeartbeatLost"
+    assert classify.classify(pod(137), fenced_reason="HeldTooLong").kind == "Fenced"
+    assert classify.classify(pod(137), fenced_reason="PodTerminated").kind == "Infrastructure"
+
+
+def test_message_is_one_bounded_line() -> None:
+    outcome = classify.classify(pod(10, outcome="Failed", message="first\nsecond", **{"class": "UserError"}))
+    assert outcome.message == "first"
+    assert classify.classify(pod(137)).message == "container driver ended with exit code 137 (no reason)"
+    assert classify.classify(pod(None, waiting="ErrImagePull: no such image")).message == "ErrImagePull: no such image"
+    assert len(classify.classify(pod(10, message="x" * 5000, **{"class": "UserError"})).message) == classify.MESSAGE_LIMIT
+
+
+def test_termination_reports_that_are_none() -> None:
+    assert classify.termination_report("") == {}
+    assert classify.termination_report("[1]") == {}
+    assert classify.termination_report("killed") == {}
+
+
+def test_no_containers() -> None:
+    bare = PodFacts("ns", "p", "u", {}, "Failed", "n1", deleting=False, finalizers=(), containers=())
+    assert classify.classify(bare).kind == "Eviction"

@@ -1,0 +1,95 @@
+import pytest
+
+from hudi_operator.model import options
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hoodie.write.lock.provider",
+        "Hoodie.Write.Lock.Provider",
+        "hoodie.write.lock.etcd.table_id",
+        "hoodie.write.concurrency.mode",
+        "hoodie.write.concurrency.early.conflict.detection.enable",
+        "hoodie.cleaner.policy.failed.writes",
+        "hoodie.clean.failed.writes.policy",
+        "hoodie.client.heartbeat.interval_in_ms",
+        "hoodie.client.init.callback.classes",
+        "hoodie.rollback.using.markers",
+        "hoodie.compact.inline",
+        "hoodie.clustering.inline",
+        "hoodie.table.name",
+        "hoodie.datasource.write.table.type",
+        "hoodie.datasource.write.recordkey.field",
+        "hoodie.datasource.write.keygenerator.class",
+        "hoodie.datasource.write.payload.class",
+        "hoodie.write.auto.upgrade",
+        "hoodie.metadata.enable",
+        "hoodie.datasource.hive_sync.enable",
+        "spark.hoodie.write.lock.provider",
+        "spark.hadoop.hoodie.write.lock.provider",
+    ],
+)
+def test_owned_hudi_options(name: str) -> None:
+    problem = options.hudi_problem({name: "x"})
+    assert "owned by the operator" in problem
+    assert name in problem
+    assert "'x'" in problem
+
+
+@pytest.mark.parametrize(
+    "name", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.combine.before.insert", "hoodie.bulkinsert.sort.mode"]
+)
+def test_allowed_hudi_options(name: str) -> None:
+    assert options.hudi_problem({name: "1"}) == ""
+
+
+def test_what_is_on_no_list_is_refused_until_an_administrator_adds_it() -> None:
+    assert "allow-list" in options.hudi_problem({"hoodie.brand.new": "1"})
+    assert options.hudi_problem({"hoodie.brand.new": "1"}, ("hoodie.brand.*",)) == ""
+    assert "owned" in options.hudi_problem({"hoodie.write.lock.provider": "1"}, ("hoodie.*",)), "an administrator cannot give the lock away"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "hoodie.parquet.x y", "hoodie.parquet.x=1\nhoodie.write.lock.provider", "hoodie.parquet.\u200bx", "hoodie.parquet.x:", "#hoodie.x"]
+)
+def test_names_that_are_no_names(name: str) -> None:
+    assert "not a plain option name" in options.hudi_problem({name: "1"})
+
+
+def test_values_have_one_line() -> None:
+    assert "one line" in options.hudi_problem({"hoodie.parquet.x": "1\nhoodie.write.lock.provider=evil"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.plugins",
+        "spark.hadoop.fs.s3a.impl",
+        "spark.hadoop.hudi.operator.guard.s3a.delegate",
+        "spark.kubernetes.executor.podTemplateFile",
+        "spark.kubernetes.driver.pod.name",
+        "spark.jars.packages",
+        "spark.driver.extraClassPath",
+        "spark.executor.extraJavaOptions",
+        "spark.master",
+        "spark.sql.extensions",
+        "spark.task.reaper.enabled",
+        "spark.speculation",
+        "spark.hoodie.write.lock.provider",
+        "SPARK.PLUGINS",
+        "spark.dynamicAllocation.enabled",
+    ],
+)
+def test_owned_spark_settings(name: str) -> None:
+    assert "owned by the operator" in options.spark_problem({name: "x"})
+
+
+@pytest.mark.parametrize("name", ["spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.memory.fraction", "spark.driver.maxResultSize"])
+def test_allowed_spark_settings(name: str) -> None:
+    assert options.spark_problem({name: "1"}) == ""
+
+
+def test_the_first_problem_in_name_order_is_told() -> None:
+    assert "hoodie.a" in options.hudi_problem({"hoodie.z": "1", "hoodie.a": "1"})
+    assert "must begin with" in options.hudi_problem({"a": "1"})
