@@ -41,10 +41,11 @@ def _statuses(status: JsonDict) -> Iterator[JsonDict]:
 def _container(status: JsonDict) -> ContainerFacts:
     state = status.get("state") or {}
     terminated = state.get("terminated")
+    ran = terminated is not None or "running" in state or "terminated" in (status.get("lastState") or {}) or bool(status.get("containerID"))
     return ContainerFacts(
         name=status.get("name", ""),
-        started=bool(terminated or state.get("running") or (status.get("lastState") or {}).get("terminated") or status.get("containerID")),
-        terminated=bool(terminated),
+        started=ran,
+        terminated=terminated is not None,
         exit_code=terminated.get("exitCode") if terminated else None,
         reason=terminated.get("reason") if terminated else None,
         message=(terminated.get("message") or "") if terminated else "",

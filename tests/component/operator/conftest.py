@@ -23,6 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
         cluster.node("node1")
         yield cluster
+        cluster.close()
     finally:
         subprocess.run([ROOT / "hack/light-cluster", "down", directory], check=False, timeout=60)
 
@@ -49,5 +50,5 @@ def world(cluster: Cluster, etcd: Etcd, tmp_path: Path, request: pytest.FixtureR
         yield made
     finally:
         made.close()
-        if hasattr(request.node, "failed_call") or True:
-            print(made.logs())
+        # Shown by pytest when the test failed.
+        print(made.logs())

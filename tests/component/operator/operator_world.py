@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+
 from hudi_operator.model import naming
 
 JsonDict = dict[str, Any]
@@ -63,7 +64,7 @@ class Cluster:
         self._proxy = subprocess.Popen(
             [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        wait_for("kubectl proxy", lambda: self._answers())
+        wait_for("kubectl proxy", self._answers)
 
     def _answers(self) -> bool:
         try:
@@ -136,7 +137,8 @@ class Etcd:
                     CACHE / "bin/etcd", "--name=e", f"--data-dir={self.directory / 'data'}", "--unsafe-no-fsync", "--log-level=warn",
                     f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
                     f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=e={peer}",
-                    "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}", f"--key-file={self.pki / 'server.key'}",
+                    "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}",
+                    f"--key-file={self.pki / 'server.key'}",
                 ],
                 stdout=log, stderr=log,
             )  # fmt: skip
@@ -218,6 +220,20 @@ class Operator:
         """Sum over the labels of one metric."""
         lines = [line for line in self.get("/metrics")[1].splitlines() if line.partition("{")[0].partition(" ")[0] == name]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def steps(self) -> list[str]:
+        """The protocol log so far, as ``action`` or ``action/detail`` of steps that succeeded."""
+        lines = [json.loads(line.removeprefix("PROTOCOL ")) for line in self.log.read_text().splitlines() if line.startswith("PROTOCOL ")]
+        return [f"{line['action']}/{line['detail']}" if line["action"] == "settle-update" else line["action"] for line in lines if line["ok"]]
+
+    def kill_after(self, step: str, *, seconds: float = 30.0) -> None:
+        """SIGKILL as soon as a step stands in the protocol log."""
+        deadline = time.monotonic() + seconds
+        while step not in self.steps():
+            assert self.process.poll() is None, self.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, f"{step} not seen in {self.steps()}"
+            time.sleep(0.002)
+        self.kill()
 
     @property
     def leading(self) -> bool:
@@ -314,7 +330,12 @@ class World:
         return naming.table_id(body["path"])
 
     def writer(self, name: str = "load", *, table: str = "flights", **spec: Any) -> None:
-        body = {"tableRef": {"name": table}, "source": {"files": {"format": "csv", "paths": ["s3a://landing/x.csv"]}}, **spec}
+        body = {
+            "tableRef": {"name": table},
+            "source": {"files": {"format": "csv", "paths": ["s3a://landing/x.csv"]}},
+            "retryPolicy": {"backoffSeconds": 1},
+            **spec,
+        }
         self._create("hudiwriters", naming.WRITER_KIND, name, body)
 
     def _create(self, plural: str, kind: str, name: str, spec: JsonDict) -> None:
@@ -408,7 +429,7 @@ class World:
         }  # fmt: skip
         self._leases[inc] = self.lease(lease_seconds)
         self.etcd.put(self.key(table_id, f"writer/{inc}"), value)
-        self.etcd.put(self.key(table_id, f"alive/{inc}"), {"inc": inc, "n": 1}, lease=self._leases[inc])
+        self.etcd.put(self.key(table_id, f"alive/{inc}"), {"inc": inc, "n": 100}, lease=self._leases[inc])
         return inc
 
     def revoke(self, inc: str) -> None:
@@ -442,13 +463,14 @@ class World:
 
     def phase(self, table_id: str, inc: str, *phases: str, seconds: float = 30.0) -> JsonDict:
         """Waits until the settle record is in one of these phases."""
-        return wait_for(f"settle {inc} in {phases}", lambda: (r := self.settle(table_id, inc)) and r["phase"] in phases and r or None, seconds=seconds)
+        return wait_for(f"settle {inc} in {phases}", lambda: ((r := self.settle(table_id, inc)) and r["phase"] in phases and r) or None, seconds=seconds)
 
     def sweep(self, table_id: str, inc: str) -> None:
         """What the agent does in RollingBack: fill in outcomes, then Swept."""
         record = self.phase(table_id, inc, "RollingBack")
-        for entry in record["instants"].values():
-            entry["outcome"] = "RolledBack"
+        prefix = self.key(table_id, "instant/")
+        owned = {key.removeprefix(prefix): value for key, value in self.etcd.read(prefix).items() if value["inc"] == inc}
+        record["instants"] = {instant: {"action": value["action"], "outcome": "RolledBack", "failures": 0} for instant, value in owned.items()}
         record["phase"] = "Swept"
         record["times"]["Swept"] = int(time.time() * 1000)
         self.etcd.put(self.key(table_id, f"settle/{inc}"), record)

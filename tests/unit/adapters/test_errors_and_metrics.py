@@ -1,0 +1,94 @@
+"""Errors of the outside as the four that cross the layer; probes and metrics; the oldest Kubernetes."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from hudi_operator.adapters import etcd_rpc
+from hudi_operator.adapters.etcd import RevisionNotes, Revisions
+from hudi_operator.adapters.kubernetes import ApiError, translate
+from hudi_operator.main import check_version
+from hudi_operator.model.facts import Observed
+from hudi_operator.observability import Metrics, Probes
+from hudi_operator.reconcile import actions as act
+from hudi_operator.reconcile.ports import Conflict, Fatal, OutcomeUnknown, Retryable
+
+
+@pytest.mark.parametrize(
+    ("code", "writes", "expected"),
+    [
+        ("UNAVAILABLE", True, OutcomeUnknown),
+        ("DEADLINE_EXCEEDED", True, OutcomeUnknown),
+        ("UNKNOWN", True, OutcomeUnknown),
+        ("UNAVAILABLE", False, Retryable),
+        ("RESOURCE_EXHAUSTED", True, Retryable),
+        ("PERMISSION_DENIED", True, Fatal),
+    ],
+)
+def test_a_write_that_may_have_happened_is_told_from_one_that_has_not(code: str, writes: bool, expected: type[Exception]) -> None:
+    assert type(etcd_rpc.translate(getattr(grpc.StatusCode, code), "x", method="Txn", writes=writes)) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "writes", "expected"),
+    [
+        (409, "changed", True, Conflict),
+        (410, "gone", True, Retryable),
+        (429, "slow down", True, Retryable),
+        (500, "oops", True, OutcomeUnknown),
+        (503, "oops", False, Retryable),
+        (403, "forbidden", True, Fatal),
+        (403, "exceeded quota: x", True, Retryable),
+        (403, "namespace is being terminated", True, Retryable),
+        (422, "invalid", True, Fatal),
+    ],
+)
+def test_answers_of_the_api_server(status: int, message: str, writes: bool, expected: type[Exception]) -> None:
+    assert type(translate(ApiError(status, message, retry_after=None), "x", writes=writes)) is expected
+
+
+def test_a_wish_to_wait_is_passed_on() -> None:
+    error = translate(ApiError(429, "slow down", retry_after=7.0), "x")
+    assert isinstance(error, Retryable)
+    assert error.delay == 7.0
+
+
+@pytest.mark.parametrize(("major", "minor", "fine"), [("1", "30", True), ("1", "37+", True), ("1", "29", False), ("2", "0", True)])
+def test_kubernetes_before_1_30_is_refused(major: str, minor: str, fine: bool) -> None:
+    if fine:
+        check_version(major, minor)
+    else:
+        with pytest.raises(Fatal, match=r"1\.30 is needed"):
+            check_version(major, minor)
+
+
+def test_the_highest_revision_outlives_the_process_in_annotations() -> None:
+    before, after = Revisions(), Revisions()
+    before.seen("abc", 7)
+    before.seen("abc", 5)
+    notes = RevisionNotes(before).write()
+    after.seen("abc", 6)
+    RevisionNotes(after).read({**notes, "other": "x"})
+    assert after.floors() == {"abc": 7}
+
+
+def test_a_hung_loop_is_unhealthy_and_a_start_is_not_ready() -> None:
+    now = [0.0]
+    probes = Probes(stalled_after=30, clock=lambda: now[0])
+    assert probes.answer("/healthz") == (200, "ok")
+    assert probes.answer("/readyz") == (503, "starting")
+    probes.not_ready = ""
+    assert probes.answer("/readyz?x=1") == (200, "ok")
+    now[0] = 31
+    assert probes.answer("/healthz")[0] == 503
+    assert probes.answer("/")[0] == 404
+
+
+def test_phases_of_settling_are_measured() -> None:
+    metrics = Metrics()
+    observed = Observed(table=None, writers=(), pods=(), nodes={}, etcd=None)
+    times = {"Fenced": 1000, "Terminating": 1500, "Draining": 4500}
+    metrics.performed(observed, [act.UpdateSettle("t", "i", {"phase": "Draining", "times": times}, 1), act.Fence("t", "i", "a", {"reason": "LeaseGone"}, True)])
+    assert metrics.registry.get_sample_value("hudi_operator_settle_phase_seconds_sum", {"phase": "Terminating"}) == 3.0
+    assert metrics.registry.get_sample_value("hudi_operator_fences_total", {"reason": "LeaseGone"}) == 1.0

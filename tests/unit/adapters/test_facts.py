@@ -1,0 +1,51 @@
+"""JSON of the API server as facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
+
+JsonDict = dict[str, Any]
+
+
+def pod(status: JsonDict, **spec: Any) -> JsonDict:
+    return {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": spec, "status": status}
+
+
+def test_a_container_that_is_not_reported_is_not_listed() -> None:
+    facts = pod_facts(pod({"phase": "Pending"}))
+    assert facts.containers == ()
+    assert facts.node == ""
+
+
+def test_containers_of_all_kinds_count() -> None:
+    running = {"name": "a", "state": {"running": {}}}
+    ended = {"name": "b", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "m", "finishedAt": "t"}}}
+    waiting = {"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    status = {"phase": "Running", "containerStatuses": [running], "initContainerStatuses": [ended], "ephemeralContainerStatuses": [waiting]}
+    facts = pod_facts(pod(status, nodeName="n1"))
+    assert [(c.name, c.started, c.terminated) for c in facts.containers] == [("a", True, False), ("b", True, True), ("c", False, False)]
+    assert (facts.containers[1].exit_code, facts.containers[1].reason) == (137, "OOMKilled")
+    assert facts.waiting == "ImagePullBackOff: no such image"
+
+
+def test_a_waiting_container_with_an_id_has_run() -> None:
+    facts = pod_facts(pod({"containerStatuses": [{"name": "a", "containerID": "containerd://1", "state": {"waiting": {}}}]}))
+    assert facts.containers[0].started
+    assert not facts.containers[0].terminated
+
+
+def test_why_a_pod_is_not_scheduled() -> None:
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]
+    assert pod_facts(pod({"conditions": conditions})).unschedulable == "0/1 nodes"
+
+
+def test_a_node() -> None:
+    node = {
+        "metadata": {"name": "n", "uid": "u"},
+        "spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]},
+        "status": {"nodeInfo": {"bootID": "b"}, "conditions": [{"type": "Ready", "status": "Unknown"}]},
+    }
+    facts = node_facts(node)
+    assert (facts.boot_id, facts.ready, facts.out_of_service) == ("b", False, True)
