@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -26,9 +27,14 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
     """All objects of the chart."""
+    return [document for document in yaml.safe_load_all(_rendered(namespace, *arguments)) if document]
+
+
+@functools.cache
+def _rendered(namespace: str, *arguments: str) -> str:
     done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, *arguments)
     assert done.returncode == 0, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+    return done.stdout
 
 
 @dataclass(frozen=True)
