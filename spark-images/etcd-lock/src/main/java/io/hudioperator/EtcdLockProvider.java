@@ -14,6 +14,7 @@ import org.apache.hudi.storage.StorageConfiguration;
  */
 public final class EtcdLockProvider implements LockProvider<String> {
   static final String TABLE_ID = "hoodie.write.lock.etcd.table_id";
+  private static final String MODE = "hoodie.write.concurrency.mode";
   private static final String FAILED_WRITES = "hoodie.clean.failed.writes.policy";
   private static final String BASE_PATH = "hoodie.base.path";
 
@@ -42,6 +43,9 @@ public final class EtcdLockProvider implements LockProvider<String> {
     }
     if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // it rolls back what living writers have pending
       throw ErrorCode.OPTION.exception(FAILED_WRITES + " must not be EAGER");
+    }
+    if ("SINGLE_WRITER".equalsIgnoreCase(props.getString(MODE, ""))) { // Hudi would take the lock, but not look for conflicts
+      throw ErrorCode.OPTION.exception(MODE + " must not be SINGLE_WRITER");
     }
     return found;
   }

@@ -52,6 +52,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       requireOptions(writeConfig.get());
       requireProgress(metaClient, current, writeConfig.get());
     }
+    session.conflictsChecked(current.requestedTime());
     return super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
   }
 

@@ -1,7 +1,9 @@
 package io.hudioperator;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -12,6 +14,7 @@ final class HeldLock {
   final long token;
   private String lastPromised;
   private final List<Publication> publications = new ArrayList<>();
+  private final Set<String> checked = new HashSet<>();
   private boolean releasing;
 
   HeldLock(long token, String clock) {
@@ -25,6 +28,15 @@ final class HeldLock {
 
   synchronized void promised(String time) {
     lastPromised = InstantTime.max(lastPromised, time);
+  }
+
+  /** Hudi has asked the conflict strategy about this instant, in this cycle. */
+  synchronized void conflictsChecked(String instant) {
+    checked.add(instant);
+  }
+
+  synchronized boolean areConflictsChecked(String instant) {
+    return checked.contains(instant);
   }
 
   synchronized boolean hasPromised(String instant, String completion) {

@@ -57,6 +57,10 @@ final class Identity {
     return "agent".equals(role);
   }
 
+  boolean isWriter() {
+    return "writer".equals(role);
+  }
+
   /** Value of {@code writer/<inc>}; the wall clock in it lets the operator fence a host whose clock is off (F19). */
   String registration() {
     return Json.object()

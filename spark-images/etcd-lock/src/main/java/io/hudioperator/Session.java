@@ -15,6 +15,8 @@ import org.apache.hudi.exception.HoodieException;
  * (JVM, table); threads of the JVM take turns.
  */
 public final class Session {
+  private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
+  private static final Set<String> DESTRUCTIVE = Set.of("rollback", "restore");
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
 
@@ -252,6 +254,9 @@ public final class Session {
 
   /** Before {@code <t>.<action>.requested}: the record and the clock come first (F12, I10). */
   void beforeRequested(String instant, String action) throws TimelineRefusedException {
+    if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: what is rolled back is for the table's agent to decide
+      throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
+    }
     HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
     synchronized (lock) {
       lock.requireOpen();
@@ -269,10 +274,16 @@ public final class Session {
   }
 
   /** Before the completed file is created or renamed, and once more before the bytes go out. */
-  Publication beforeCompleted(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
+  Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
+      throws TimelineRefusedException {
     HeldLock lock = requireLock("complete " + instant);
     synchronized (lock) {
       lock.requireOpen();
+      if (me.isWriter() && INGESTION.contains(action) && !lock.areConflictsChecked(instant)) { // I9
+        throw ErrorCode.OPTION.refusal(
+            "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
+                + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
+      }
       boolean promised = lock.hasPromised(instant, completion);
       if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
         throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant + " is not past the table's clock " + lock.clock());
@@ -280,6 +291,14 @@ public final class Session {
       protocol.publish(lock.token, instant, completion);
       lock.promised(completion);
       return lock.publication(instant, completion, listing);
+    }
+  }
+
+  /** Hudi asks for conflicts of this instant now, under the lock. */
+  void conflictsChecked(String instant) {
+    HeldLock lock = held;
+    if (lock != null) {
+      lock.conflictsChecked(instant);
     }
   }
 

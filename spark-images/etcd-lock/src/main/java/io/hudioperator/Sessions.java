@@ -36,11 +36,11 @@ public final class Sessions {
     }
     EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
     Session session = open(settings, env, new GrpcEtcdClient(etcdSettings), etcdSettings, halt);
-    BY_TABLE.put(session.tableId(), session);
+    register(session);
     return session;
   }
 
-  /** Not registered in this JVM's table of sessions. */
+  /** Without an entry in this JVM's table of sessions. */
   static Session open(
       Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
     boolean opened = false;
@@ -98,6 +98,10 @@ public final class Sessions {
     EtcdSettings etcdSettings = EtcdSettings.of(settings, System.getenv());
     String prefix = new TableKeys(etcdSettings.prefix, "").prefix();
     return new EtcdFacade(new GrpcEtcdClient(etcdSettings), prefix, prefix + "/", prefix + "/control/");
+  }
+
+  static void register(Session session) {
+    BY_TABLE.put(session.tableId(), session);
   }
 
   static void closed(Session session) {

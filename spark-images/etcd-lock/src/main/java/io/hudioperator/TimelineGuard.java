@@ -105,7 +105,7 @@ final class TimelineGuard {
         }
         return null;
       case COMPLETED:
-        return session.beforeCompleted(target.instant, target.completion, () -> exists(path, lister));
+        return session.beforeCompleted(target.instant, target.completion, target.action, () -> exists(path, lister));
       default:
         session.requireHeldNow(what);
         return null;
