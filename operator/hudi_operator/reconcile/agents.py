@@ -59,8 +59,15 @@ def generation_of(pod: PodFacts) -> int:
 def current_pod(view: View) -> PodFacts | None:
     """The newest agent pod that is not dead, dying or suspect for this table; None when a new one is needed."""
     suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
-    live = [p for p in view.agent_pods if p.phase not in TERMINAL and not p.deleting and p.uid not in suspects]
+    live = [p for p in view.agent_pods if p.phase not in TERMINAL and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
     return max(live, key=generation_of, default=None)
+
+
+def _on_lost_node(view: View, pod: PodFacts) -> bool:
+    """On a node that does not answer, and not heard of in etcd either: another one starts (F22)."""
+    node = view.nodes.get(pod.node)
+    heard = any(i.pod_uid == pod.uid and i.alive is not None for i in view.incs)
+    return node is not None and not node.ready and not heard
 
 
 def serving(view: View) -> bool:

@@ -57,7 +57,11 @@ def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
 
 def _of_writer(pod: PodFacts, writer: WriterView) -> bool:
     mine = pod.labels.get(naming.LABEL_WRITER) == naming.label_value(writer.name)
-    return mine and pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
+    return mine and _hosts_writer(pod)
+
+
+def _hosts_writer(pod: PodFacts) -> bool:
+    return pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
 
 
 def _unproven(view: View, pod: PodFacts) -> bool:
@@ -92,7 +96,8 @@ def plan_table(view: View) -> Step:
     if not gate.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return Step(leaving.actions, (f"deletion waits for {who}",), 2.0)
-    pods = agent_pods.left_over(view)
+    # Nobody else would drop the evidence of these pods afterwards.
+    pods = agent_pods.left_over(view) + [p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers]
     if pods:
         return Step(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
     return Step((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may go",))

@@ -11,7 +11,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import pod_proof
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile.actions import Action, DeleteObject, DeletePod, DeleteReport, DropEvidence
+from hudi_operator.reconcile.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DeleteReport, DropEvidence
 from hudi_operator.reconcile.settling import KILL_GRACE_SECONDS
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import Attempt, Incarnation, View
@@ -29,6 +29,7 @@ def plan_evidence(view: View) -> Step:
             actions.extend(_plan_pod(view, pod, executor=role == naming.ROLE_EXECUTOR))
     actions.extend(_old_pods(view))
     actions.extend(_old_reports(view))
+    actions.extend(_orphan_admits(view))
     return Step(tuple(actions))
 
 
@@ -41,7 +42,11 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
     if any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs) and view.mode != "LeaseOnly":
         return []  # settling writes the proof first (F14)
     if any(i.record is None for i in incs):
-        return _of_living(view, pod) if executor else []
+        if executor:
+            return _of_living(view, pod)
+        # A driver that its HudiWriter has left behind (cascade=orphan) is stopped with the table.
+        orphan = view.stopping and _attempt(view, attempt_id) is None and not pod.deleting
+        return [_kill(pod)] if orphan else []
     if any(not i.attempt for i in view.incs if not i.settled):
         return []  # an incarnation that nobody can place may be of this pod
     return _of_ended(view, pod, _attempt(view, attempt_id), attempt_id, executor=executor, incs=incs)
@@ -89,6 +94,15 @@ def _old_pods(view: View) -> list[Action]:
                 actions.append(DeleteObject("Pod", pod.namespace, pod.name, pod.uid))
                 actions.append(DeleteObject("ConfigMap", pod.namespace, pod.name))
     return actions
+
+
+def _orphan_admits(view: View) -> list[Action]:
+    """Admissions of attempts that no writer's status names: the number stands there before its admission, so the writer is gone."""
+    known = {a.id for w in view.writers for a in w.attempts}
+    if any(w.spec is None for w in view.writers):
+        return []
+    orphans = [a for a, stored in view.etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT and a not in known]
+    return [DeleteAdmit(view.table.table_id, attempt) for attempt in orphans]
 
 
 def _old_reports(view: View) -> list[Action]:

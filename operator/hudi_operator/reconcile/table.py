@@ -49,12 +49,13 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
     progress = {w.name: attempts.follow(view, w) for w in view.writers}
+    if not gate.is_mine(view) and not ref.deleting and stall.static_stall(view.table, view.config) is not None:
+        # What may not be used is not taken over, nor is anything touched that may be left there.
+        return Step.of(said="the table may not be used as it is specified"), progress
     safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, deletion.plan_table(view)]), progress
-    if view.etcd.gate is None and stall.static_stall(view.table, view.config) is not None:
-        return together(safe), progress
     return together([gate.plan_gate(view), *safe, *([agents.plan_agent(view)] if gate.is_mine(view) else [])]), progress
 
 
@@ -94,7 +95,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     ref = ObjectRef.from_object(writer.obj)
     if ref.deleting and not deletion.has_finalizer(ref):
         return Step(progress.before, progress.said, progress.requeue)
-    if not ref.deleting and not deletion.has_finalizer(ref):
+    if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(WRITER_KIND, ref), said=f"taking charge of {ref.name}", requeue=0.5)
     leave = deletion.plan_writer(view, writer, progress)
     if leave.actions:
