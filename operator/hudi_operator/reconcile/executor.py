@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +41,7 @@ class Executor:
         self._etcd = etcd
         self._timers = timers
         self._check_leader = check_leader
-        self._events: set[tuple[str, str, int, str]] = set()
+        self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -73,6 +74,14 @@ class Executor:
             self._check_leader()
             await self._perform[type(action)](context, action)
         return context.done
+
+    async def report(self, observed: Observed, problem: str) -> None:
+        """Say on the HudiTable what keeps the operator from acting: no plan can know it."""
+        if observed.table is None:
+            return
+        meta = observed.table["metadata"]
+        event = act.EmitEvent(naming.TABLE_KIND, meta["namespace"], meta["name"], meta["uid"], "Warning", "ActionRefused", problem)
+        await self._emit_event(Context((meta["namespace"], meta["name"]), observed), event)
 
     # ---- Kubernetes
 
@@ -108,14 +117,14 @@ class Executor:
         context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        identity = (action.uid, action.reason, action.attempt, action.message)
+        identity = (action.uid, action.reason, _event_key(action))
         if identity in self._events:
             return
         if len(self._events) > 10_000:
             self._events.clear()
         self._events.add(identity)
         regarding = {"apiVersion": naming.API_VERSION, "kind": action.kind, "namespace": action.namespace, "name": action.name, "uid": action.uid}
-        await self._kubernetes.event(regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=str(action.attempt))
+        await self._kubernetes.event(regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action))
 
     # ---- etcd
 
@@ -168,6 +177,11 @@ class Executor:
 
     async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
         self._timers.stop(context.key, action.name)
+
+
+def _event_key(action: act.EmitEvent) -> str:
+    """What distinguishes two events of one reason: the attempt, else the text without its numbers."""
+    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:

@@ -84,6 +84,9 @@ class Reconciler:
         done: list[act.Action] = []
         try:
             done = await self._executor.perform(key, observed, plan)
+        except Fatal as error:
+            await self._executor.report(observed, str(error))
+            raise
         finally:
             self._meter.performed(observed, done)
         if done or self._sentences.get(key) != plan.sentence:

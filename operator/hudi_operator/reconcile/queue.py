@@ -14,6 +14,8 @@ Key = tuple[str, str]
 
 MIN_INTERVAL_SECONDS = 0.2
 """A table is looked at no more often than this, however many events there are."""
+MAX_HELD_SECONDS = 5.0
+"""After a failure no event makes a table come earlier than its back-off or this: what failed may itself be the cause of the event."""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 60.0
 
@@ -29,7 +31,7 @@ class WorkQueue:
         self._running: set[Key] = set()
         self._again: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
-        self._last: dict[Key, float] = {}
+        self._not_before: dict[Key, float] = {}
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -39,7 +41,7 @@ class WorkQueue:
 
     def add(self, key: Key, delay: float = 0.0) -> None:
         """Look at ``key`` after ``delay`` seconds at the latest; an earlier request stays."""
-        due = max(self._clock() + delay, self._last.get(key, 0.0) + MIN_INTERVAL_SECONDS)
+        due = max(self._clock() + delay, self._not_before.get(key, 0.0))
         if key in self._running:
             self._again[key] = min(due, self._again.get(key, due))
             return
@@ -76,14 +78,17 @@ class WorkQueue:
     def done(self, key: Key, *, again: float | None) -> None:
         """``key`` was looked at; look again after ``again`` seconds (None: only on request)."""
         self._running.discard(key)
-        self._last[key] = self._clock()
+        held = MIN_INTERVAL_SECONDS
+        if key in self._failures and again is not None:
+            held = max(held, min(again, MAX_HELD_SECONDS))
+        self._not_before[key] = self._clock() + held
         requested = self._again.pop(key, None)
         if requested is not None:
             self.add(key, max(0.0, requested - self._clock()))
         if again is not None:
             self.add(key, again)
         elif requested is None:
-            self._last.pop(key, None)
+            self._not_before.pop(key, None)
 
     def failed(self, key: Key) -> float:
         """Count a failure; returns the delay before the next try: exponential, with jitter."""

@@ -76,3 +76,19 @@ def test_failures_wait_ever_longer_up_to_a_limit_until_one_succeeds() -> None:
     assert max(delays) <= 80
     queue.succeeded(A)
     assert queue.failed(A) < 1.0
+
+
+def test_after_a_failure_events_do_not_make_a_hot_loop() -> None:
+    clock = Clock()
+    queue = WorkQueue(clock=clock)
+    queue.add(A)
+    take(queue)
+    queue.add(A)
+    for _ in range(6):
+        delay = queue.failed(A)
+    queue.done(A, again=delay)
+    queue.add(A)
+    clock.now += 4.9
+    assert take(queue) is None
+    clock.now += 0.2
+    assert take(queue) == A, "but a person who has mended it need not wait for the whole back-off"
