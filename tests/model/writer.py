@@ -54,8 +54,8 @@ def _start(s: State, c: Configuration, i: int) -> Iterator[Step]:
         may = old.fence and (not s.owns(0) or not c.rules.next_attempt_waits or old.phase >= UNLOCKED)
         if not may and old.pc != "exited":
             return
-    elif not old.writer:
-        return
+    elif not (old.writer and old.admit):
+        return  # the admission of an attempt goes with the fence of any of its incarnations
     what = "starts" if c.roles[i] == "next" else "starts beside it (the container was restarted in place)"
     done = any(x.completed for k, x in enumerate(s.instants) if c.same_rows(i, k))
     text = f"{c.names[i]} {what} and reads the progress: {'the rows are committed, nothing to do' if done else 'the rows are not committed'}"
