@@ -50,7 +50,7 @@ class Committer:
         """
         since = self._tally.conflict_count
         for retry in range(self._job.in_process_retries + 1):
-            self._reporter.stage("Retrying" if retry else "Writing")
+            self._reporter.stage("Writing")
             error = self._write(batch, base=base)
             found = self._find(batch, base=base)
             if found is not None:
@@ -64,6 +64,7 @@ class Committer:
             if classify_causes(java_causes(error)) is not FailureClass.WRITE_CONFLICT:
                 raise error
             self._tally.conflict(self._conflict(abandoned))
+            self._reporter.stage("Retrying")
             if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
                 break
         message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"

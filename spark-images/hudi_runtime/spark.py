@@ -6,6 +6,7 @@ nothing that safety depends on is set here.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import Any
 
@@ -14,8 +15,10 @@ from pyspark.sql import SparkSession
 
 
 def start(name: str) -> SparkSession:
-    """Start the session of this process."""
-    return SparkSession.builder.appName(name).getOrCreate()
+    """Start the session of this process. Executors reach the driver by the pod's address, which only the pod knows."""
+    builder = SparkSession.builder.appName(name)
+    address = os.environ.get("POD_IP")
+    return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
 
 
 def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:

@@ -5,10 +5,14 @@ Every failed listing raises: an empty answer always means "empty", never "could 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+#: How FileStatus and its subclasses print themselves.
+_STATUS = re.compile(r"^\w+\{path=(.*?); isDirectory=(?:true|false);")
 
 
 class Missing(Exception):
@@ -65,9 +69,11 @@ class Storage:
 
     def _paths(self, statuses: Any) -> list[str]:
         # One call for the whole array: an element costs three round trips to the JVM otherwise.
-        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
-        text = str(self._jvm.scala.Predef.genericWrapArray(paths).mkString("\n"))
-        return text.split("\n") if text else []
+        text = str(self._jvm.scala.Predef.genericWrapArray(statuses).mkString("\n"))
+        paths = [match[1] for line in text.split("\n") if (match := _STATUS.match(line))]
+        if len(paths) == len(statuses):
+            return paths
+        return [str(status.getPath().toString()) for status in statuses]
 
     def read(self, relative: str) -> str:
         """Content of a text file. Raises Missing."""

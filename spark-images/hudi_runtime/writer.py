@@ -67,6 +67,7 @@ class Attempt:
         try:
             if self._session.quiet(1000):
                 self._committer.abandon_pending()
+                self._reporter.stage("Finished")
                 self._session.close()
         except Exception as error:
             print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)

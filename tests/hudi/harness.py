@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -374,7 +375,7 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of user_code.`function`), or files, or application; operation, transform, retries, options."""
-        metadata = {"namespace": "default", "name": name, "uid": f"{table.spec.ref.name}-{name}", "generation": 1, "resourceVersion": "1"}
+        metadata = {"namespace": "default", "name": name, "uid": hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest(), "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
         attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
         source: dict[str, Any] | None = None

@@ -1,23 +1,25 @@
-"""The driver's runtime: exactly once over a SIGKILL, conflicts, failures told as the operator needs them."""
+"""The driver's runtime: exactly once over a SIGKILL, conflicts, hostile user code; each told as the operator needs it."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from conftest import AGENT
-from harness import Process, Table, World, until
+from harness import Process, Table, World, rows, until
 
 
-@pytest.fixture
-def table(world: World, agent: Process, request: pytest.FixtureRequest) -> Table:
-    made = world.table(request.node.name.replace("[", "-").rstrip("]").replace("_", "-"), type=getattr(request, "param", "CopyOnWrite"))
-    world.create(made, agent=AGENT, process=agent)
-    return made
+def made(world: World, agent: Process, name: str, kind: str = "CopyOnWrite") -> Table:
+    table = world.table(name, type=kind)
+    world.create(table, agent=AGENT, process=agent)
+    return table
 
 
-def test_files_exactly_once_over_sigkill(world: World, table: Table, agent: Process) -> None:
+def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
     """I9: six files, two per commit; killed in the second commit; the next attempt commits the rest, each row once."""
+    table = made(world, agent, "files")
     landing = world.folder / "landing"
     landing.mkdir()
     for number in range(6):
@@ -36,10 +38,72 @@ def test_files_exactly_once_over_sigkill(world: World, table: Table, agent: Proc
     second = table.writer("ingest", **job)
     assert second.wait() == 0, second.log()[-4000:]
     assert second.termination()["commits"] == 2
+    assert second.termination()["records"] == 40
     outcomes = until("swept", lambda: table.outcomes(inc), alive=agent)
-    assert outcomes[dead] == "RolledBack"
+    assert outcomes == {dead: "RolledBack"}
     assert [row[0] for row in table.rows()] == list(range(60))
-    assert len(table.timeline().pending) == 0
-    third = table.writer("ingest", **job)
-    assert third.wait() == 0
-    assert third.termination()["commits"] == 0, "nothing is left to do"
+    assert table.pending() == set()
+    assert table.files_bearing(dead) == []
+
+
+@pytest.mark.parametrize(("kind", "retries"), [("CopyOnWrite", 3), ("MergeOnRead", 0)])
+def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: str, retries: int) -> None:
+    """I9: the loser is told so, its instant is Abandoned and rolled back; with retries left it commits under a new instant."""
+    table = made(world, agent, f"conflict-{kind.lower()}", kind)
+    gate = world.folder / f"gate-{kind}"
+    slow = table.writer(
+        "slow",
+        retries=retries,
+        python={"batches": [{"rows": rows(range(20), "a", "seed", 1)}, {"rows": rows(range(10), "a", "slow", 3), "gate": str(gate)}]},
+    )
+    until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
+    (loser,) = table.pending()
+    quick = table.writer("quick", python={"batches": [{"rows": rows(range(20), "a", "quick", 2)}]})
+    assert quick.wait() == 0, quick.log()[-4000:]
+    gate.touch()
+    assert slow.wait() == (0 if retries else 13), slow.log()[-4000:]
+    told = slow.termination()
+    assert told["conflicts"] == 1
+    assert told["class"] == (None if retries else "WriteConflict")
+    report = table.get(f"report/attempt/{slow.name}")
+    assert report is not None
+    (conflict,) = report["conflicts"]
+    assert conflict["instant"] == loser
+    assert conflict["with"] == quick.termination()["lastInstant"]
+    assert conflict["fileGroups"]
+    assert (conflict["retriedAs"] == told["lastInstant"]) is bool(retries)
+    assert slow.protocol("abandon")[0]["instant"] == loser
+    until("the loser's instant is rolled back", lambda: loser not in table.names("instant/") and not table.pending(), alive=agent)
+    expected = rows(range(10), "a", "slow", 3) if retries else rows(range(10), "a", "quick", 2)
+    assert table.rows() == sorted(expected + rows(range(10, 20), "a", "quick", 2))
+    assert table.spark_rows() == table.rows()
+    assert table.files_bearing(loser) == []
+    until("what was given up is forgotten after the clean exit", lambda: not table.keys("done/"), alive=agent)
+
+
+def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
+    """User code that sets provider, mode, policy or strategy, by option or SET, gets an error; a living writer's instant stays (F26, I7)."""
+    table = made(world, agent, "hostile")
+    gate = world.folder / "gate-hostile"
+    living = table.writer(
+        "living", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "b", "living", 1), "gate": str(gate)}]}
+    )
+    until("a living writer is in its write", Path(f"{gate}.reached").exists, alive=living)
+    (pending,) = table.pending()
+    results = world.folder / "hostile.json"
+    main = Path(__file__).with_name("hostile_app.py")
+    code = world.folder / "code"
+    code.mkdir()
+    shutil.copy(main, code)
+    hostile = table.writer("hostile", application={"mainFile": str(code / main.name), "arguments": [str(results)]})
+    assert hostile.wait() == 0, hostile.log()[-4000:]
+    found = json.loads(results.read_text())
+    print(json.dumps(found, indent=1))
+    assert all(way["failed"] for way in found.values()), found
+    assert all("[HUDIOP-" in way["message"] for way in found.values()), found
+    assert table.pending() >= {pending}
+    assert pending in table.heartbeats()
+    gate.touch()
+    assert living.wait() == 0, living.log()[-4000:]
+    assert table.rows() == sorted(rows(range(5), "a", "seed", 1) + rows(range(5), "b", "living", 1))
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
