@@ -62,10 +62,6 @@ class Lake:
         with self._fs.open_output_stream(path) as out:
             out.write(text.getvalue().encode())
 
-    def remove(self, path: str) -> None:
-        if self._fs.get_file_info(path).type == fs.FileType.Directory:
-            self._fs.delete_dir(path)
-
     def mark(self, path: str) -> None:
         """An empty object."""
         with self._fs.open_output_stream(path):

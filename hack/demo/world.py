@@ -150,16 +150,10 @@ def storage(screen: Screen) -> Lake:
 
 
 def fresh_path(lake: Lake) -> str:
-    """``lake/flights``, or with a number behind it when that is taken; data of earlier runs are deleted."""
-    number, path = 1, "lake/flights"
-    for name in lake.names("lake"):
-        suffix = name.removeprefix("flights").lstrip("-") or "1"
-        if suffix.isdigit():
-            number = max(number, int(suffix) + 1)
-            lake.remove(f"lake/{name}")
-            lake.mark(f"lake/{name}/REMOVED")
-            path = f"lake/flights-{number}"
-    return path
+    """``lake/flights``, or with a number behind it when earlier runs have left data there."""
+    used = [name.removeprefix("flights").lstrip("-") or "1" for name in lake.names("lake")]
+    number = max((int(suffix) for suffix in used if suffix.isdigit()), default=0) + 1
+    return "lake/flights" if number == 1 else f"lake/flights-{number}"
 
 
 def upload(screen: Screen, lake: Lake) -> None:
