@@ -252,6 +252,9 @@ class World:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
         self.operators: list[Operator] = []
         self._leases: dict[str, str] = {}
+        self.operator_kubeconfig: Path | None = None
+        """Other credentials for the operator; None: the administrator's."""
+        self.operator_namespace = namespace
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for("ServiceAccount default", lambda: cluster.request("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
         secret = directory / "pod-etcd"
@@ -284,8 +287,8 @@ class World:
         environment = {
             **ENVIRONMENT,
             "HUDI_OPERATOR_CONFIG": str(path),
-            "KUBECONFIG": str(self.cluster.kubeconfig),
-            "POD_NAMESPACE": self.namespace,
+            "KUBECONFIG": str(self.operator_kubeconfig or self.cluster.kubeconfig),
+            "POD_NAMESPACE": self.operator_namespace,
             "POD_NAME": f"operator-{number}",
         }
         with log.open("wb") as out:
