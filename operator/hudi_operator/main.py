@@ -92,9 +92,6 @@ class Operator:
             leader.start()
             tasks.append(loop.create_task(self._lead(reconciler, connection, watches), name="lead"))
             await self._until_first_failure(tasks, self._events())
-        except Fatal as error:
-            LOG.error("%s", error)
-            return EXIT_USAGE
         finally:
             await self._stop(tasks, watches)
             leader.stop()
@@ -251,4 +248,8 @@ def main() -> int:
 
 
 async def _run(config: OperatorConfig) -> int:
-    return await Operator(config).run()
+    try:
+        return await Operator(config).run()
+    except Fatal as error:
+        LOG.error("%s", error)
+        return EXIT_USAGE
