@@ -287,6 +287,9 @@ class World:
         self._collect_objects()
 
     def _check_table_may_go(self) -> None:
+        gate = self.kv.get("gate")
+        if self.table is None or gate is None or gate.value["tableUid"] not in ("", self.table["metadata"]["uid"]):
+            return
         assert "lock" not in self.kv, "the HudiTable went while the lock stood"
         for inc, key in self.names("writer").items():
             phase = self.kv[f"settle/{inc}"].value["phase"] if f"settle/{inc}" in self.kv else "none"

@@ -1,0 +1,245 @@
+"""What does not need a history: bad objects, unreadable etcd, allow-lists, status."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from simulated_world import CONFIG, World, finished
+
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile import actions as act
+from hudi_operator.reconcile.stall import path_problem
+from hudi_operator.reconcile.table import plan_table
+
+
+def ready_world(**table: object) -> World:
+    world = World()
+    world.make_table(**table)
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    return world
+
+
+def statuses(plan: act.Plan, kind: str) -> list[dict[str, Any]]:
+    return [a.status for a in plan.actions if isinstance(a, act.UpdateStatus) and a.kind == kind]
+
+
+def reason(status: dict[str, Any], kind: str) -> str:
+    return str(next(c["reason"] for c in status["conditions"] if c["type"] == kind))
+
+
+def test_unknown_is_not_empty() -> None:
+    """I11: without etcd nothing is decided, and what is known stays in status."""
+    world = ready_world()
+    before = dict((world.table or {})["status"])
+    plan = plan_table(replace(world.observe(), etcd=None, etcd_error="connection refused"), CONFIG)
+    (status,) = statuses(plan, "HudiTable")
+    assert len(plan.actions) == 1
+    assert reason(status, "Ready") == "EtcdUnavailable"
+    assert "connection refused" in str(status["conditions"])
+    assert status["timeline"] == before["timeline"]
+
+
+def test_a_spec_that_cannot_be_read() -> None:
+    world = ready_world()
+    assert world.table is not None
+    world.edit(world.table, lock="none")
+    plan = plan_table(world.observe(), CONFIG)
+    (status,) = statuses(plan, "HudiTable")
+    assert reason(status, "Stalled") == "InvalidSpec"
+    assert "spec.lock" in plan.sentence
+
+
+def test_one_bad_writer_does_not_stop_the_others() -> None:
+    world = ready_world()
+    world.make_writer("bad", priority="high")
+    world.make_writer("good")
+    world.run(finished("good"))
+    assert world.condition(world.writers["bad"], "Stalled")["reason"] == "InvalidSpec"
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [({"hudiOptions": {"hoodie.write.lock.provider": "x.Y"}}, "hoodie.write.lock.provider"), ({"sparkConf": {"spark.plugins": "x.Y"}}, "spark.plugins")],
+)
+def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
+    world = ready_world()
+    world.make_writer("bad", **spec)
+    world.run(lambda w: w.is_true(w.writers["bad"], "Stalled"), seconds=5)
+    stalled = world.condition(world.writers["bad"], "Stalled")
+    assert stalled["reason"] == "OptionNotAllowed"
+    assert word in stalled["message"]
+    assert "x.Y" in stalled["message"]
+    assert not any(n.startswith("bad") for n in world.created)
+    world.edit(world.writers["bad"], hudiOptions={}, sparkConf={})
+    world.run(finished("bad"))
+
+
+@pytest.mark.parametrize(
+    ("path", "prefixes", "allowed"),
+    [
+        ("s3a://lake/t", {}, True),
+        ("s3://lake/t", {}, True),
+        ("file:///tmp/t", {}, False),
+        ("/tmp/t", {}, False),
+        ("s3a://lake", {}, False),
+        ("s3a:///t", {}, False),
+        ("hdfs:///t", {}, False),
+        ("hdfs://nn:8020/t", {}, True),
+        ("abfss://c@a.dfs.core.windows.net/t", {}, True),
+        ("s3a://key:secret@lake/t", {}, False),
+        ("s3a://lake/../t", {}, False),
+        ("s3a://lake/%2e%2e/t", {}, False),
+        ("s3a://lake/t?x", {}, False),
+        ("s3a://lake/t", {"lake": ("s3a://lake",)}, True),
+        ("s3a://lake/t", {"lake": ("s3://lake/t/",)}, True),
+        ("s3a://lake/t2", {"lake": ("s3a://lake/t",)}, False),
+        ("s3a://other/t", {"lake": ("s3a://lake/",)}, False),
+        ("s3a://other/t", {"lake": ()}, False),
+        ("s3a://other/t", {"elsewhere": ("s3a://lake/",)}, True),
+    ],
+)
+def test_paths(path: str, prefixes: dict[str, tuple[str, ...]], allowed: bool) -> None:
+    table = TableSpec.from_object({"metadata": {"namespace": "lake", "name": "t"}, "spec": {"path": path}})
+    problem = path_problem(table, OperatorConfig(path_prefixes=prefixes))
+    assert (problem == "") is allowed, problem
+
+
+def test_a_path_that_is_not_allowed_gets_nothing() -> None:
+    world = World()
+    world.make_table(path="file:///tmp/t")
+    for _ in range(5):
+        world.reconcile()
+    assert world.condition(world.table, "Stalled")["reason"] == "PathNotAllowed"
+    assert not world.kv
+    assert not world.pods
+    assert world.table is not None
+    world.delete(world.table)
+    world.reconcile()
+    assert world.table is None
+
+
+def test_conditions_are_there_from_the_first_status() -> None:
+    world = World()
+    world.make_table()
+    world.make_writer("w")
+    world.run(lambda w: bool(w.table.get("status")) and bool(w.writers["w"].get("status")), seconds=3)
+    assert {"Ready", "Reconciling", "Stalled"} <= {c["type"] for c in world.table["status"]["conditions"]}  # type: ignore[index]
+    kinds = {c["type"] for c in world.writers["w"]["status"]["conditions"]}
+    assert {"Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled"} <= kinds
+
+
+def test_the_timeline_is_shown_and_foreign_instants_are_named() -> None:
+    """I7: an instant without record is reported, never touched."""
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    report = {
+        "agentInc": agent.inc, "exists": True, "lastInstant": "20260101000000000", "lastCompletionTime": "20260102030405000", "pendingCount": 2,
+        "activeLength": 7, "pending": [{"instant": "20260101000001000", "action": "commit", "state": "INFLIGHT"}],
+        "foreign": [{"instant": "20260101000001000", "action": "commit"}],
+    }  # fmt: skip
+    world.put("report/timeline", report)
+    plan = world.reconcile()
+    assert not [a for a in plan.actions if isinstance(a, act.Fence | act.UpdateSettle | act.FinishSettle)]
+    timeline = world.table["status"]["timeline"]  # type: ignore[index]
+    assert timeline["lastCommitTime"] == "2026-01-02T03:04:05Z"
+    assert timeline["pendingCount"] == 2
+    assert timeline["activeLength"] == 7
+    assert world.is_true(world.table, "ForeignWriters")
+    assert "20260101000001000" in world.condition(world.table, "ForeignWriters")["message"]
+
+
+def test_a_status_is_written_only_when_it_changes() -> None:
+    world = ready_world()
+    world.settle_down()
+    assert not [a for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.UpdateStatus)]
+
+
+def test_an_attempt_is_in_status_before_anything_of_it_exists() -> None:
+    """I6: write-ahead. Status, then ConfigMap, admission, pod."""
+    world = ready_world()
+    world.make_writer("w")
+    world.reconcile()
+    plan = plan_table(world.observe(), CONFIG)
+    kinds = [type(a).__name__ for a in plan.actions]
+    status = next(i for i, a in enumerate(plan.actions) if isinstance(a, act.UpdateStatus) and a.kind == "HudiWriter")
+    assert plan.actions[status].status["attempts"][0]["number"] == 1  # type: ignore[attr-defined]
+    assert status < kinds.index("Apply") < kinds.index("PutAdmit") < kinds.index("CreatePod")
+
+
+def test_a_fast_clock_is_fenced() -> None:
+    """F19"""
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    world.put(f"writer/{agent.inc}", {**world.kv[f"writer/{agent.inc}"].value, "wallClockMs": world.now_ms + 3_600_000})
+    plan = world.reconcile()
+    assert [a.settle["reason"] for a in plan.actions if isinstance(a, act.Fence)] == ["ClockSkew"]
+
+
+def test_an_old_registration_is_no_slow_clock() -> None:
+    world = ready_world()
+    for _ in range(60):
+        world.tick()
+    world.timers.clear()
+    plan = world.reconcile()
+    assert not [a for a in plan.actions if isinstance(a, act.Fence)]
+
+
+def test_a_lost_lease_is_fenced_only_while_it_is_lost() -> None:
+    """F29"""
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    agent.paused = True
+    plan = world.reconcile()
+    while not any(isinstance(a, act.Fence) for a in plan.actions):
+        world.tick()
+        plan = plan_table(world.observe(), CONFIG)
+        for action in plan.actions:
+            if isinstance(action, act.StartTimer):
+                world.perform(action)
+    (fence,) = [a for a in plan.actions if isinstance(a, act.Fence)]
+    assert fence.settle["reason"] == "LeaseGone"
+    assert fence.if_not_alive, "who has come back meanwhile is not fenced"
+
+
+def test_an_incarnation_that_only_the_lock_names_is_a_suspect() -> None:
+    """F15"""
+    world = ready_world()
+    world.put("lock", {"inc": "ghost", "attempt": "", "podUid": "uid-of-nobody", "nonce": "n"})
+    world.run(lambda w: w.is_true(w.table, "AwaitingProofOfDeath"), seconds=60)
+    assert "uid-of-nobody" in world.condition(world.table, "AwaitingProofOfDeath")["message"]
+    assert world.table["status"]["blockedBy"].startswith("incarnation ghost")  # type: ignore[index]
+    word = {"podUID": "uid-of-nobody", "node": "x", "statement": "never was", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    assert world.table is not None
+    world.edit(world.table, fencing={"attestations": [word]})
+    world.run(lambda w: "lock" not in w.kv, seconds=60)
+
+
+def test_a_lock_is_shown_when_it_is_held_long() -> None:
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("w")
+    world.run(lambda w: "lock" in w.kv)
+    world.reconcile()
+    assert "lock" not in world.table["status"]  # type: ignore[index]
+    for _ in range(8):
+        world.reconcile()
+        world.tick()
+    assert world.table["status"]["lock"]["attempt"].startswith("lake.w-")  # type: ignore[index]
+
+
+def test_a_refused_agent_pod_does_not_keep_status_and_writers_waiting() -> None:
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    world.kill(agent)
+    world.tick()
+    world.make_writer("w")
+    world.reconcile()
+    kinds = [(type(a).__name__, getattr(a, "kind", "")) for a in plan_table(replace(world.observe(), now_ms=world.now_ms + 60_000), CONFIG).actions]
+    assert kinds.index(("UpdateStatus", "HudiWriter")) < kinds.index(("CreatePod", ""))
