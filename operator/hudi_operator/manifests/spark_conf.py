@@ -120,7 +120,6 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": "/tmp/warehouse",
-        "spark.local.dir": "/tmp/spark",
         "spark.hadoop.hadoop.tmp.dir": "/tmp/hadoop",
         # A failed write's tasks must be over before its instant is abandoned (F4).
         "spark.task.reaper.enabled": "true",
