@@ -182,6 +182,8 @@ def test_a_fast_clock_is_fenced() -> None:
 
 def test_an_old_registration_is_no_slow_clock() -> None:
     world = ready_world()
+    for key in [k for k in world.kv if k.startswith("alive/")]:
+        world.put(key, {"n": 1}, lease=world.kv[key].lease)
     for _ in range(60):
         world.tick()
     world.timers.clear()
