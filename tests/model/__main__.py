@@ -11,7 +11,7 @@ import time
 from tests.model import configurations, variants
 from tests.model.search import Result, explore
 
-WIDTH = 58
+WIDTH = 66
 
 
 def line(name: str, found: str, result: Result, verdict: str) -> str:

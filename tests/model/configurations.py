@@ -18,7 +18,7 @@ REQUESTS = Configuration(
 )
 GATE = Configuration(
     "gate", "the mode changes from LeaseOnly to PodTermination while writers come and go",
-    roles=("writer", "plain"), names=("W", "V"), program="lock", gate=True, max_acquires=2, renewals=1,
+    roles=("writer", "plain"), names=("W", "V"), program="lock", gate=True, max_acquires=1, renewals=1,
     late=frozenset({"acquire"}), leases=frozenset({0}), deaths=frozenset({0}),
 )
 COMMIT = Configuration(
@@ -63,7 +63,7 @@ SERVICES = Configuration(
 )
 CLOCK = Configuration(
     "clock", "wall clocks that differ and step back, a holder that dies before its release",
-    roles=("writer", "writer", "agent"), names=("Writer 1", "Writer 2", "Agent"), files=((1, 2),), clock=6, deaths=frozenset({0}),
+    roles=("writer", "writer", "agent"), names=("Writer 1", "Writer 2", "Agent"), files=((1, 2),), clock=5, deaths=frozenset({0}),
 )
 UPGRADE = Configuration(
     "upgrade", "two operators at once (an upgrade in the middle of settling), every transaction of the old one may come late",

@@ -95,7 +95,7 @@ class Configuration:
     unknown: str = ""
     """PUTs that have a life of their own on the wire: r, i, m, c."""
     hold_limit: frozenset[int] = frozenset()
-    """Incarnations that may exceed maxHoldSeconds."""
+    """Incarnations that may exceed maxHoldSeconds, or be fenced by a person, in good health."""
     max_acquires: int = 2
     renewals: int = 2
     """Leases that one JVM may take in its life."""
@@ -113,6 +113,8 @@ class Configuration:
     """The last instant is a pending compaction of the first agent."""
     symmetric: bool = False
     """Writers 0 and 1 are interchangeable."""
+    reduced: bool = True
+    """Urgent steps of settling first (`operator.urgent`)."""
     rules: Rules = Rules()
 
     @property

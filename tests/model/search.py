@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tests.model.agent import agent
 from tests.model.environment import environment
 from tests.model.invariants import INVARIANTS, settled
-from tests.model.operator import operator
+from tests.model.operator import operator, urgent
 from tests.model.rules import Configuration
 from tests.model.state import RUNNING, Inc, Instant, State, Time, swapped
 from tests.model.transactions import Step
@@ -61,7 +61,11 @@ def initial(c: Configuration) -> list[State]:
 
 
 def steps(s: State, c: Configuration) -> Iterator[Step]:
-    """Every step that anybody can take in state `s`."""
+    """Every step that anybody can take in state `s`; of urgent ones only the first."""
+    first = list(urgent(s, c))
+    if first:
+        yield from first
+        return
     for i, role in enumerate(c.roles):
         if role == "agent":
             yield from agent(s, c, i)

@@ -50,6 +50,13 @@ class Emitter:
         for i, x in enumerate(s.incs):
             if x.writer:
                 self.jvm(i, "register", attempt=self.attempt(i))
+        for k, y in enumerate(s.instants):
+            if y.record == "P":
+                self.jvm(k, "acquire", nonce="first")
+                self.tokens[k] = self.rev
+                self.instants[k] = self.time()
+                self.jvm(k, "record-instant", instant=self.instants[k], token=self.rev, detail="commit")
+                self.jvm(k, "release", token=self.tokens[k])
 
     def attempt(self, i: int) -> str:
         """A second JVM shares the attempt of the first."""

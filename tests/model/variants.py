@@ -22,8 +22,11 @@ class Variant:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration with the broken rules; symmetry is off, so that the names in a counter-example stay what they are."""
-        return replace(self.on, rules=self.rules, symmetric=False)
+        """The configuration with the broken rules, without reductions: names stay what they are, the counter-example is a shortest one.
+
+        (Except for I6, which needs the complete graph.)
+        """
+        return replace(self.on, rules=self.rules, symmetric=False, reduced=self.breaks == {"I6"})
 
 
 def _variant(name: str, c: Configuration, breaks: str, **off: bool) -> Variant:
