@@ -52,6 +52,11 @@ logger.metrics.name = org.apache.hadoop.metrics2
 logger.metrics.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+# Warns of each log file that Hudi writes (it flushes, S3 cannot) and of each stream that was closed twice.
+logger.s3astream.name = org.apache.hadoop.fs.s3a.S3ABlockOutputStream
+logger.s3astream.level = error
+logger.s3astatistics.name = org.apache.hadoop.fs.s3a.S3AInstrumentation
+logger.s3astatistics.level = error
 """
 
 
