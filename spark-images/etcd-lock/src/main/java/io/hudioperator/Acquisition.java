@@ -1,6 +1,5 @@
 package io.hudioperator;
 
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
@@ -20,7 +19,6 @@ final class Acquisition implements AutoCloseable {
   private final long sinceMs = System.currentTimeMillis();
   private boolean enqueued;
   private int overtaken;
-  private Set<String> older;
   private LockWatch watch;
   private Gate gate;
   private KeyValue lastOwner;
@@ -100,7 +98,7 @@ final class Acquisition implements AutoCloseable {
     if (!enqueued) {
       enqueue();
     } else {
-      await(queue, end);
+      await(queue, view.revision, end);
     }
     return null;
   }
@@ -110,19 +108,19 @@ final class Acquisition implements AutoCloseable {
     enqueued = protocol.enqueue(liveness, ticket, me.ticketValue(overtaken, sinceMs), false);
   }
 
-  private void await(Queue queue, long end) throws InterruptedException {
-    if (older == null) {
-      older = queue.olderThan(ticket);
+  private void await(Queue queue, long revision, long end) throws InterruptedException {
+    boolean another = watch == null;
+    if (watch == null) {
+      watch = new LockWatch(etcd, keys.lock(), queue.olderThan(ticket), revision);
     }
     String before = queue.predecessor(ticket);
-    String beforeKey = before == null ? null : keys.queue(before);
-    if (watch == null || !watch.serves(beforeKey)) {
+    another |= watch.follow(before == null ? null : keys.queue(before));
+    if (!watch.awaitCreated()) {
       closeWatch();
-      watch = new LockWatch(etcd, keys.lock(), beforeKey, older);
-      if (!watch.awaitCreated()) {
-        closeWatch();
-        TimeUnit.MILLISECONDS.sleep(LOST_MILLIS);
-      }
+      TimeUnit.MILLISECONDS.sleep(LOST_MILLIS);
+      return;
+    }
+    if (another) {
       return; // one more look closes the gap between the last read and the watch
     }
     watch.await(Math.min(REREAD_NANOS, end - System.nanoTime()));

@@ -44,6 +44,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -87,10 +88,7 @@ final class GrpcEtcdClient implements EtcdClient {
   }
 
   private static ManagedChannel channel(String endpoint, EtcdSettings settings) {
-    URI uri = URI.create(endpoint);
-    if (uri.getHost() == null || uri.getPort() < 0) {
-      throw ErrorCode.OPTION.exception("etcd endpoint must be https://host:port, not " + endpoint);
-    }
+    URI uri = uri(endpoint);
     NettyChannelBuilder builder =
         NettyChannelBuilder.forAddress(uri.getHost(), uri.getPort())
             .disableRetry()
@@ -119,6 +117,18 @@ final class GrpcEtcdClient implements EtcdClient {
     } catch (IOException | IllegalArgumentException e) {
       throw ErrorCode.OPTION.exception("cannot use the etcd identity in " + settings.cert + " (PEM): " + e.getMessage(), e);
     }
+  }
+
+  private static URI uri(String endpoint) {
+    try {
+      URI uri = new URI(endpoint);
+      if (uri.getHost() != null && uri.getPort() > 0) {
+        return uri;
+      }
+    } catch (URISyntaxException e) {
+      // refused below
+    }
+    throw ErrorCode.OPTION.exception("etcd endpoint must be https://host:port, not " + endpoint);
   }
 
   @Override

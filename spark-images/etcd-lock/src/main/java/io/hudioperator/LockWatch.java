@@ -1,57 +1,69 @@
 package io.hudioperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What a waiter watches: the lock and the ticket before its own. Only a reason to look again is taken from it, never a fact (I11), and
+ * What a waiter watches: the lock, and the ticket before its own. Only a reason to look again is taken from it, never a fact (I11), and
  * it is not trusted to be complete: the waiter reads again every few seconds.
  */
-final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
+final class LockWatch implements AutoCloseable {
   /** A lock that nobody takes for this long is free for anybody: the first in the queue may be paused. */
   static final long FREE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
   private static final long CREATED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+  private final EtcdClient etcd;
   private final String lockKey;
-  private final String predecessorKey;
   private final Set<String> older;
-  private final EtcdClient.Watch stream;
-  private boolean created;
-  private boolean broken;
-  private boolean predecessorGone;
+  private final Stream lock;
+  private Stream predecessor;
   private long lockRevision;
   private long freeSince = -1;
+  private long countedUpTo;
   private int overtakes;
 
-  /** {@code predecessorKey} null = first in the queue. */
-  LockWatch(EtcdClient etcd, String lockKey, String predecessorKey, Set<String> older) {
+  /** {@code older} = the tickets before which this one does not go anyway; only locks acquired after {@code revision} are counted. */
+  LockWatch(EtcdClient etcd, String lockKey, Set<String> older, long revision) {
+    this.etcd = etcd;
     this.lockKey = lockKey;
-    this.predecessorKey = predecessorKey;
     this.older = older;
-    List<String> watched = new ArrayList<>();
-    watched.add(lockKey);
-    if (predecessorKey != null) {
-      watched.add(predecessorKey);
+    this.countedUpTo = revision;
+    this.lock = new Stream(lockKey);
+  }
+
+  /** Null = first in the queue. Returns whether this is another ticket than before, so that one more look is due. */
+  synchronized boolean follow(String predecessorKey) {
+    if (Objects.equals(predecessorKey, predecessor == null ? null : predecessor.key)) {
+      return false;
     }
-    this.stream = etcd.watch(watched, this);
+    if (predecessor != null) {
+      predecessor.close();
+    }
+    predecessor = predecessorKey == null ? null : new Stream(predecessorKey);
+    return true;
   }
 
-  synchronized boolean serves(String wantedPredecessorKey) {
-    return !broken && Objects.equals(predecessorKey, wantedPredecessorKey);
-  }
-
-  /** False = it could not be created in time. */
+  /** False = a watch could not be created in time, or broke: make another. */
   synchronized boolean awaitCreated() throws InterruptedException {
     long end = System.nanoTime() + CREATED_NANOS;
-    for (long left = CREATED_NANOS; !created && !broken && left > 0; left = end - System.nanoTime()) {
+    long left = CREATED_NANOS;
+    while (!created() && !broken() && left > 0) {
       TimeUnit.NANOSECONDS.timedWait(this, left);
+      left = end - System.nanoTime();
     }
-    return created && !broken;
+    return created() && !broken();
+  }
+
+  private boolean created() {
+    return lock.created && (predecessor == null || predecessor.created);
+  }
+
+  private boolean broken() {
+    return lock.broken || (predecessor != null && predecessor.broken);
   }
 
   /** What a later read says about the lock; ignored when an event is newer. */
@@ -59,6 +71,9 @@ final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
     if (view.revision > lockRevision) {
       lockRevision = view.revision;
       free(view.lock == null);
+      if (view.lock != null) {
+        count(view.lock);
+      }
     }
   }
 
@@ -70,6 +85,17 @@ final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
     }
   }
 
+  private void count(KeyValue kv) {
+    JsonNode owner = Json.parse(kv.value());
+    String ticket = Json.text(owner, "inc") + "-" + Json.text(owner, "nonce");
+    if (kv.createRevision() > countedUpTo) {
+      countedUpTo = kv.createRevision();
+      if (!older.contains(ticket)) {
+        overtakes++;
+      }
+    }
+  }
+
   /** Has the lock been free for so long that it may be taken out of turn? */
   synchronized boolean freeForAnybody() {
     return freeSince >= 0 && System.nanoTime() - freeSince >= FREE_NANOS;
@@ -78,7 +104,7 @@ final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
   /** Waits until it is worth to read again, at most {@code nanos}. */
   synchronized void await(long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
-    while (!broken && !predecessorGone && overtakes == 0 && !(predecessorKey == null && freeSince >= 0)) {
+    while (!broken() && overtakes == 0 && !isMyTurn()) {
       long left = end - System.nanoTime();
       if (freeSince >= 0) {
         left = Math.min(left, freeSince + FREE_NANOS - System.nanoTime());
@@ -90,6 +116,10 @@ final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
     }
   }
 
+  private boolean isMyTurn() {
+    return predecessor == null ? freeSince >= 0 : predecessor.gone;
+  }
+
   /** How often the lock went to somebody younger since this was asked last. */
   synchronized int takeOvertakes() {
     int seen = overtakes;
@@ -98,46 +128,70 @@ final class LockWatch implements EtcdClient.WatchListener, AutoCloseable {
   }
 
   @Override
-  public synchronized void created() {
-    created = true;
-    notifyAll();
-  }
-
-  @Override
-  public synchronized void put(KeyValue kv) {
-    if (kv.key().equals(lockKey)) {
-      lockRevision = Math.max(lockRevision, kv.modRevision());
-      free(false);
-      JsonNode owner = Json.parse(kv.value());
-      if (!older.contains(Json.text(owner, "inc") + "-" + Json.text(owner, "nonce"))) {
-        overtakes++;
-        notifyAll();
-      }
+  public synchronized void close() {
+    lock.close();
+    if (predecessor != null) {
+      predecessor.close();
     }
   }
 
-  @Override
-  public synchronized void deleted(String key, long revision) {
-    if (key.equals(lockKey)) {
-      if (revision > lockRevision) {
-        lockRevision = revision;
-        free(true);
-        notifyAll();
-      }
-    } else {
-      predecessorGone = true;
-      notifyAll();
+  /** The watch of one key. */
+  private final class Stream implements EtcdClient.WatchListener {
+    private final String key;
+    private final EtcdClient.Watch watch;
+    private boolean created;
+    private boolean broken;
+    private boolean gone;
+
+    Stream(String key) {
+      this.key = key;
+      this.watch = etcd.watch(List.of(key), this);
     }
-  }
 
-  @Override
-  public synchronized void lost(String why) {
-    broken = true;
-    notifyAll();
-  }
+    private void event(Runnable change) {
+      synchronized (LockWatch.this) {
+        change.run();
+        LockWatch.this.notifyAll();
+      }
+    }
 
-  @Override
-  public void close() {
-    stream.close();
+    @Override
+    public void created() {
+      event(() -> created = true);
+    }
+
+    @Override
+    public void put(KeyValue kv) {
+      event(
+          () -> {
+            if (key.equals(lockKey) && kv.modRevision() > lockRevision) {
+              lockRevision = kv.modRevision();
+              free(false);
+              count(kv);
+            }
+          });
+    }
+
+    @Override
+    public void deleted(String deletedKey, long revision) {
+      event(
+          () -> {
+            if (!key.equals(lockKey)) {
+              gone = true;
+            } else if (revision > lockRevision) {
+              lockRevision = revision;
+              free(true);
+            }
+          });
+    }
+
+    @Override
+    public void lost(String why) {
+      event(() -> broken = true);
+    }
+
+    void close() {
+      watch.close();
+    }
   }
 }

@@ -350,8 +350,8 @@ public final class Session {
   }
 
   /**
-   * Clean exit: with no lock, no unknown outcome and no Pending instant the registration is removed. Otherwise false: it stays, and the
-   * operator settles this incarnation.
+   * Clean exit: with no lock, no unknown outcome and no Pending instant the registration is removed, and the connection to etcd closed.
+   * Otherwise false: it stays, and the operator settles this incarnation.
    */
   public boolean close() {
     if (liveness.state() == Liveness.State.CLOSED) {
@@ -366,6 +366,7 @@ public final class Session {
       }
       liveness.close();
       Sessions.closed(this);
+      etcd.close();
       return true;
     } finally {
       turn.release();

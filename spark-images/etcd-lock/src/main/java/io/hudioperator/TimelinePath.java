@@ -96,9 +96,9 @@ final class TimelinePath {
 
   /** Does the path hold a timeline of the table below it, so that deleting or moving it would take the timeline along? */
   static boolean contains(Path path, String basePath) {
-    String inner = Sessions.comparable(basePath) + "/.hoodie/metadata/.hoodie/timeline/";
-    String outer = Sessions.comparable(path.toString());
-    return inner.startsWith(outer.endsWith("/") ? outer : outer + "/");
+    String base = Sessions.comparable(basePath) + "/.hoodie/";
+    String outer = Sessions.comparable(path.toString()) + "/";
+    return (base + TIMELINE + "/").startsWith(outer) || (base + MDT + TIMELINE + "/").startsWith(outer);
   }
 
   /** The metadata table, or a part of it that holds its timeline: Hudi rebuilds it under the lock. */

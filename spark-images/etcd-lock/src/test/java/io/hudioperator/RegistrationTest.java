@@ -1,0 +1,183 @@
+package io.hudioperator;
+
+import static io.hudioperator.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
+import java.util.Map;
+import org.apache.hudi.exception.HoodieException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Registration, heartbeat and clean exit (I2, F15, F19, F23). */
+class RegistrationTest {
+  private final TestTable table = new TestTable();
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  @Test
+  void registersWithWhatTheOperatorNeeds() {
+    Session session = table.session("ns.a", Map.of("podUid", "uid-1", "bootId", "boot-1", "priority", "7", "podName", "a"));
+    session.setAppId("app-1");
+    JsonNode writer = Json.parse(table.etcd.get("writer/" + session.inc()).value());
+    assertEquals("ns.a", writer.get("attempt").asText());
+    assertEquals("uid-1", writer.get("podUid").asText());
+    assertEquals("boot-1", writer.get("bootId").asText());
+    assertEquals("app-1", writer.get("appId").asText());
+    assertEquals(7, writer.get("priority").asInt());
+    assertEquals("writer", writer.get("role").asText());
+    assertEquals(ProtocolData.protocolVersion(), writer.get("protocolVersion").asInt());
+    assertTrue(Math.abs(System.currentTimeMillis() - writer.get("wallClockMs").asLong()) < 60_000);
+    assertEquals(0, table.etcd.get("writer/" + session.inc()).lease());
+    assertNotEquals(0, table.etcd.get("alive/" + session.inc()).lease());
+    assertEquals("LIVE", session.state());
+  }
+
+  @Test
+  void refusedWithoutAdmission() {
+    Map<String, String> settings = table.settings("ns.unknown");
+    EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
+    HoodieException e =
+        assertThrows(HoodieException.class, () -> Sessions.open(settings, Map.of(), new GrpcEtcdClient(etcd), etcd, (c, w) -> {}));
+    assertCode(ErrorCode.NOT_ADMITTED, e);
+    assertTrue(table.etcd.range("writer/").isEmpty());
+  }
+
+  @Test
+  void refusedAfterTheFenceTookTheAdmissionAway() {
+    Session session = table.session("ns.a");
+    table.fence(session.inc());
+    assertTrue(table.etcd.delete(table.keys.admit("ns.a"), 0));
+    refusedAgain();
+  }
+
+  private void refusedAgain() {
+    Map<String, String> settings = table.settings("ns.a");
+    EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
+    HoodieException e =
+        assertThrows(HoodieException.class, () -> Sessions.open(settings, Map.of(), new GrpcEtcdClient(etcd), etcd, (c, w) -> {}));
+    assertCode(ErrorCode.NOT_ADMITTED, e);
+  }
+
+  @Test
+  void aFencedIncarnationCannotRegister() throws EtcdException {
+    table.admit("ns.a");
+    Map<String, String> settings = table.settings("ns.a");
+    Identity me = new Identity(settings, Map.of());
+    Liveness liveness =
+        new Liveness(table.client, me, Durations.of(settings, Json.object()), new Silence(System::nanoTime), (c, w) -> {});
+    LockProtocol protocol = new LockProtocol(table.client, table.keys, me, new ProtocolLog(table.id, me.inc, me.role), () -> false);
+    table.fence(me.inc);
+    long lease = table.client.grantLease(5);
+    assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> protocol.register(liveness, lease)));
+    assertNull(table.etcd.get("writer/" + me.inc));
+  }
+
+  @Test
+  void aRegistrationThatArrivesLateIsRejectedWhole() throws EtcdException {
+    table.admit("ns.late");
+    Map<String, String> settings = table.settings("ns.late");
+    EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
+    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcd));
+    faulty.hold(t -> t.then.stream().anyMatch(op -> op.key.contains("/writer/")));
+    Session session = Sessions.open(settings, Map.of(), faulty, etcd, (c, w) -> {});
+    assertTrue(faulty.holdsSomething());
+    assertTrue(session.close());
+    assertFalse(faulty.deliver(table.client));
+    assertNull(table.etcd.get("writer/" + session.inc()));
+    assertNull(table.etcd.get("alive/" + session.inc()));
+  }
+
+  @Test
+  void cleanExitRemovesTheRegistration() {
+    Session session = table.session("ns.a");
+    assertTrue(table.acquire(session));
+    assertFalse(session.close(), "not while the lock is held");
+    session.release();
+    assertTrue(session.awaitQuiet(0));
+    assertTrue(session.close());
+    assertEquals("CLOSED", session.state());
+    assertNull(table.etcd.get("writer/" + session.inc()));
+    assertNull(table.etcd.get("alive/" + session.inc()));
+    assertTrue(session.close());
+  }
+
+  @Test
+  void aPendingInstantKeepsTheRegistration() throws TimelineRefusedException {
+    Session session = table.session("ns.a");
+    assertTrue(table.acquire(session));
+    String time = TestTable.time(0);
+    session.beforeRequested(time, "commit");
+    session.release();
+    assertFalse(session.close());
+    assertNotNull(table.etcd.get("writer/" + session.inc()));
+    assertEquals(java.util.List.of(time), session.pendingInstants());
+    assertTrue(session.abandon(time));
+    assertEquals("Abandoned", table.state(time));
+    assertTrue(session.close());
+  }
+
+  @Test
+  void aLostLeaseIsReplacedAndTheSessionGoesOn() throws EtcdException {
+    Session session = table.session("ns.a");
+    KeyValue before = table.etcd.get("alive/" + session.inc());
+    table.client.revoke(before.lease());
+    TestTable.await(Duration.ofSeconds(6), "another lease", () -> {
+      KeyValue alive = table.etcd.get("alive/" + session.inc());
+      return alive != null && alive.lease() != before.lease();
+    });
+    assertTrue(table.acquire(session));
+    session.release();
+    assertEquals("LIVE", session.state());
+    assertTrue(table.halts.isEmpty());
+  }
+
+  @Test
+  void theFenceHaltsTheProcess() {
+    Session session = table.session("ns.a");
+    table.fence(session.inc());
+    TestTable.await(Duration.ofSeconds(6), "the session is fenced", () -> session.state().equals("FENCED"));
+    TestTable.await(Duration.ofSeconds(1), "it halts", () -> table.halts.contains(Liveness.EXIT_FENCED));
+    assertFalse(session.close());
+    assertNotNull(table.etcd.get("writer/" + session.inc()));
+  }
+
+  @Test
+  void aLostLeaseIsNotReplacedAfterTheFence() throws EtcdException {
+    Session session = table.session("ns.a");
+    KeyValue before = table.etcd.get("alive/" + session.inc());
+    table.fence(session.inc());
+    table.client.revoke(before.lease());
+    TestTable.await(Duration.ofSeconds(6), "it halts", () -> table.halts.contains(Liveness.EXIT_FENCED));
+    assertNull(table.etcd.get("alive/" + session.inc()));
+  }
+
+  @Test
+  void silenceHaltsTheProcess() throws Exception {
+    try (DropProxy proxy = new DropProxy(EtcdServer.shared().port())) {
+      Session session =
+          table.session(
+              "ns.a", Map.of("endpoints", proxy.endpoint(), "rpcTimeoutSeconds", "1", "leaseSeconds", "3", "silenceSeconds", "2"));
+      proxy.mode(DropProxy.Mode.BLACK_HOLE);
+      TestTable.await(Duration.ofSeconds(4), "it is lost", () -> session.state().equals("LOST"));
+      TestTable.await(Duration.ofSeconds(6), "it halts", () -> table.halts.contains(Liveness.EXIT_SILENT));
+    }
+  }
+
+  @Test
+  void durationsThatCannotWorkAreRefused() {
+    assertCode(
+        ErrorCode.OPTION,
+        assertThrows(HoodieException.class, () -> Durations.of(Map.of("leaseSeconds", "5", "rpcTimeoutSeconds", "2"), Json.object())));
+  }
+}

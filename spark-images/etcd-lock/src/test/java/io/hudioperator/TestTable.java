@@ -1,0 +1,170 @@
+package io.hudioperator;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.hadoop.conf.Configuration;
+import org.junit.jupiter.api.Assertions;
+
+/** A table of its own in the shared etcd, with what the operator would have put there, and a folder for its files. */
+final class TestTable implements AutoCloseable {
+  static final String AUTHORITY = "authority-of-the-test";
+
+  final String id = UUID.randomUUID().toString().replace("-", "").substring(0, 16);
+  final TableKeys keys = new TableKeys("/hudi", id);
+  final GrpcEtcdClient client = EtcdServer.shared().client();
+  final EtcdFacade etcd = new EtcdFacade(client, keys.prefix(), keys.tablePrefix(), keys.controlPrefix());
+  final Path folder;
+  final List<Integer> halts = new ArrayList<>();
+  private final List<Session> sessions = new ArrayList<>();
+  private final List<FaultyEtcd> clients = new ArrayList<>();
+  private static final List<Object> NEVER_COLLECTED = new ArrayList<>(); // their sessions end when they see the fence
+
+  TestTable() {
+    try {
+      folder = Files.createTempDirectory("table-");
+      Files.createDirectories(folder.resolve(".hoodie/timeline/history"));
+      Files.createDirectories(folder.resolve(".hoodie/metadata/.hoodie/timeline"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    gate("open", "PodTermination");
+  }
+
+  String basePath() {
+    return folder.toUri().toString();
+  }
+
+  long gate(String state, String mode, String... admitted) {
+    StringBuilder list = new StringBuilder();
+    for (String attempt : admitted) {
+      list.append(list.length() == 0 ? "" : ",").append('"').append(attempt).append('"');
+    }
+    return etcd.put(
+        keys.gate(),
+        "{\"state\":\"" + state + "\",\"mode\":\"" + mode + "\",\"admitted\":[" + list + "],\"protocolVersion\":1,\"authority\":\"" + AUTHORITY
+            + "\",\"lock\":{\"leaseSeconds\":5,\"keepAliveSeconds\":1,\"rpcTimeoutSeconds\":2,\"silenceSeconds\":60,\"maxClockSkewSeconds\":2,\"drainSeconds\":1}}");
+  }
+
+  void admit(String attempt) {
+    etcd.put(keys.admit(attempt), "{\"attempt\":\"" + attempt + "\"}");
+  }
+
+  void fence(String inc) {
+    etcd.put(keys.fence(inc), "{\"inc\":\"" + inc + "\",\"reason\":\"Test\"}");
+  }
+
+  void clock(String value) {
+    etcd.put(keys.clock(), "{\"value\":\"" + value + "\"}");
+  }
+
+  String clock() {
+    KeyValue kv = etcd.get(keys.clock());
+    return kv == null ? null : Json.text(Json.parse(kv.value()), "value");
+  }
+
+  KeyValue lock() {
+    return etcd.get(keys.lock());
+  }
+
+  KeyValue instant(String time) {
+    return etcd.get(keys.instant(time));
+  }
+
+  String state(String time) {
+    KeyValue kv = instant(time);
+    return kv == null ? null : Json.text(Json.parse(kv.value()), "state");
+  }
+
+  Map<String, String> settings(String attempt) {
+    Map<String, String> settings = new HashMap<>();
+    settings.put("tableId", id);
+    settings.put("basePath", basePath());
+    settings.put("attempt", attempt);
+    settings.put("endpoints", EtcdServer.shared().endpoints());
+    settings.put("rpcTimeoutSeconds", "2");
+    return settings;
+  }
+
+  /** An admitted, open session. The first one is the session of this JVM at the table, which the storage wrapper asks. */
+  Session session(String attempt) {
+    return session(attempt, Map.of());
+  }
+
+  Session session(String attempt, Map<String, String> more) {
+    admit(attempt);
+    Map<String, String> settings = settings(attempt);
+    settings.putAll(more);
+    EtcdSettings etcdSettings = EtcdSettings.of(settings, Map.of());
+    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcdSettings));
+    Session session = Sessions.open(settings, Map.of(), faulty, etcdSettings, (code, why) -> halts.add(code));
+    if (sessions.isEmpty()) {
+      Sessions.register(session);
+    }
+    sessions.add(session);
+    clients.add(faulty);
+    NEVER_COLLECTED.add(faulty);
+    NEVER_COLLECTED.add(client);
+    return session;
+  }
+
+  FaultyEtcd faults(Session session) {
+    return clients.get(sessions.indexOf(session));
+  }
+
+  TableStorage storage() {
+    return new TableStorage(basePath(), new Configuration());
+  }
+
+  boolean acquire(Session session) {
+    return acquire(session, 5000);
+  }
+
+  boolean acquire(Session session, long millis) {
+    try {
+      return session.acquire(TimeUnit.MILLISECONDS.toNanos(millis), storage());
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  String timeline(String name) {
+    return folder.resolve(".hoodie/timeline").resolve(name).toUri().toString();
+  }
+
+  static String time(long offsetMillis) {
+    return InstantTime.of(System.currentTimeMillis() + offsetMillis);
+  }
+
+  static void await(Duration limit, String what, BooleanSupplier condition) {
+    long end = System.nanoTime() + limit.toNanos();
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() - end > 0) {
+        Assertions.fail("waited " + limit + " in vain until " + what);
+      }
+      Pause.millis(10);
+    }
+  }
+
+  static void assertCode(ErrorCode code, Throwable error) {
+    Assertions.assertTrue(String.valueOf(error.getMessage()).startsWith("[" + code.code() + "]"), "expected " + code.code() + ", got " + error);
+  }
+
+  /** Ends the sessions as the operator would: their heartbeat stops when it sees the fence. */
+  @Override
+  public void close() {
+    for (Session session : sessions) {
+      Sessions.closed(session);
+      fence(session.inc());
+    }
+  }
+}

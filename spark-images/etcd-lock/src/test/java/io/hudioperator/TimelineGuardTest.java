@@ -1,0 +1,291 @@
+package io.hudioperator;
+
+import static io.hudioperator.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.util.EnumSet;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** Who may change which file of a timeline (F6, F12, I3, I7), on the wrapper for local files. */
+class TimelineGuardTest {
+  private final TestTable table = new TestTable();
+  private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
+  private Session session;
+  private String instant;
+
+  @BeforeEach
+  void begin() throws IOException {
+    fs.initialize(URI.create("file:///"), new Configuration());
+    session = table.session("ns.a");
+    instant = TestTable.time(0);
+  }
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  private Path path(String name) {
+    return new Path(table.timeline(name));
+  }
+
+  private boolean exists(String name) {
+    return Files.exists(table.folder.resolve(".hoodie/timeline").resolve(name));
+  }
+
+  /** As Hudi writes on a file system with a rename. */
+  private void write(String name) throws IOException {
+    Path temporary = path(name + ".01234567-89ab-cdef-0123-456789abcdef");
+    fs.create(temporary, false).close();
+    if (!fs.rename(temporary, path(name))) {
+      throw new IOException("not renamed");
+    }
+  }
+
+  private static void refused(ErrorCode code, Executable change) {
+    assertCode(code, assertThrows(TimelineRefusedException.class, change));
+  }
+
+  @Test
+  void aCommitFromTheFirstFileToTheLast() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    assertEquals("Pending", table.state(instant));
+    assertEquals(instant, table.clock());
+    session.release();
+    write(instant + ".inflight");
+    assertTrue(table.acquire(session));
+    session.conflictsChecked(instant);
+    String completion = TestTable.time(0);
+    write(instant + "_" + completion + ".commit");
+    assertEquals(completion, table.clock());
+    session.release();
+    assertNull(table.instant(instant));
+    assertEquals(completion, table.clock());
+  }
+
+  @Test
+  void theRecordAndTheClockComeBeforeTheFile() throws IOException {
+    assertTrue(table.acquire(session));
+    Files.createDirectory(table.folder.resolve(".hoodie/timeline/" + instant + ".commit.requested")); // the store fails
+    assertThrows(IOException.class, () -> fs.create(path(instant + ".commit.requested"), true));
+    assertEquals("Pending", table.state(instant));
+    assertEquals(instant, table.clock());
+  }
+
+  @Test
+  void theClockIsWrittenBeforeTheCompletedFile() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.conflictsChecked(instant);
+    String completion = TestTable.time(1);
+    Files.createDirectory(table.folder.resolve(".hoodie/timeline/" + instant + "_" + completion + ".commit"));
+    assertThrows(IOException.class, () -> fs.create(path(instant + "_" + completion + ".commit"), true));
+    assertEquals(completion, table.clock());
+    assertEquals("Pending", table.state(instant));
+  }
+
+  @Test
+  void withoutTheLockNothingIsRequestedOrCompleted() throws IOException {
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(instant + ".commit.requested"), false));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".commit.requested"));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".inflight"));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+    assertNull(table.instant(instant));
+    assertFalse(exists(instant + ".commit.requested"));
+  }
+
+  @Test
+  void anAbandonedInstantIsNotTouchedAgain() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.release();
+    assertTrue(session.abandon(instant));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".inflight"));
+    assertTrue(table.acquire(session));
+    session.conflictsChecked(instant);
+    refused(ErrorCode.NOT_PENDING, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+  }
+
+  @Test
+  void aCommitThatWasNotCheckedForConflictsIsRefused() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    refused(ErrorCode.OPTION, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+    session.conflictsChecked(instant);
+    session.release();
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.OPTION, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+  }
+
+  @Test
+  void aWriterNeverRollsBack() {
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".rollback.requested"));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".restore.requested"));
+    assertNull(table.instant(instant));
+  }
+
+  @Test
+  void theAgentRollsBackUnderTheLock() throws IOException {
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    Sessions.register(agent);
+    Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000.inflight"));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(path("20250101000000000.inflight"), false));
+    assertTrue(table.acquire(agent));
+    write(instant + ".rollback.requested");
+    write(instant + ".rollback.inflight");
+    assertTrue(fs.delete(path("20250101000000000.inflight"), false));
+    write(instant + "_" + TestTable.time(1) + ".rollback");
+    agent.release();
+    assertNull(table.instant(instant));
+    Sessions.closed(agent);
+  }
+
+  @Test
+  void deletingAndRenamingNeedTheLock() throws IOException {
+    Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000_20250101000001000.commit"));
+    Path completed = path("20250101000000000_20250101000001000.commit");
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(completed, false));
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(completed, new Path(table.basePath() + "/elsewhere")));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path("history/manifest_1"), true));
+    assertTrue(table.acquire(session));
+    table.etcd.delete("lock", 0);
+    refused(ErrorCode.TOKEN, () -> fs.delete(completed, false));
+    session.release();
+    assertTrue(table.acquire(session));
+    fs.create(path("history/manifest_1"), true).close();
+    assertTrue(fs.delete(completed, false));
+  }
+
+  @Test
+  void ownPendingFilesMayBeRemovedWithoutTheLock() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.release();
+    write(instant + ".inflight");
+    assertTrue(fs.delete(path(instant + ".inflight"), false));
+  }
+
+  @Test
+  void theFoldersAboveATimelineStay() throws IOException {
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(new Path(table.basePath()), true));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(new Path(table.folder.toString()), true));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(new Path(table.basePath() + "/.hoodie"), true));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(new Path(table.basePath() + "/.hoodie/timeline"), true));
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(new Path(table.folder.getParent().toString()), new Path("file:///somewhere")));
+    assertTrue(fs.delete(new Path(table.basePath() + "/.hoodie/metadata"), true), "the metadata table may be rebuilt under the lock");
+    session.release();
+    Files.createDirectories(table.folder.resolve(".hoodie/metadata/.hoodie/timeline"));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(new Path(table.basePath() + "/.hoodie/metadata"), true));
+  }
+
+  @Test
+  void theMetadataTableFollowsItsTable() throws IOException {
+    String mdt = table.basePath() + "/.hoodie/metadata/.hoodie/timeline/";
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(new Path(mdt + instant + ".deltacommit.requested"), false));
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.release();
+    fs.create(new Path(mdt + instant + ".deltacommit.requested"), false).close();
+    fs.create(new Path(mdt + instant + "001.commit.requested"), false).close();
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(new Path(mdt + "20250101000000000.deltacommit.requested"), false));
+    assertTrue(table.acquire(session));
+    fs.create(new Path(mdt + "20250101000000000_20250101000001000.deltacommit"), false).close();
+    assertNull(table.instant("20250101000000000"), "it has no records of its own");
+  }
+
+  @Test
+  void otherTablesAreNotWritten() throws IOException {
+    java.nio.file.Path other = Files.createTempDirectory("other-");
+    Path file = new Path(other.toUri().toString() + "/.hoodie/timeline/" + instant + ".commit.requested");
+    assertTrue(table.acquire(session));
+    TimelineRefusedException e = assertThrows(TimelineRefusedException.class, () -> fs.create(file, false));
+    assertCode(ErrorCode.NOT_OWNER, e);
+    assertTrue(e.getMessage().contains(file.toString()));
+    fs.create(new Path(other.toUri().toString() + "/data.parquet"), false).close();
+  }
+
+  @Test
+  void olderLayoutsAreNotWritten() {
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(new Path(table.basePath() + "/.hoodie/" + instant + ".commit"), false));
+  }
+
+  @Test
+  void everyWayToWriteIsGuarded() throws IOException {
+    Path file = path(instant + ".commit.requested");
+    Path base = new Path(table.basePath());
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(file, FsPermission.getFileDefault(), EnumSet.of(CreateFlag.CREATE), 1, (short) 1, 1024, null));
+    refused(ErrorCode.NOT_OWNER, () -> fs.createNonRecursive(file, FsPermission.getFileDefault(), false, 1, (short) 1, 1024, null));
+    refused(ErrorCode.NOT_OWNER, () -> fs.createFile(file).build());
+    refused(ErrorCode.NOT_OWNER, () -> fs.createNewFile(file));
+    refused(ErrorCode.NOT_OWNER, () -> fs.append(file));
+    refused(ErrorCode.NOT_OWNER, () -> fs.truncate(file, 0));
+    refused(ErrorCode.NOT_OWNER, () -> fs.concat(file, new Path[] {base}));
+    refused(ErrorCode.NOT_OWNER, () -> fs.copyFromLocalFile(false, base, file));
+    refused(ErrorCode.NOT_OWNER, () -> fs.moveFromLocalFile(base, file));
+    refused(ErrorCode.NOT_OWNER, () -> fs.createSymlink(base, file, false));
+    refused(ErrorCode.NOT_OWNER, () -> fs.startLocalOutput(file, base));
+    refused(ErrorCode.NOT_OWNER, () -> fs.createMultipartUploader(path("history")));
+    GuardedFileSystem wrapped = SlowStore.guarded();
+    Path slow = SlowStore.path(table, instant + ".commit.requested");
+    refused(ErrorCode.NOT_OWNER, () -> wrapped.create(slow, false));
+    refused(ErrorCode.NOT_OWNER, () -> wrapped.createFile(slow).build());
+    refused(ErrorCode.NOT_OWNER, () -> wrapped.createNewFile(slow));
+    refused(ErrorCode.NOT_OWNER, () -> wrapped.append(slow));
+    refused(ErrorCode.NOT_OWNER, () -> wrapped.delete(slow, false));
+    assertFalse(exists(instant + ".commit.requested"));
+  }
+
+  @Test
+  void readingAndDataAreFree() throws IOException {
+    Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000.inflight"));
+    fs.open(path("20250101000000000.inflight")).close();
+    assertEquals(1, fs.listStatus(path(""), p -> p.getName().endsWith("inflight")).length);
+    fs.mkdirs(path("history/more"));
+    fs.create(new Path(table.basePath() + "/p=1/data.parquet"), false).close();
+    fs.create(new Path(table.basePath() + "/.hoodie/.heartbeat/" + instant), false).close();
+    assertTrue(fs.delete(new Path(table.basePath() + "/p=1"), true));
+  }
+
+  @Test
+  void anExistingRecordOfSomebodyElseIsNotOverwritten() {
+    table.etcd.put("instant/" + instant, "{\"inc\":\"somebody\",\"action\":\"commit\",\"state\":\"Pending\"}");
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.NOT_PENDING, () -> write(instant + ".commit.requested"));
+    assertTrue(table.instant(instant).value().contains("somebody"));
+  }
+
+  @Test
+  void aFencedSessionWritesNothing() throws IOException {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.conflictsChecked(instant);
+    table.fence(session.inc());
+    refused(ErrorCode.FENCED, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+  }
+
+  @Test
+  void aWrapperWithoutDelegateIsAnError() {
+    GuardedFileSystem wrapped = new GuardedFileSystem();
+    IOException e = assertThrows(IOException.class, () -> wrapped.initialize(URI.create("gs://bucket"), new Configuration()));
+    assertCode(ErrorCode.NO_GUARD, e);
+  }
+}
