@@ -148,7 +148,6 @@ OWNED_SPARK = (
     Rule("spark.*listeners*", _CODE),
     Rule("spark.redaction.*", "redaction keeps secrets out of logs"),
     Rule("spark.ui.*", _IDENTITY),
-    Rule("spark.eventlog.*", _EXTERNAL),
     Rule("spark.metrics.*", _EXTERNAL),
 )
 ALLOWED_SPARK = (
@@ -175,8 +174,11 @@ ALLOWED_SPARK = (
     "spark.task.maxfailures",
     "spark.task.cpus",
     "spark.scheduler.mode",
+    "spark.scheduler.minregisteredresourcesratio",
+    "spark.scheduler.maxregisteredresourceswaitingtime",
+    "spark.eventlog.*",  # for Spark's history server; written with the credentials that the writer has anyway
     "spark.network.timeout",
-    "spark.rpc.askTimeout",
+    "spark.rpc.asktimeout",
     "spark.rpc.message.maxsize",
     "spark.broadcast.*",
     "spark.driver.maxresultsize",
