@@ -314,6 +314,7 @@ class World:
         # An agent's number may come back once nothing of the old one is left; an attempt's never.
         again = meta["labels"][naming.LABEL_ROLE] != "agent" or any(k.value["pod"] == meta["name"] for k in self.names("settle").values())
         assert meta["name"] not in self.created or not again, f"pod {meta['name']} is made a second time"
+        self._check_successor(meta["name"], meta["labels"])
         self.created.append(meta["name"])
         assert naming.EVIDENCE_FINALIZER in meta["finalizers"]
         owners = tuple(o["uid"] for o in meta.get("ownerReferences", []))
@@ -321,6 +322,18 @@ class World:
         self.pods[meta["name"]] = Pod(
             meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), a.manifest["spec"].get("terminationGracePeriodSeconds", 30)
         )
+
+    def _check_successor(self, name: str, labels: dict[str, str]) -> None:
+        """F5: when an attempt starts, no older one of its writer can hold or get the lock."""
+        if labels[naming.LABEL_ROLE] != "driver":
+            return
+        older = f"{NAMESPACE}.{name.rpartition('-')[0]}-"
+        mine = f"{NAMESPACE}.{name}"
+        assert not [a for a in self.names("admit") if a.startswith(older) and a != mine], f"{name} starts while an older attempt may register"
+        for inc, key in self.names("writer").items():
+            if key.value["attempt"].startswith(older) and key.value["attempt"] != mine:
+                assert f"fence/{inc}" in self.kv, f"{name} starts while {key.value['attempt']} is not fenced (F5)"
+                assert "lock" not in self.kv or self.kv["lock"].value["inc"] != inc, f"{name} starts while {key.value['attempt']} has the lock (F5)"
 
     def _do_DeletePod(self, a: act.DeletePod) -> None:
         assert a.grace_seconds > 0, "never force"

@@ -245,3 +245,52 @@ def test_a_refused_agent_pod_does_not_keep_status_and_writers_waiting() -> None:
     world.reconcile()
     kinds = [(type(a).__name__, getattr(a, "kind", "")) for a in plan_table(replace(world.observe(), now_ms=world.now_ms + 60_000), CONFIG).actions]
     assert kinds.index(("UpdateStatus", "HudiWriter")) < kinds.index(("CreatePod", ""))
+
+
+def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
+    """I4: Swept is the agent's word about the instants that it has seen; one that it has not seen is not forgotten."""
+    world = ready_world()
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": {"u": {}}}
+    world.put("settle/dead", record)
+    world.put("fence/dead", {"inc": "dead"})
+    world.put("instant/t1", {"inc": "dead", "state": "Pending"})
+    world.put("instant/t2", {"inc": "dead", "state": "Pending"})
+    plan = plan_table(world.observe(), CONFIG)
+    assert not [a for a in plan.actions if isinstance(a, act.FinishSettle)]
+    assert [a.value["phase"] for a in plan.actions if isinstance(a, act.UpdateSettle)] == ["RollingBack"]
+
+
+def test_only_its_own_instants_go_with_an_incarnation() -> None:
+    """I7"""
+    world = ready_world()
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": {"u": {}}}
+    world.put("settle/dead", record)
+    world.put("fence/dead", {"inc": "dead"})
+    world.put("instant/t1", {"inc": "dead", "state": "Pending"})
+    world.put("instant/t2", {"inc": "other", "claimedBy": "dead", "state": "Pending"})
+    plan = plan_table(world.observe(), CONFIG)
+    (finish,) = [a for a in plan.actions if isinstance(a, act.FinishSettle) and a.inc == "dead"]
+    assert [t for t, _ in finish.instants] == ["t1"]
+
+
+def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
+    """F4: what a writer gave up while it lived is swept again after its pods are proven dead."""
+    world = ready_world()
+    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Unlocked", "instants": {}, "proofs": {"u": {}}})
+    world.put("fence/dead", {"inc": "dead"})
+    world.put("done/abandoned-dead", {"inc": "dead", "instants": ["t1"]})
+    plan = plan_table(world.observe(), CONFIG)
+    assert [a.value["phase"] for a in plan.actions if isinstance(a, act.UpdateSettle)] == ["RollingBack"]
+
+
+@pytest.mark.parametrize(("lock", "phases"), [(True, ["Terminating"]), (False, [])])
+def test_a_lock_that_comes_back_after_unlock_is_not_deleted_without_proof(lock: bool, phases: list[str]) -> None:
+    """I2 forbids it; if it happens all the same, settling starts again."""
+    world = ready_world()
+    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "RollingBack", "instants": {}, "proofs": {}})
+    world.put("fence/dead", {"inc": "dead"})
+    if lock:
+        world.put("lock", {"inc": "dead", "attempt": "lake.w-1"})
+    plan = plan_table(world.observe(), CONFIG)
+    assert not [a for a in plan.actions if isinstance(a, act.Unlock)]
+    assert [a.value["phase"] for a in plan.actions if isinstance(a, act.UpdateSettle)] == phases
