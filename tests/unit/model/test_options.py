@@ -79,13 +79,19 @@ def test_values_have_one_line() -> None:
         "spark.hoodie.write.lock.provider",
         "SPARK.PLUGINS",
         "spark.dynamicAllocation.enabled",
+        "spark.sql.sources.commitProtocolClass",
+        "spark.sql.parquet.output.committer.class",
+        "spark.shuffle.manager",
+        "spark.shuffle.sort.io.plugin.class",
     ],
 )
 def test_owned_spark_settings(name: str) -> None:
     assert "owned by the operator" in options.spark_problem({name: "x"})
 
 
-@pytest.mark.parametrize("name", ["spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.memory.fraction", "spark.driver.maxResultSize"])
+@pytest.mark.parametrize(
+    "name", ["spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.memory.fraction", "spark.driver.maxResultSize", "spark.eventLog.dir"]
+)
 def test_allowed_spark_settings(name: str) -> None:
     assert options.spark_problem({name: "1"}) == ""
 
