@@ -43,13 +43,11 @@ OWNED_HUDI = (
     Rule("hoodie.filesystem.*", _LOCK),
     Rule("hoodie.fs.*", _LOCK),
     Rule("hoodie.table.services.*", _SERVICE),
-    Rule("hoodie.compact*", _SERVICE),
-    Rule("hoodie.clustering.*", _SERVICE),
-    Rule("hoodie.clean*", _SERVICE),
-    Rule("hoodie.archive*", _SERVICE),
-    Rule("hoodie.keep.*", _SERVICE),
-    Rule("hoodie.log.compaction.*", _SERVICE),
     Rule("hoodie.partition.ttl.*", _SERVICE),
+    Rule("hoodie.*inline*", _SERVICE),
+    Rule("hoodie.*async*", _SERVICE),
+    Rule("hoodie.*schedule*", _SERVICE),
+    Rule("hoodie.*automatic", _SERVICE),
     Rule("hoodie.write.auto.upgrade", _TABLE),
     Rule("hoodie.write.table.version", _TABLE),
     Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
@@ -75,6 +73,35 @@ OWNED_HUDI = (
     Rule("hoodie.meta.sync.*", _EXTERNAL),
     Rule("hoodie.metrics.*", _EXTERNAL),
 )
+_WHOLE_TABLE = "it concerns the whole table: set it in hudiOptions of the HudiTable"
+OF_THE_TABLE = tuple(
+    Rule(f"hoodie.{kind}*", _WHOLE_TABLE)
+    for kind in ("clean", "archive", "keep.", "commits.archival", "compact", "logcompaction", "log.compaction", "clustering", "index.type", "bucket.")
+)
+"""What a table may set and a single writer may not."""
+ALLOWED_OF_THE_TABLE = (
+    "hoodie.clean.policy",
+    "hoodie.clean.*retained",
+    "hoodie.clean.max.commits",
+    "hoodie.clean.trigger.*",
+    "hoodie.cleaner.policy",
+    "hoodie.cleaner.*retained",
+    "hoodie.keep.*",
+    "hoodie.archive.*",
+    "hoodie.commits.archival.batch",
+    "hoodie.compact.max.delta.commits",
+    "hoodie.compaction.target.io",
+    "hoodie.compaction.logfile.*.threshold",
+    "hoodie.clustering.plan.strategy.*bytes",
+    "hoodie.clustering.plan.strategy.small.file.limit",
+    "hoodie.clustering.plan.strategy.max.num.groups",
+    "hoodie.clustering.plan.strategy.sort.columns",
+    "hoodie.index.type",
+    "hoodie.bucket.index.num.buckets",
+    "hoodie.bucket.index.hash.field",
+)
+INDEX_TYPES = ("BLOOM", "SIMPLE", "BUCKET")
+"""Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
 ALLOWED_HUDI = (
     "hoodie.upsert.shuffle.parallelism",
     "hoodie.insert.shuffle.parallelism",
@@ -226,8 +253,8 @@ def _dirty(name: str) -> bool:
 
 
 def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
-    """Why one of these Hudi options is refused (field, value and rule); empty when all may be set."""
-    return _problem(options, OWNED_HUDI, (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
+    """Why one of these Hudi options of a writer is refused (field, value and rule); empty when all may be set."""
+    return _problem(options, (*OWNED_HUDI, *OF_THE_TABLE), (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
 
 
 def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
@@ -245,7 +272,8 @@ def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequenc
         forms = {normal(name), "".join(name.split()).lower()}
         rule = next((r for r in owned for form in forms if fnmatch.fnmatchcase(form, r.pattern)), None)
         if rule is not None:
-            return f"{shown}: owned by the operator (rule {rule.pattern}): {rule.why}"
+            whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
+            return f"{shown}: {whose} (rule {rule.pattern}): {rule.why}"
         if not any(form.startswith(prefix) for form in forms):
             return f"{shown}: must begin with {prefix}"
         if not all(_matches(form, allowed) for form in forms):
@@ -255,7 +283,12 @@ def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequenc
 
 def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
-    return hudi_problem(table.hudi_options, extra)
+    field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
+    problem = _problem(table.hudi_options, OWNED_HUDI, allowed, field=field, prefix="hoodie.")
+    index = next((value for name, value in table.hudi_options.items() if normal(name) == "hoodie.index.type"), INDEX_TYPES[0])
+    if not problem and index.strip().upper() not in INDEX_TYPES:
+        return f"{field}['hoodie.index.type'] = {index[:VALUE_LIMIT]!r}: with several writers one of {', '.join(INDEX_TYPES)}"
+    return problem
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:

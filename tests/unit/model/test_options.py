@@ -1,6 +1,7 @@
 import pytest
 
 from hudi_operator.model import options
+from hudi_operator.model.spec import TableSpec
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ from hudi_operator.model import options
         "hoodie.rollback.using.markers",
         "hoodie.compact.inline",
         "hoodie.clustering.inline",
+        "hoodie.clustering.async.enabled",
+        "hoodie.clean.automatic",
         "hoodie.table.name",
         "hoodie.datasource.write.table.type",
         "hoodie.datasource.write.recordkey.field",
@@ -99,3 +102,26 @@ def test_allowed_spark_settings(name: str) -> None:
 def test_the_first_problem_in_name_order_is_told() -> None:
     assert "hoodie.a" in options.hudi_problem({"hoodie.z": "1", "hoodie.a": "1"})
     assert "must begin with" in options.hudi_problem({"a": "1"})
+
+
+def table(**hudi_options: str) -> str:
+    options_ = {name.replace("__", "."): value for name, value in hudi_options.items()}
+    return options.table_problem(TableSpec.from_object({"metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "hudiOptions": options_}}))
+
+
+@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.keep.max.commits", "hoodie.index.type", "hoodie.archive.merge.enable"])
+def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
+    assert "HudiTable" in options.hudi_problem({name: "BLOOM"})
+    assert table(**{name.replace(".", "__"): "BLOOM"}) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes", "hoodie.compact.inline", "hoodie.write.lock.x", "hoodie.table.name"]
+)
+def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
+    assert "owned by the operator" in table(**{name.replace(".", "__"): "x"})
+
+
+@pytest.mark.parametrize(("kind", "fits"), [("bloom", True), ("SIMPLE", True), ("GLOBAL_BLOOM", False), ("RECORD_INDEX", False), ("INMEMORY", False)])
+def test_indexes_that_cannot_work_with_several_writers(kind: str, fits: bool) -> None:
+    assert (table(hoodie__index__type=kind) == "") is fits
