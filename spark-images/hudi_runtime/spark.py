@@ -6,8 +6,10 @@ nothing that safety depends on is set here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import threading
 from typing import Any
 
 from pyspark import SparkContext
@@ -19,6 +21,20 @@ def start(name: str) -> SparkSession:
     builder = SparkSession.builder.appName(name)
     address = os.environ.get("POD_IP")
     return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
+
+
+def stop(*, wait_seconds: float) -> None:
+    """End the session, so that executors end in order and an event log is completed; a driver that has finished does not wait longer for it."""
+
+    def end() -> None:
+        context: Any = SparkContext._active_spark_context  # not the active session: that one belongs to a thread
+        if context is not None:
+            with contextlib.suppress(Exception):  # a JVM that is gone needs no stop
+                context.stop()
+
+    thread = threading.Thread(target=end, daemon=True)
+    thread.start()
+    thread.join(wait_seconds)
 
 
 def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:

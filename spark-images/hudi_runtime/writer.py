@@ -28,6 +28,9 @@ from hudi_runtime.result import Reporter, Tally, write_termination
 from hudi_runtime.session import Session
 from hudi_runtime.stopping import Stop
 
+STOP_SECONDS = 20.0
+"""For the end of the Spark session, after the result has been written."""
+
 
 class Attempt:
     """One attempt with its session, from Starting to Finished."""
@@ -119,6 +122,7 @@ def main() -> int:
         failure = diagnose(error)
         print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
     write_termination(tally, failure)
+    sp.stop(wait_seconds=STOP_SECONDS)
     return failure.exit_code if failure else 0
 
 
