@@ -50,7 +50,7 @@ def wait_ready(world: World) -> None:
         found = cluster.condition(cluster.get("huditable", TABLE, "-n", NAMESPACE), "Ready")
         return (True, "") if found.get("status") == "True" else (None, f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}")
 
-    world.screen.wait("HudiTable flights to be Ready", ready, seconds=240, every=1.5)
+    world.screen.wait("HudiTable flights to be Ready", ready, seconds=300, every=1.5)
 
 
 def scenario(world: World) -> Kill:
@@ -60,7 +60,7 @@ def scenario(world: World) -> Kill:
     wait_ready(world)
     screen.fact(f"HudiTable flights is Ready at s3a://{world.path}")
     world.apply("load")
-    wait_finished(world, "load", seconds=420)
+    wait_finished(world, "load", seconds=900)
     screen.fact(f"load: {world.writer('load')['status'].get('records', 0):,} records")
     screen.step("live, backfill and encrypt write at the same time")
     world.apply(*TOGETHER)
@@ -68,7 +68,7 @@ def scenario(world: World) -> Kill:
     kill = kill_while_writing(world, "backfill")
     follow(world, kill, "backfill")
     screen.step("Everybody finishes")
-    wait_finished(world, *TOGETHER, seconds=900)
+    wait_finished(world, *TOGETHER, seconds=1800)
     for name, writer in world.writers().items():
         for entry in writer["status"].get("recentConflicts", []):
             groups = ", ".join(entry.get("fileGroups", []))

@@ -66,7 +66,7 @@ def _kill_once(world: World, writer: str) -> Kill:
         os.kill(pid, signal.SIGKILL)
         return kill, ""
 
-    return world.screen.wait(f"{writer} to write data, to kill it then", ready, seconds=300, every=0.2)
+    return world.screen.wait(f"{writer} to write data, to kill it then", ready, seconds=900, every=0.2)
 
 
 def _instants(world: World, writer: str) -> dict[str, str]:
@@ -120,7 +120,7 @@ def follow(world: World, kill: Kill, writer: str) -> None:
             return True, ""
         return None, ", ".join(f"{name} +{seconds:.1f} s" for name, seconds in kill.times.items()) or "not noticed yet"
 
-    world.screen.wait(f"the operator to settle what {kill.pod} has left", settled, seconds=300, every=0.5)
+    world.screen.wait(f"the operator to settle what {kill.pod} has left", settled, seconds=600, every=0.5)
     for name, seconds in sorted(kill.times.items(), key=lambda pair: pair[1]):
         world.screen.fact(f"    kill → {name:18s} {seconds:6.1f} s")
 
