@@ -11,7 +11,7 @@ from demo.executors import Executor, from_event_log
 from demo.killing import Kill
 from demo.lake import BASE_FILE, LOG_FILE, Instant, data_files, moment
 from demo.readers import SparkAnswers, with_hudi_rs
-from demo.world import NAMESPACE, OUT, TABLE, WRITERS, World
+from demo.world import EVENTS, NAMESPACE, OUT, TABLE, WRITERS, World
 
 COMMITS = {"load": 1, "live": len(flights.LIVE_MONTHS), "backfill": len(flights.CORRECTIONS), "encrypt": 1}
 
@@ -53,9 +53,9 @@ def collect(world: World, kill: Kill | None) -> Findings:
     for name, writer in world.writers().items():
         findings.conflicts.extend((name, entry) for entry in writer.get("status", {}).get("recentConflicts", []))
     files = data_files(findings.files)
-    for name in world.lake.files("spark-events"):
+    for name in world.lake.files(EVENTS):
         if not name.endswith(".inprogress"):
-            findings.executors.extend(from_event_log(world.lake.text(f"spark-events/{name}"), files))
+            findings.executors.extend(from_event_log(world.lake.text(f"{EVENTS}/{name}"), files))
     findings.executors = [executor for executor in findings.executors if executor.pod.startswith("encrypt-") and executor.pod in world.logs.seen]
     return findings
 

@@ -53,7 +53,8 @@ class Lake:
             allow_bucket_creation=True, connect_timeout=5, request_timeout=30,
         )  # fmt: skip
 
-    def make_bucket(self, name: str) -> None:
+    def make_folder(self, name: str) -> None:
+        """A bucket, or a folder in one."""
         self._fs.create_dir(name, recursive=False)
 
     def upload_csv(self, path: str, rows: pd.DataFrame) -> None:

@@ -25,8 +25,9 @@ TABLE = "flights"
 WRITERS = ("load", "live", "backfill", "encrypt")
 TOGETHER = ("live", "backfill", "encrypt")
 EXAMPLES = ROOT / "examples" / "flights"
+EVENTS = "spark-events/flights"
 OUT = ROOT / "build" / "demo"
-BUCKETS = ("lake", "landing", "spark-events")
+FOLDERS = ("lake", "landing", "spark-events", EVENTS)
 
 
 class Forward:
@@ -143,8 +144,8 @@ def storage(screen: Screen) -> Lake:
     screen.wait("the S3 server", available, seconds=120)
     address = cluster.get("service", "s3", "-n", STORAGE_NAMESPACE)["spec"]["clusterIP"]
     lake = Lake(f"http://{address}:9000", credentials["accessKeyId"], credentials["secretAccessKey"])
-    for bucket in BUCKETS:
-        lake.make_bucket(bucket)
+    for folder in FOLDERS:
+        lake.make_folder(folder)
     screen.fact(f"S3 server ready at {lake.endpoint}")
     return lake
 

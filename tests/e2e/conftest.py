@@ -41,7 +41,7 @@ def installed() -> None:
 def lake(installed: None) -> Lake:
     """A client of the S3 server."""
     found = world.storage(Screen())
-    found.make_bucket("e2e")
+    found.make_folder("e2e")
     return found
 
 
