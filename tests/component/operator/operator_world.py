@@ -42,7 +42,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0) -> T:
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0) -> T:
     """Ask until the answer is neither None nor False; fails after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
@@ -226,7 +226,7 @@ class Operator:
         lines = [json.loads(line.removeprefix("PROTOCOL ")) for line in self.log.read_text().splitlines() if line.startswith("PROTOCOL ")]
         return [f"{line['action']}/{line['detail']}" if line["action"] == "settle-update" else line["action"] for line in lines if line["ok"]]
 
-    def kill_after(self, step: str, *, seconds: float = 30.0) -> None:
+    def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
         """SIGKILL as soon as a step stands in the protocol log."""
         deadline = time.monotonic() + seconds
         while step not in self.steps():
@@ -296,7 +296,7 @@ class World:
         operator = Operator(process, log, metrics, probes)
         self.operators.append(operator)
         if wait:
-            wait_for("operator ready", lambda: operator.get("/readyz")[0] == 200 or self._gone(operator), seconds=30)
+            wait_for("operator ready", lambda: operator.get("/readyz")[0] == 200 or self._gone(operator), seconds=60)
         return operator
 
     @staticmethod
@@ -360,7 +360,7 @@ class World:
         assert answer is not None
         return sorted(answer["items"], key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
 
-    def pod(self, role: str, *, number: int = 0, writer: str = "", seconds: float = 20.0) -> JsonDict:
+    def pod(self, role: str, *, number: int = 0, writer: str = "", seconds: float = 40.0) -> JsonDict:
         """The pod of a role with this attempt or generation number (0 = any); waits for it."""
 
         def find() -> JsonDict | None:
@@ -418,11 +418,11 @@ class World:
     def key(self, table_id: str, rest: str) -> str:
         return f"/hudi/tables/{table_id}/{rest}"
 
-    def lease(self, seconds: int = 60) -> str:
+    def lease(self, seconds: int = 300) -> str:
         done = self.etcd.ctl("writer", "lease", "grant", str(seconds))
         return done.stdout.split()[1]
 
-    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 60) -> str:
+    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300) -> str:
         """What a JVM does at its start; returns the incarnation."""
         meta, inc = pod["metadata"], str(uuid.uuid4())
         value = {
@@ -464,7 +464,7 @@ class World:
         """The settle record; None before there is one."""
         return self.etcd.read(self.key(table_id, f"settle/{inc}")).get(self.key(table_id, f"settle/{inc}"))
 
-    def phase(self, table_id: str, inc: str, *phases: str, seconds: float = 30.0) -> JsonDict:
+    def phase(self, table_id: str, inc: str, *phases: str, seconds: float = 60.0) -> JsonDict:
         """Waits until the settle record is in one of these phases."""
         return wait_for(f"settle {inc} in {phases}", lambda: ((r := self.settle(table_id, inc)) and r["phase"] in phases and r) or None, seconds=seconds)
 

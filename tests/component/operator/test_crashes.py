@@ -59,7 +59,7 @@ def test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time(world: Worl
     world.writer("one")
     world.run_pod(world.pod("driver", number=1, writer="one"))
     first.kill(signal.SIGCONT)
-    assert first.process.wait(timeout=5) == 70
+    assert first.process.wait(timeout=15) == 70
     assert second.leading
     # Killed.
     third = world.start_operator()
@@ -73,7 +73,7 @@ def test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time(world: Worl
     fourth = world.start_operator()
     third.kill(signal.SIGTERM)
     assert third.process.returncode == 0
-    wait_for("fourth leads", lambda: fourth.leading, seconds=5)
+    wait_for("fourth leads", lambda: fourth.leading, seconds=HAND_OVER_SECONDS / 2)
     assert len(world.pods("driver")) == 2, "one pod per attempt"
     assert len(world.pods("agent")) == 1
     assert world.etcd.read(f"/hudi/control/{table_id}/gate")

@@ -183,7 +183,7 @@ def test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_aft
     etcd.stop()
     etcd.start()
     wait_for("etcd", lambda: etcd.ctl("writer", "put", table("report/b"), "{}").returncode == 0)
-    wait_for("event after the restart", lambda: len(seen) == 2, seconds=15)
+    wait_for("event after the restart", lambda: len(seen) == 2, seconds=40)
     assert [change.key for change in seen] == [table("report/a"), table("report/b")]
     assert not lost.acquire(blocking=False), "nothing was missed"
     # Behind a compaction: what was missed cannot be told one by one.
