@@ -44,6 +44,8 @@ def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool =
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:
     verdict = Verdict(table)
+    notes = [e for e in events if e.role == "agent" and e.action == "settle-update" and e.detail == "RollingBack"]
+    start.outcomes_logged = not notes or any(e.outcome for e in notes)
     states = [start]
     written = 0
     for e in events:

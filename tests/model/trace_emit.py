@@ -34,6 +34,8 @@ class Emitter:
     tokens: dict[int, int] = field(default_factory=dict)
     instants: dict[int, str] = field(default_factory=dict)
     rollbacks: dict[int, str] = field(default_factory=dict)
+    planners: dict[int, int] = field(default_factory=dict)
+    """Per instant: the incarnation that recorded its rollback, until an outcome of that is written or its release removes the record."""
     finished: dict[int, str] = field(default_factory=dict)
     """Per incarnation: the instant that its next release calls completed."""
 
@@ -72,12 +74,13 @@ class Emitter:
 
     def _write(self, actor: str, role: str, action: str, more: dict[str, object]) -> None:
         ok = bool(more.pop("ok", True))
-        if more.pop("write", ok):
+        write = bool(more.pop("write", ok))
+        if write:
             self.rev += self.random.randint(1, 3)
         if action == "acquire" and ok:
             more["token"] = self.rev
         where = f"{actor[:8]}.log:{len(self.events) + 1}"
-        self.events.append(Event(self.table, actor, role, action, self.rev, ok, ts=1767225600000 + len(self.events), where=where, **more))  # type: ignore[arg-type]
+        self.events.append(Event(self.table, actor, role, action, self.rev if write or not ok else 0, ok, ts=1767225600000 + len(self.events), where=where, **more))  # type: ignore[arg-type]
 
     def time(self) -> str:
         """A time past the clock."""
@@ -119,6 +122,9 @@ class Emitter:
         elif x.phase != y.phase and y.phase == len(PHASES) - 1:
             self.operator("settled", key=key)
         elif x.phase != y.phase and y.phase == SWEPT and self.c.agents:
+            for k in [k for k, planner in self.planners.items() if planner == i]:
+                del self.planners[k]
+                self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.rollbacks[k], outcome="Completed")
             self.jvm(self._agent(t), "settle-update", key=key, detail="Swept")
         elif x.phase != y.phase:
             self.operator("settle-update", key=key, detail=PHASES[y.phase])
@@ -132,16 +138,23 @@ class Emitter:
         for k, (x, y) in enumerate(zip(s.instants, t.instants, strict=True)):
             if not x.rolled and y.rolled:
                 self.rollbacks[k] = self.time()
+                self.planners[k] = y.roller
                 self.jvm(y.roller, "record-instant", instant=self.rollbacks[k], token=self.tokens[y.roller], detail="rollback")
             elif x.rolled == 1 and y.roller != x.roller:
                 self.jvm(y.roller, "claim", instant=self.rollbacks[k])
             if x.rolled == 1 and y.rolled == 2:
                 self.finished[y.roller] = self.rollbacks[k]
                 self.jvm(y.roller, "publish", instant=self.rollbacks[k], token=self.tokens[y.roller], detail=self.time())
+                first = self.planners[k]
+                if first != y.roller:
+                    del self.planners[k]
+                    self.jvm(y.roller, "settle-update", key=f"settle/{self.incs[first]}", detail="RollingBack",
+                             instant=self.rollbacks[k], outcome="Reexecuted")
             owner = self.c.owner(k)
             if not x.outcome and y.outcome and owner >= 0:
                 if t.incs[owner].phase == ROLLING_BACK:
-                    self.jvm(self._agent(t), "settle-update", key=f"settle/{self.incs[owner]}", detail="RollingBack")
+                    self.jvm(self._agent(t), "settle-update", key=f"settle/{self.incs[owner]}", detail="RollingBack",
+                             instant=self.instants[k], outcome=y.outcome)
             if x.record == "A" and y.record == "-" and t.incs[owner].phase == s.incs[owner].phase:
                 self.jvm(self._agent(t), "done", instant=self.instants[k], detail="abandoned RolledBack", write=False)
 
@@ -155,7 +168,9 @@ class Emitter:
             if s.incs[i].phase >= DRAINING:
                 self.operator("unlock", key="lock", detail=self.incs[i], token=self.tokens[i])
             else:
-                self.jvm(i, "release", token=self.tokens[i], detail=self.finished.pop(i, ""))
+                done = self.finished.pop(i, "")
+                self.planners = {k: planner for k, planner in self.planners.items() if self.rollbacks[k] != done}
+                self.jvm(i, "release", token=self.tokens[i], detail=done)
         elif s.lock is None and t.lock is None:
             self._refused(s, t)
 

@@ -28,6 +28,7 @@ class Event:
     nonce: str = ""
     detail: str = ""
     attempt: str = ""
+    outcome: str = ""
     ts: int = 0
     where: str = ""
 
@@ -52,7 +53,7 @@ class Event:
     def line(self) -> str:
         """The event in the format of the protocol log."""
         fields = {"v": 1, "ts": self.ts, "table": self.table, "actor": self.actor, "role": self.role, "action": self.action, "rev": self.rev, "ok": self.ok}
-        for name in ("key", "instant", "token", "nonce", "detail", "attempt"):
+        for name in ("key", "instant", "token", "nonce", "detail", "attempt", "outcome"):
             if getattr(self, name):
                 fields[name] = getattr(self, name)
         return "PROTOCOL " + json.dumps(fields, separators=(",", ":"))
@@ -84,7 +85,8 @@ def event(entry: dict[str, object], where: str) -> Event:
         table=str(entry["table"]), actor=str(entry["actor"]), role=str(entry["role"]), action=str(entry["action"]),
         rev=int(str(entry["rev"])), ok=bool(entry["ok"]), ts=int(str(entry["ts"])), where=where,
         key=str(entry.get("key") or ""), instant=str(entry.get("instant") or ""), token=int(str(entry.get("token") or 0)),
-        nonce=str(entry.get("nonce") or ""), detail=str(entry.get("detail") or ""), attempt=str(entry.get("attempt") or ""))
+        nonce=str(entry.get("nonce") or ""), detail=str(entry.get("detail") or ""), attempt=str(entry.get("attempt") or ""),
+        outcome=str(entry.get("outcome") or ""))
 
 
 def read_files(paths: Iterable[Path]) -> list[Event]:

@@ -13,7 +13,9 @@ TIME = re.compile(r"\d{17}")
 OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "fence", "unlock", "settled", "delete-report"})
 # Transactions in the log that docs/contracts.md does not list: without effect on the state, or an addition of one part.
 WITHOUT_EFFECT = frozenset({"assign", "delete-report", "enqueue", "leave", "keepalive", "acquire-resolve"})
-ADVANCE = {"Fenced": {"Terminating", "Draining"}, "Terminating": {"Draining"}, "Draining": {"Unlocked"}, "Unlocked": {"RollingBack", "Terminating"},
+GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
+OUTCOMES = ("Completed", "RolledBack", "Gone", "Reexecuted")
+ADVANCE = {"Fenced": {"Terminating"}, "Terminating": {"Draining"}, "Draining": {"Unlocked"}, "Unlocked": {"RollingBack", "Terminating"},
            "RollingBack": {"Swept", "Terminating"}, "Swept": {"RollingBack", "Terminating"}, "Settled": set()}
 
 
@@ -25,6 +27,8 @@ def step(s: TableState, e: Event) -> str:
         return f"it is not a step for the role {e.role}"
     if not e.ok:
         return _refused(s, e)
+    if e.role != "operator" and e.action not in ("register", "release") and e.actor not in s.writers and not s.operator_only:
+        return "its actor is not registered"
     compares = ("version(fence/<inc>) = 0", "version(writer/<inc>) > 0") if _is_update(s, e) else TRANSACTIONS.get(e.action, ())
     for text in compares:
         if COMPARES[text](s, e) is False:
@@ -58,8 +62,6 @@ def _register(s: TableState, e: Event) -> str:
 
 
 def _acquire(s: TableState, e: Event) -> str:
-    if e.actor not in s.writers:
-        return "it acquires without being registered (I1)"
     if not s.gate:
         return "nobody may acquire while the table has no gate"
     if s.gate == "frozen":
@@ -122,8 +124,6 @@ def _claim(s: TableState, e: Event) -> str:
 
 
 def _clean_exit(s: TableState, e: Event) -> str:
-    if e.actor not in s.writers:
-        return "it leaves without being registered"
     if s.owner == e.actor:
         return "it leaves while it holds the lock (I1)"
     pending = [t for t, r in sorted(s.instants.items()) if r.executor == e.actor and r.state == "Pending" and r.owner == e.actor]
@@ -144,7 +144,8 @@ def _settle_update(s: TableState, e: Event) -> str:
     old = s.settles.get(inc)
     if old is None:
         return "there is no settle record: the incarnation was not fenced"
-    if new not in PHASES or (new != old and new not in ADVANCE[old]):
+    unsafe = s.lease_only and new == "Unlocked" and old in ("Fenced", "Terminating")
+    if new not in PHASES or (new != old and new not in ADVANCE[old] and not unsafe):
         return f"the phase cannot go from {old} to {new or 'nothing'} (I6)"
     if old == "Settled":
         return "the incarnation is settled already"
@@ -155,12 +156,26 @@ def _settle_update(s: TableState, e: Event) -> str:
         return "only the agent says that everything is swept"
     if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc:
         return f"the phase {new} while this incarnation still owns the lock (I1)"
+    return _outcome(s, e, inc) if e.outcome else ""
+
+
+def _outcome(s: TableState, e: Event, inc: str) -> str:
+    """The agent writes what became of an instant; it must have seen what it claims."""
+    record = s.instants.get(e.instant)
+    if e.outcome not in OUTCOMES:
+        return f"{e.outcome} is no outcome"
+    if record is None or inc not in (record.owner, record.claimed):
+        return f"it writes an outcome of {e.instant}, which is not recorded for that incarnation (I7)"
+    if e.outcome == "Completed" and not record.promised:
+        return f"{e.instant} is called completed, which never got leave to publish (I3)"
+    if e.instant in s.outcomes:
+        return f"{e.instant} has the outcome {s.outcomes[e.instant]} already (I3)"
     return ""
 
 
 def _unlock(s: TableState, e: Event) -> str:
     phase = s.settles.get(e.subject, "no settle record")
-    return "" if phase == "Draining" else f"the lock is deleted in the phase {phase}, before proof and drain (I1)"
+    return "" if phase == "Draining" or s.lease_only else f"the lock is deleted in the phase {phase}, before proof and drain (I1)"
 
 
 def _settled(s: TableState, e: Event) -> str:
@@ -170,15 +185,27 @@ def _settled(s: TableState, e: Event) -> str:
     if s.owner == inc:
         return "it is called Settled while it owns the lock (I1)"
     left = s.left_by(inc)
-    if phase == "Unlocked" and left:
-        return f"the record of {left[0]} is removed without an outcome (I4)"
+    without = left if phase == "Unlocked" else [t for t in left if s.outcomes_logged and t not in s.outcomes and s.instants[t].owner == inc]
+    if without:
+        return f"the record of {without[0]} is removed without an outcome (I4)"
     other = [t for t in left if s.instants[t].executor not in (inc, "") and not s.proven(s.instants[t].executor) and not s.instants[t].promised
              and s.roles.get(s.instants[t].executor) != "agent"]
     return f"it removes the record of {other[0]}, which {short(s.instants[other[0]].executor)} has claimed (I12)" if other else ""
 
 
 def _drain(s: TableState, e: Event) -> str:
-    return "" if s.owner == e.actor and s.token == e.token else f"it waits for a publication without holding the lock; {s.holder()}"
+    if s.owner != e.actor or s.token != e.token:
+        return f"it waits for a publication without holding the lock; {s.holder()}"
+    strange = [t for t in _listed(e) if t not in s.instants or s.instants[t].executor != e.actor]
+    return f"it waits for the publication of {strange[0]}, which is not its own" if strange else ""
+
+
+def _gate(s: TableState, e: Event) -> str:
+    return "" if s.operator_only or e.detail in GATE[s.gate] else f"the gate cannot go from {s.gate or 'absent'} to {e.detail}"
+
+
+def _admit(s: TableState, e: Event) -> str:
+    return "" if e.key.removeprefix("admit/") else "it names no attempt"
 
 
 def _done(s: TableState, e: Event) -> str:
@@ -194,7 +221,7 @@ def _done(s: TableState, e: Event) -> str:
 _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "register": _register, "acquire": _acquire, "record-instant": _record, "publish": _publish, "release": _release, "claim": _claim,
     "clean-exit": _clean_exit, "fence": _fence, "settle-update": _settle_update, "unlock": _unlock, "settled": _settled, "drain": _drain,
-    "done": _done,
+    "done": _done, "gate-put": _gate, "admit": _admit,
 }
 _EXTRA = frozenset({"delete-admit", "assign", "delete-report", "leave", "drain", "drained", "done"})
 
@@ -247,6 +274,8 @@ def _do_fence(s: TableState, e: Event) -> None:
 
 def _do_settle_update(s: TableState, e: Event) -> None:
     s.settles[e.subject] = e.detail
+    if e.outcome:
+        s.outcomes[e.instant] = e.outcome
 
 
 def _do_unlock(s: TableState, e: Event) -> None:

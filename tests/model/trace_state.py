@@ -49,6 +49,10 @@ class TableState:
     roles: dict[str, str] = field(default_factory=dict)
     unresolved: dict[str, set[str]] = field(default_factory=dict)
     """Per incarnation: instants whose publication it drains."""
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """Instant → what the agent says became of it, where the log tells."""
+    outcomes_logged: bool = True
+    """False: the agent's lines of this trace do not tell outcomes."""
     maybe: list[Event] = field(default_factory=list)
     """Steps of unknown outcome that etcd may still execute."""
     lease_only: bool = False
