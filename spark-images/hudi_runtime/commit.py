@@ -31,9 +31,7 @@ BACKOFF_CAP_SECONDS = 15.0
 class Committer:
     """Commits batches of one attempt, one at a time."""
 
-    def __init__(
-        self, spark: SparkSession, job: Job, *, table: Table, session: Session, tally: Tally, reporter: Reporter, stop: Stop
-    ) -> None:
+    def __init__(self, spark: SparkSession, job: Job, *, table: Table, session: Session, tally: Tally, reporter: Reporter, stop: Stop) -> None:
         self._spark = spark
         self._job = job
         self._table = table

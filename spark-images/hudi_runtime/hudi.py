@@ -86,9 +86,7 @@ class Table:
         archived.loadCompletedInstantDetailsInMemory()
         found = []
         for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
-            instant = tl.Instant(
-                java_instant.requestedTime(), java_instant.getAction(), tl.State.COMPLETED, str(java_instant.getCompletionTime())
-            )
+            instant = tl.Instant(java_instant.requestedTime(), java_instant.getAction(), tl.State.COMPLETED, str(java_instant.getCompletionTime()))
             found.append((instant, java_instant))
         for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
             metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, archived)

@@ -137,6 +137,4 @@ def _load(storage: Storage, writer: str, word: Mapping[str, object], instant: tl
         files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
         if digest_of(files) != digest:
             raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
-    return Progress(
-        count=int(str(word["count"])), digest=digest, files=files, instant=instant.requested, completion=instant.completion
-    )
+    return Progress(count=int(str(word["count"])), digest=digest, files=files, instant=instant.requested, completion=instant.completion)

@@ -56,9 +56,7 @@ def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> t
     return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")
 
 
-def look_and_roll_back(
-    table: Table, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]
-) -> tuple[Outcome, str]:
+def look_and_roll_back(table: Table, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]) -> tuple[Outcome, str]:
     """Look at the timeline as it is now and roll back exactly that instant if it is pending (I4, I7). Returns outcome and victim.
 
     `claim` makes this incarnation the only executor of an instant, or raises NotYet. Done is what a fresh timeline says, never what Hudi

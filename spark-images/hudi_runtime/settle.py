@@ -142,9 +142,7 @@ class Settler:
         protocol_log(table=session.table_id, actor=session.inc, role="agent", action=action, revision=revision, ok=ok, **more)
 
     def _one(self, instant: str, records: Records) -> Outcome:
-        outcome, victim = look_and_roll_back(
-            self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records)
-        )
+        outcome, victim = look_and_roll_back(self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records))
         if victim:
             sweep(self.table, victim)
         return outcome

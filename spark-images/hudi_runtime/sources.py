@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +127,19 @@ def load_module(spark: SparkSession, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise user_error(error, path.name) from error
-    cloudpickle.register_pickle_by_value(module)
+    register: Any = cloudpickle.register_pickle_by_value
+    register(module)
     return module
 
 
 def make_importable(spark: SparkSession, path: Path) -> None:
-    """Make the other modules in the file's folder importable, here and on executors."""
-    sys.path.insert(0, str(path.parent))
+    """Make the other modules in the file's folder importable, here and on executors, as they are now.
+
+    They are copied first: a ConfigMap that is edited while the attempt runs must not give executors other code than the driver has.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="hudi-code-"))
+    sys.path.insert(0, str(folder))
     for sibling in sorted(path.parent.glob("*.py")):
         if sibling.name != path.name:
-            spark.sparkContext.addPyFile(str(sibling))
+            copied = shutil.copy(sibling, folder)
+            spark.sparkContext.addPyFile(str(copied))

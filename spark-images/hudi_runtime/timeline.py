@@ -26,9 +26,7 @@ class State(enum.Enum):
 COMPLETED_ACTION = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
 #: Actions of writers: a pending one of a dead writer is rolled back, every other action is executed again.
 WRITE_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
-ACTIONS = WRITE_ACTIONS | frozenset(
-    {"clustering", "compaction", "logcompaction", "clean", "rollback", "savepoint", "restore", "indexing", "schemacommit"}
-)
+ACTIONS = WRITE_ACTIONS | frozenset({"clustering", "compaction", "logcompaction", "clean", "rollback", "savepoint", "restore", "indexing", "schemacommit"})
 
 _TIME = r"\d{14}(?:\d{3})?"
 _COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")

@@ -44,9 +44,7 @@ class Attempt:
         self._table = Table(spark, job.table.path)
         self._stop = Stop(self._grace_over)
         self._stop.install()
-        self._committer = Committer(
-            spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop
-        )
+        self._committer = Committer(spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop)
 
     def _grace_over(self) -> None:
         sp.cancel_group(self._spark, self._committer.group)

@@ -1,8 +1,8 @@
 """Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
 
-    world = World(folder); world.start()
-    table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
-    writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.rows()
+world = World(folder); world.start()
+table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
+writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.rows()
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ class World:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(folder / "tmp"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
         (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
@@ -375,7 +375,8 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of user_code.`function`), or files, or application; operation, transform, retries, options."""
-        metadata = {"namespace": "default", "name": name, "uid": hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest(), "generation": 1, "resourceVersion": "1"}
+        uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
+        metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
         attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
         source: dict[str, Any] | None = None

@@ -36,7 +36,7 @@ def outcome(action):
 def main(results: str) -> None:
     current = context.current()
     spark = current.spark
-    frame = spark.createDataFrame([(1, "a", "hostile", 99)], "id int, p string, v string, ts long")
+    frame = spark.createDataFrame([(100, "c", "hostile", 99)], "id int, p string, v string, ts long")
     spark.sql(f"CREATE TABLE hostile USING hudi LOCATION '{current.table_path}'")
 
     def by_option(settings):
@@ -50,7 +50,7 @@ def main(results: str) -> None:
         spark.sql("UPDATE hostile SET v = 'hostile' WHERE id = 1")
 
     def instants():
-        return {name.split(".")[0].split("_")[0]: name for name in os.listdir(f"{current.table_path.removeprefix('file://')}/.hoodie/timeline")}
+        return {name.split(".")[0].split("_")[0] for name in os.listdir(f"{current.table_path.removeprefix('file://')}/.hoodie/timeline")}
 
     found = {}
     for way, by in [(way, by_option) for way in WAYS] + [("bare", by_set), ("strategy", by_set)]:

@@ -49,9 +49,7 @@ def test_next_agent_finishes_a_rollback(world: World) -> None:
     first = world.agent("agent-resume", pod="agent-resume-1")
     world.create(table, agent="agent-resume", process=first, pod="agent-resume-1")
     gate = world.folder / "gate-resume"
-    writer = table.writer(
-        "writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]}
-    )
+    writer = table.writer("writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]})
     until("the write is under way", Path(f"{gate}.reached").exists, alive=writer)
     (victim,) = table.pending()
     writer.kill()
@@ -109,9 +107,7 @@ def test_s3(world: World) -> None:
     nowhere.gate("closed")
     world.create(table, agent="agent-s3", process=process)
     gate = world.folder / "gate-s3"
-    writer = table.writer(
-        "writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]}
-    )
+    writer = table.writer("writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]})
     until("the write is under way", Path(f"{gate}.reached").exists, alive=writer)
     (victim,) = table.pending()
     writer.kill()

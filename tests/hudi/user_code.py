@@ -27,4 +27,3 @@ def batches(spark, context):
         else:
             paused = spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part, gate=gate: _pause(part, gate))
             yield spark.createDataFrame(paused, SCHEMA)
-

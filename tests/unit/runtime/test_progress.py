@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from hudi_runtime import progress as pg
 from hudi_runtime.progress import Progress, SourceFile
 
-FILES = st.lists(
-    st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True
-)
+FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
 
 
 @given(FILES, st.integers(1, 5))
