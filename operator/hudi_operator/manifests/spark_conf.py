@@ -165,7 +165,7 @@ def _executors(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         "spark.executor.memory": executors.memory,
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
         # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does not lead to the file.
-        "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile=file:{SPARK_CONF_DIR}/log4j2.properties",
+        "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties",
         "spark.executorEnv.HUDI_CONF_DIR": HUDI_CONF_DIR,
         "spark.kubernetes.namespace": writer.ref.namespace,
         "spark.kubernetes.container.image": table.image or config.spark_image,
