@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from demo import cluster
@@ -64,6 +64,7 @@ class Space:
     watch: Watch
     endpoint: str
     """The S3 server's address as pods see it."""
+    _paths: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str, *, apply: bool = True, **changes: Any) -> JsonDict:
         """A HudiTable at ``s3a://e2e/<namespace>-<name>-<time>``."""
@@ -89,12 +90,12 @@ class Space:
         return found
 
     def writer(self, name: str, table: str, *, batches: int = 1, rows: int = 50, delay: float = 0.0, first: int = 0, **changes: Any) -> None:
-        """A HudiWriter that inserts ``batches`` × ``rows`` rows, ``delay`` seconds for each row."""
+        """A HudiWriter that writes ``batches`` × ``rows`` rows, ``delay`` seconds for each row; the timeline shows the instant as inflight meanwhile."""
         arguments = {"batches": str(batches), "rows": str(rows), "delay": str(delay), "first": str(first)}
         spec = {
             "tableRef": {"name": table},
             "source": {"python": {"configMapRef": {"name": "slow", "key": "slow.py"}, "function": "batches", "arguments": arguments}},
-            "operation": "Upsert",
+            "operation": "BulkInsert",  # its rows are made while its data files are written
             "driver": SMALL,
             "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},
         } | changes
@@ -113,7 +114,10 @@ class Space:
         cluster.kubectl("wait", f"--for=condition={condition}", resource, "-n", self.namespace, f"--timeout={seconds:.0f}s", timeout=seconds + 10)
 
     def path(self, table: str) -> str:
-        return str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
+        """Where the table lies, ``bucket/folder``."""
+        if table not in self._paths:
+            self._paths[table] = str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
+        return self._paths[table]
 
     def drivers(self, writer: str) -> list[JsonDict]:
         """Driver pods of a writer, the newest last."""

@@ -46,10 +46,9 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     space.writer(f"{name}-seed", name, rows=20)
     space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=150)
     held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and name in line and ".hoodie/metadata" not in line)
-    space.writer(f"{name}-first", name, rows=20, delay=0.2)
-    space.wait_inflight(f"{name}-first", name)
+    space.writer(f"{name}-first", name, rows=20, delay=0.2, operation="Upsert")
     # Starts while the first one writes, so that both have read the same table; it writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=1.5)
+    space.writer(f"{name}-second", name, rows=20, delay=1.5, operation="Upsert")
     assert held.arrived.wait(120), "the first writer did not come to its commit"
     pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
     space.signal_all(pod, signal.SIGSTOP)
