@@ -124,19 +124,25 @@ class Space:
         pods = cluster.items("pods", "-n", self.namespace, "-l", f"hudioperator.io/writer={writer},hudioperator.io/role=driver")
         return sorted(pods, key=lambda pod: int(pod["metadata"]["labels"]["hudioperator.io/attempt"]))
 
-    def inflight(self, writer: str, table: str) -> tuple[str, str] | None:
-        """(instant, driver pod) of the writer's newest instant if the timeline has it as inflight."""
+    def instants(self, writer: str) -> dict[str, str]:
+        """Instants that etcd has ever recorded for the writer, in order, with the driver pod."""
         changes = self.watch.changes()
         who = attempts(changes)
+        found = {}
+        for change in changes:
+            attempt = who.get((change.value or {}).get("inc", ""), "")
+            if "/instant/" in change.key and attempt.startswith(f"{self.namespace}.{writer}-"):
+                found[change.key.rsplit("/", 1)[1]] = attempt.split(".", 1)[1]
+        return dict(sorted(found.items()))
+
+    def inflight(self, writer: str, table: str) -> tuple[str, str] | None:
+        """(instant, driver pod) of the writer's newest instant if the timeline has it as inflight."""
         states = {i.requested: i for i in self.lake.timeline(self.path(table))}
         found = None
-        for change in changes:
-            if "/instant/" not in change.key or change.value is None:
-                continue
-            attempt = who.get(change.value.get("inc", ""), "")
-            instant = states.get(change.key.rsplit("/", 1)[1])
-            if attempt.startswith(f"{self.namespace}.{writer}-") and instant and not instant.completed and "inflight" in instant.states:
-                found = (instant.requested, attempt.split(".", 1)[1])
+        for requested, pod in self.instants(writer).items():
+            instant = states.get(requested)
+            if instant and not instant.completed and "inflight" in instant.states:
+                found = (requested, pod)
         return found
 
     def settling(self, pod: str) -> Settling | None:

@@ -46,9 +46,10 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     space.writer(f"{name}-seed", name, rows=20)
     space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=150)
     held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and name in line and ".hoodie/metadata" not in line)
-    space.writer(f"{name}-first", name, rows=20, delay=0.2, operation="Upsert")
-    # Starts while the first one writes, so that both have read the same table; it writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=1.5, operation="Upsert")
+    # Both begin their commits at about the same time; the second one writes for longer.
+    space.writer(f"{name}-second", name, rows=20, delay=3.0, operation="Upsert")
+    wait_for("the second writer's instant", lambda: space.instants(f"{name}-second"), seconds=120)
+    space.writer(f"{name}-first", name, rows=20, delay=0.1, operation="Upsert")
     assert held.arrived.wait(120), "the first writer did not come to its commit"
     pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
     space.signal_all(pod, signal.SIGSTOP)
