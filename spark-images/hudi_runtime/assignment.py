@@ -23,6 +23,7 @@ from hudi_runtime.storage import Storage
 LIST_SECONDS = 5.0
 REPORT_SECONDS = 60.0
 RETRY_SECONDS = 3.0
+MAX_RETRY_SECONDS = 15.0
 CLOCK_ZERO = "19700101000000000"
 #: A first look must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
 PROBE_SETTINGS = {
@@ -51,6 +52,8 @@ class Assignment:
         self._fingerprint: tuple[tuple[str, int], ...] = ()
         self._listed = 0.0
         self._retry_at = 0.0
+        self._failures = 0
+        self._reason = ""
         self._reported: dict[str, Any] = {}
         self._reported_at = 0.0
 
@@ -68,6 +71,7 @@ class Assignment:
                 self._prepare()
             if self._ready and self._session is not None and self._table is not None:
                 self._pass(self._session, self._table)
+            self._failures, self._reason = 0, ""
         except NotYet as waiting:
             self._later(str(waiting))
         except creation.TableMismatch as mismatch:
@@ -89,8 +93,11 @@ class Assignment:
         self._later(f"{code}: {message}")
 
     def _later(self, reason: str) -> None:
-        self._retry_at = time.monotonic() + RETRY_SECONDS
-        print(f"table {self.spec.table}: {first_line(reason)}", file=sys.stderr, flush=True)
+        self._failures += 1
+        self._retry_at = time.monotonic() + min(RETRY_SECONDS * self._failures, MAX_RETRY_SECONDS)
+        if reason != self._reason:
+            print(f"table {self.spec.table}: {first_line(reason)}", file=sys.stderr, flush=True)
+        self._reason = reason
 
     # -- preparation ---------------------------------------------------------------------------------------------------------------
 

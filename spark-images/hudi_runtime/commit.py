@@ -24,6 +24,7 @@ from hudi_runtime.sources import Batch, transform
 from hudi_runtime.stopping import Stop
 
 QUIET_SECONDS = 120
+IDLE_SECONDS = 60
 BACKOFF_BASE_SECONDS = 0.5
 BACKOFF_CAP_SECONDS = 15.0
 
@@ -39,7 +40,6 @@ class Committer:
         self._tally = tally
         self._reporter = reporter
         self._stop = stop
-        self.group = f"hudi-operator-{session.inc}"
 
     def commit(self, batch: Batch, *, base: str) -> str:
         """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
@@ -70,7 +70,6 @@ class Committer:
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
         options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base)
-        sp.job_group(self._spark, self.group)
         try:
             frame = transform(self._spark, batch.frame, self._job.transform)
             frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
@@ -79,8 +78,6 @@ class Committer:
                 raise
             causes = java_causes(error)
             print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
-            # Nothing of this write may go on while its instant is declared abandoned (F4).
-            sp.cancel_group(self._spark, self.group)
             return error
         return None
 
@@ -97,11 +94,18 @@ class Committer:
         return None
 
     def abandon_pending(self) -> list[str]:
-        """Declare what this incarnation has left pending Abandoned; an instant that is completed after all stays."""
+        """Declare what this incarnation has left pending Abandoned; an instant that is completed after all stays.
+
+        Nothing of the failed write may go on then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
+        stays Pending and the registration stands, so the operator settles both after proof of death.
+        """
         abandoned = []
         pending = self._session.pending()
         if not pending:
             return []
+        sp.cancel_jobs(self._spark)
+        if not sp.await_idle(self._spark, IDLE_SECONDS):
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "tasks of the failed write do not end")
         timeline = self._table.timeline()
         for requested in pending:
             instant = timeline.get(requested)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import threading
+import time
 from typing import Any
 
 from pyspark import SparkContext
@@ -49,11 +50,23 @@ def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:
         return None
 
 
-def job_group(spark: SparkSession, name: str) -> None:
-    """Put the following Spark jobs of this thread in a group that can be cancelled."""
-    spark.sparkContext.setJobGroup(name, name, interruptOnCancel=True)
+def cancel_jobs(spark: SparkSession) -> None:
+    """Ask every Spark job of this driver to stop; a batch driver has no other work than its write."""
+    if spark.sparkContext._jsc is not None:
+        spark.sparkContext.cancelAllJobs()
 
 
-def cancel_group(spark: SparkSession, name: str) -> None:
-    """Stop the Spark jobs of a group; executors that are lost at that moment may go on writing (F4)."""
-    spark.sparkContext.cancelJobGroup(name)
+def await_idle(spark: SparkSession, seconds: float) -> bool:
+    """Wait until no executor that the driver knows runs a task any more; False when the time is over.
+
+    A cancelled job is reported as ended while its tasks still run. Executors that were lost are not counted (F4).
+    """
+    context: Any = spark.sparkContext
+    end = time.monotonic() + seconds
+    while context._jsc is not None:
+        if not any(executor.numRunningTasks() for executor in context._jsc.sc().statusTracker().getExecutorInfos()):
+            return True
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.1)
+    return True

@@ -47,7 +47,7 @@ class Attempt:
         self._committer = Committer(spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop)
 
     def _grace_over(self) -> None:
-        sp.cancel_group(self._spark, self._committer.group)
+        sp.cancel_jobs(self._spark)
 
     def run(self) -> None:
         """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""

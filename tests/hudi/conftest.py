@@ -26,3 +26,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="session")
 def agent(world: World) -> Process:
     return world.agent(AGENT)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Several JVMs share the machine: the bounds of the waits inside a test (harness.TIMEOUT) are what tells a failure."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(900))

@@ -36,7 +36,7 @@ BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 USER_CODE = Path(__file__).with_name("user_code.py")
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
-TIMEOUT = 150.0
+TIMEOUT = 240.0
 T = TypeVar("T")
 Row = tuple[int, str, str, int]
 

@@ -99,7 +99,7 @@ def test_a_table_of_another_lock_or_shape_is_refused(world: World, agent: Proces
 
 
 def test_s3(world: World) -> None:
-    """The same on S3: creation, commits, a kill, the rollback; and a bucket that does not exist is reported within a minute."""
+    """The same on S3: creation, commits, a fence (the JVM halts by itself, I2), the rollback; a missing bucket is reported within a minute."""
     table: Table = world.table("s3", s3=True)
     nowhere = world.table("nowhere", s3=True, path="s3a://no-such-bucket/nowhere")
     process = world.agent("agent-s3", storage=table)
@@ -110,8 +110,10 @@ def test_s3(world: World) -> None:
     writer = table.writer("writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]})
     until("the write is under way", Path(f"{gate}.reached").exists, alive=writer)
     (victim,) = table.pending()
-    writer.kill()
-    inc = table.fence(writer)
+    inc = table.fence(writer, phase="Terminating")
+    assert writer.wait() == 15, writer.log()[-3000:]
+    assert writer.termination()["class"] == "Fenced"
+    assert table.fence(writer) == inc
     assert until("swept", lambda: table.outcomes(inc), alive=process) == {victim: "RolledBack"}
     assert table.pending() == set()
     assert table.rows() == rows(range(5), "a", "seed", 1)
