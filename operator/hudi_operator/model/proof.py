@@ -49,6 +49,12 @@ def terminal(pod: PodFacts) -> bool:
     return pod.phase in TERMINAL and all(c.terminated for c in pod.containers if c.started)
 
 
+def ran_out(pod: PodFacts) -> bool:
+    """Something ran and all of it has ended: the kubelet will say so in the phase, nothing is left to kill."""
+    started = [c for c in pod.containers if c.started]
+    return bool(started) and all(c.terminated for c in started)
+
+
 def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, evidence: bool = True) -> Proof | None:
     """Proof from the pod object itself (F13, F26, F27). None: not proven."""
     if EVIDENCE_FINALIZER not in pod.finalizers or not evidence:

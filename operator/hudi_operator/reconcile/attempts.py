@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, settle
-from hudi_operator.model.proof import TERMINAL
+from hudi_operator.model.proof import TERMINAL, ran_out
 from hudi_operator.model.spec import TableSpec, WriterSpec
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
 from hudi_operator.reconcile.agents import ensure_namespace
@@ -107,10 +107,9 @@ def _has_ended(view: View, attempt: Attempt) -> bool:
     if pod is None:
         # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
         return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
-    started = [c for c in pod.containers if c.started]
     if pod.phase in TERMINAL or (pod.deleting and not pod.node):
         return True
-    if started and all(c.terminated for c in started) and _main_ran(attempt):
+    if ran_out(pod) and _main_ran(attempt):
         return True
     # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
     node = view.nodes.get(pod.node)

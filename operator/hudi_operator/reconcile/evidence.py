@@ -9,7 +9,7 @@ from __future__ import annotations
 from hudi_operator.model import naming, settle
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.proof import pod_proof
+from hudi_operator.model.proof import pod_proof, ran_out
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DeleteReport, DropEvidence
 from hudi_operator.reconcile.settling import KILL_GRACE_SECONDS
@@ -64,7 +64,8 @@ def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: st
     if not incs and (attempt_id in view.etcd.admits or (attempt is not None and not attempt.ended)):
         return []  # it may still register
     if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
-        return [] if pod.deleting else [_kill(pod)]
+        # A pod that has run out is left to the kubelet, and its log to people.
+        return [] if pod.deleting or ran_out(pod) else [_kill(pod)]
     if executor:
         return _drop(pod) if pod.deleting else [_kill(pod)]
     return _drop(pod)

@@ -13,7 +13,7 @@ from typing import Any
 from hudi_operator.model import settle
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.proof import Proof, Subject, prove, ways_out
+from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
 from hudi_operator.reconcile.step import Step, together
@@ -143,7 +143,7 @@ def _terminating(view: View, inc: Incarnation) -> Step:
     done = settle.proven(record)
     live = _live_pods(view, inc)
     actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done and EVIDENCE_FINALIZER in p.finalizers and not inc.is_agent)
-    actions.extend(_kill(p) for p in live if p.uid not in done and not p.deleting)
+    actions.extend(_kill(p) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
     said = f"{label(inc)}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{label(inc)}: proofs recorded"

@@ -505,7 +505,10 @@ class World:
         if node is None or not node.ready or pod.phase in TERMINAL:
             self._remove_if_done(pod)
             return
-        if pod.phase == "Running" and pod.process is not None and not pod.process.alive:
+        if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
+            # The container's end is told a moment before the pod's.
+            pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
+        elif pod.phase == "Running" and pod.process is not None and not pod.process.alive:
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
             pod.ended_at = f"2023-11-14T22:{13 + int(self.now) // 60:02d}:{20 + int(self.now) % 40:02d}Z"

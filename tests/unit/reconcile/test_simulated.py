@@ -45,6 +45,8 @@ def test_happy_path() -> None:
     world.settle_down()
     assert all("hudi-agent" in a for a in world.names("admit"))
     assert no_evidence_left(world, "backfill")
+    (driver,) = [p for n, p in world.pods.items() if n.startswith("backfill-")]
+    assert driver.deleting_since is None, "its log stays"
     assert world.kv["gate"].value["state"] == "open"
 
 
