@@ -19,6 +19,8 @@ from hudi_operator.reconcile.view import Incarnation, View
 JsonDict = dict[str, Any]
 
 LISTED = 20
+EVENT_LIMIT = 1000
+"""The API server refuses events whose message is longer than 1024."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
@@ -234,7 +236,7 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
     found: list[EmitEvent] = []
 
     def event(kind: str, reason: str, message: str) -> EmitEvent:
-        return EmitEvent(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message)
+        return EmitEvent(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message[:EVENT_LIMIT])
 
     for item in status.get("conditions") or []:
         known = _EVENTS.get((item["type"], item["status"]))

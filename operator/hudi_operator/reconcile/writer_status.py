@@ -15,6 +15,7 @@ from hudi_operator.reconcile.view import Attempt, View, WriterView
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
+EVENT_LIMIT = 1000
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -152,7 +153,7 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
     meta = writer.obj["metadata"]
 
     def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:
-        return EmitEvent(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message, attempt)
+        return EmitEvent(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message[:EVENT_LIMIT], attempt)
 
     found: list[EmitEvent] = []
     if progress.ended is not None:
