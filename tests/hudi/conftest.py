@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from harness import Process, World
-
-AGENT = "agent-shared"
+from tests.hudi.harness import AGENT, Process, World
 
 
 @pytest.fixture(scope="session")

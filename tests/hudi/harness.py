@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "operator"), str(ROOT / "spark-images"), str(Path(__file__).parent)]
+sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
-from etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
+
+from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
 
 from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
@@ -35,6 +36,7 @@ JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etc
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 USER_CODE = Path(__file__).with_name("user_code.py")
+AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
 TIMEOUT = 240.0
 T = TypeVar("T")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from conftest import AGENT
-from harness import Process, Table, World, rows, until
+from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
 
 def test_rolls_back_exactly_the_dead_writers_instant(world: World, agent: Process) -> None:

@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import AGENT
-from harness import Process, Table, World, rows, until
+from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
 
 def made(world: World, agent: Process, name: str, kind: str = "CopyOnWrite") -> Table:

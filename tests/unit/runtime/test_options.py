@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from runtime_samples import JOB
+from tests.unit.runtime.runtime_samples import JOB
 
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from runtime_samples import JOB
+from tests.unit.runtime.runtime_samples import JOB
 
 from hudi_runtime.errors import Failure, FailureClass
 from hudi_runtime.job import FilesSource, Job, PythonSource
