@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import secrets
 import socket
@@ -105,7 +106,7 @@ def prepare(screen: Screen) -> World:
     key = secrets.token_hex(16)
     secret(NAMESPACE, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
     secret(NAMESPACE, "tailnum-key", {"TAILNUM_KEY": key})
-    watch, forward = etcd_watch(screen)
+    watch, forward = etcd_watch(screen, table=table_id(path))
     world = World(screen, lake, path, key, cluster.PodLogs(NAMESPACE, OUT / "logs"), watch, forward)
     world.watch.start()
     world.logs.start()
@@ -157,6 +158,11 @@ def fresh_path(lake: Lake) -> str:
     return "lake/flights" if number == 1 else f"lake/flights-{number}"
 
 
+def table_id(path: str) -> str:
+    """The table's name in etcd (docs/contracts.md, section 1)."""
+    return hashlib.sha256(f"s3a://{path}".encode()).hexdigest()[:16]
+
+
 def upload(screen: Screen, lake: Lake) -> None:
     files = flights.landing(flights.raw())
     for name, rows in files.items():
@@ -165,8 +171,8 @@ def upload(screen: Screen, lake: Lake) -> None:
     screen.fact(f"{len(files)} CSV files in s3a://landing, {sum(len(rows) for name, rows in files.items() if name.startswith('flights/'))} flights")
 
 
-def etcd_watch(screen: Screen) -> tuple[Watch, Forward]:
-    """A read-only look at the lock service, with the writers' own certificate, through a port-forward."""
+def etcd_watch(screen: Screen, *, table: str = "") -> tuple[Watch, Forward]:
+    """A look at the lock service, with the writers' own certificate, through a port-forward; at one table's keys, or at all."""
     identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
     if not identity:
         raise DemoFailed(f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its own etcd?")
@@ -184,7 +190,7 @@ def etcd_watch(screen: Screen) -> tuple[Watch, Forward]:
         f"--endpoints=https://127.0.0.1:{port}",
         *[f"--{flag}={directory / name}" for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))],
     ]
-    watch = Watch(command, "/hudi/tables/")
+    watch = Watch(command, f"/hudi/tables/{table}/" if table else "/hudi/tables/")
 
     def answers() -> tuple[bool | None, str]:
         return (True, "") if watch.begin() else (None, "no answer yet")
