@@ -57,8 +57,8 @@ AGENTS = Configuration(
     leases=frozenset({0, 1}), deaths=frozenset({0, 1}), begun=True,
 )
 SERVICES = Configuration(
-    "services", "a pending compaction whose executor pauses or dies, taken over by a second agent",
-    roles=("agent", "agent"), names=("Agent 1", "Agent 2"), files=((0,),), compaction=True,
+    "services", "a pending compaction whose executor pauses or dies, two agents that would take it over, claims that come late",
+    roles=("agent", "agent", "agent"), names=("Agent 1", "Agent 2", "Agent 3"), files=((0,),), compaction=True, late=frozenset({"claim"}),
     leases=frozenset({0}), deaths=frozenset({0}), unknown="c",
 )
 CLOCK = Configuration(

@@ -16,15 +16,17 @@ Predicate = Callable[[State, Configuration], bool]
 def i1_one_owner(s: State, c: Configuration) -> bool:
     """At most one incarnation owns the lock; the next starts only after a release with nothing on the wire, or after proof and drain.
 
-    Broken when one owns the key while another is inside the critical section or has a timeline PUT on the wire, and when the key was taken
-    for nobody: its owner has concluded that it does not hold it. In the open mode LeaseOnly nothing of this is promised.
+    Broken when a process is inside the critical section without owning the key, when one owns the key while another has a timeline PUT on the
+    wire, and when the key was taken for nobody: its owner has concluded that it does not hold it. In the mode LeaseOnly nothing is promised.
     """
     lock = s.lock
-    if lock is None or s.gate.lease_only:
+    if s.gate.lease_only:
         return True
     for i, x in enumerate(s.incs):
-        if i != lock.owner and x.driver and x.pc in CRITICAL:
+        if x.pc in CRITICAL and x.driver and (lock is None or i != lock.owner):
             return False
+    if lock is None:
+        return True
     for y in s.instants:
         if y.wire in ("r", "m", "c") and y.sender != lock.owner:
             return False

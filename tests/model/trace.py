@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.model.trace_events import READS, Event, in_order, read_files, short, with_resolved_acquires
+from tests.model.trace_events import READS, Event, in_order, read_files, short, with_lost_acquires
 from tests.model.trace_rules import step
 from tests.model.trace_state import TableState
 
@@ -39,7 +39,7 @@ def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool =
     tables: dict[str, list[Event]] = defaultdict(list)
     for e in events:
         tables[e.table].append(e)
-    return [_check_table(table, with_resolved_acquires(in_order(some)), complete, TableState(lease_only=lease_only, operator_only=operator_only)) for table, some in sorted(tables.items())]
+    return [_check_table(table, with_lost_acquires(in_order(some)), complete, TableState(lease_only=lease_only, operator_only=operator_only)) for table, some in sorted(tables.items())]
 
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:
@@ -102,9 +102,6 @@ def _closure(s: TableState, e: Event) -> list[TableState]:
 
 def _executions(s: TableState, lost: Event, now: Event) -> list[Event]:
     """What the lost request may have been: its log line lacks what only the answer tells."""
-    if lost.action == "acquire":
-        tokens = {now.token} if now.token and (now.actor == lost.actor or now.action == "unlock") else set()
-        return [replace(lost, ok=True, rev=t, token=t, detail="") for t in tokens if t > s.last_token]
     known = now.actor == lost.actor and now.action == lost.action  # the same client asks again, and says for what
     if lost.action == "settle-update":
         details = ["Terminating", "Draining", "Unlocked", "RollingBack", "Swept"]
@@ -123,9 +120,8 @@ def _executions(s: TableState, lost: Event, now: Event) -> list[Event]:
 
 
 def _forget(s: TableState, e: Event) -> None:
-    """A definite answer ends the uncertainty of the same client's earlier requests of that kind (a resolve ends those of acquire)."""
-    ended = {"acquire-resolve": "acquire"}.get(e.action, e.action)
-    s.maybe = [x for x in s.maybe if not (x.actor == e.actor and x.action == ended and x.key == e.key and x.instant == e.instant)]
+    """A definite answer ends the uncertainty of the same client's earlier requests of that kind."""
+    s.maybe = [x for x in s.maybe if not (x.actor == e.actor and x.action == e.action and x.key == e.key and x.instant == e.instant)]
 
 
 def _unfinished(s: TableState) -> str:

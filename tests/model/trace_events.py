@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 MARK = "PROTOCOL {"
@@ -111,17 +111,26 @@ def in_order(events: Iterable[Event]) -> list[Event]:
     return [e for _, e in sorted(keyed, key=lambda x: x[0])]
 
 
-def with_resolved_acquires(events: list[Event]) -> list[Event]:
-    """An acquire whose answer was lost and that was resolved to "mine" was executed at the revision that is its token.
+def with_lost_acquires(events: list[Event]) -> list[Event]:
+    """Put in the acquires that etcd executed although their answers were lost: each stands at the revision that is its token.
 
-    The token stands in the resolving step, or in the next step of that actor that names one.
+    The token is named by a later step of that incarnation (also by the step that resolved it), or by the operator that deletes the lock.
     """
     result = list(events)
+    known = {e.token for e in events if e.action == "acquire" and e.ok}
     for n, e in enumerate(events):
-        if e.action != "acquire-resolve" or not e.ok:
+        if not (e.unknown and e.action == "acquire"):
             continue
-        token = e.token or next((x.token for x in events[n + 1:] if x.actor == e.actor and x.token and x.table == e.table), 0)
-        if token and not any(x.action == "acquire" and x.ok and x.token == token for x in events):
-            result.append(Event(e.table, e.actor, e.role, "acquire", token, True, nonce=e.nonce, token=token, ts=e.ts, where=e.where,
-                                detail="resolved"))
-    return in_order(result)
+        later = [x for x in events[n + 1:] if e.actor in (x.actor, x.subject)]
+        tokens = [x.token for x in later if x.token and x.action != "acquire"]
+        resolved = next((x for x in later if x.action in ("acquire", "acquire-resolve") and x.rev), None)
+        if resolved is not None and resolved.action == "acquire-resolve" and resolved.ok:
+            token = resolved.token or next(iter(tokens), resolved.rev)
+        elif resolved is None:
+            token = next(iter(tokens), 0)
+        else:
+            continue  # resolved to "not mine": it was not and will never be executed
+        if token and token not in known:
+            known.add(token)
+            result.append(replace(e, ok=True, rev=token, token=token, detail="its answer was lost"))
+    return in_order([e for e in result if not (e.unknown and e.action == "acquire")])

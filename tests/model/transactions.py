@@ -56,6 +56,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
 
 NOT_SEARCHED = {
     "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
+    "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",
     "admit": "the search begins after the admissions were put; a second put would change nothing (checked in traces)",
 }
 

@@ -1,0 +1,259 @@
+"""The checker accepts every run that the protocol allows, rejects what it forbids with a sentence, and notices nearly every change of a log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.model import configurations as on
+from tests.model.rules import Configuration
+from tests.model.trace import check, main
+from tests.model.trace_emit import walk
+from tests.model.trace_events import Event, read
+from tests.model.trace_mutations import equivalent, mutations
+
+WALKED = (on.COMMIT, on.BOTH, on.STREAMING, on.ATTEMPTS, on.TWINS, on.AGENTS)
+T = "0123456789abcdef"
+W, V, A = "w" * 8, "v" * 8, "a" * 8
+TOKEN = 10  # what `held` acquires
+T1, T2, T3, T4 = (f"2026010100000{n}000" for n in range(1, 5))
+
+
+class Log:
+    """A log written by hand: every write takes the next revision."""
+
+    def __init__(self) -> None:
+        self.rev = 1
+        self.events: list[Event] = []
+
+    def add(self, actor: str, action: str, *, ok: bool = True, write: bool = True, **more: object) -> Log:
+        self.rev += ok and write
+        role = {"operator": "operator", A: "agent"}.get(actor, "writer")
+        token = {"token": self.rev} if action == "acquire" and ok else {}
+        self.events.append(Event(T, actor, role, action, self.rev if ok else int(str(more.pop("rev", self.rev))), ok, where=f"{actor}.log:{len(self.events)}",
+                                 **{**token, **more}))  # type: ignore[arg-type]
+        return self
+
+    def said(self, **options: bool) -> str:
+        """The first rejection; empty: conform."""
+        return "".join(v.rejections[0] for v in check(self.events, **options) if v.rejections)
+
+
+def begun() -> Log:
+    """A table with an open gate and three registered incarnations."""
+    log = Log().add("operator", "gate-put", key="gate", detail="closed").add("operator", "gate-put", key="gate", detail="open")
+    for inc in (W, V, A):
+        log.add("operator", "admit", key=f"admit/ns.{inc}").add(inc, "register", attempt=f"ns.{inc}")
+    return log
+
+
+def held(inc: str = W) -> Log:
+    return begun().add(inc, "acquire", nonce="n1")
+
+
+def recorded() -> Log:
+    log = held()
+    return log.add(W, "record-instant", instant=T1, token=log.rev, detail="commit")
+
+
+def fenced() -> Log:
+    """W has left an instant behind, without the lock, and is fenced."""
+    log = recorded()
+    token = log.rev - 1
+    return log.add(W, "release", token=token).add("operator", "fence", key=f"fence/{W}", detail="LeaseGone")
+
+
+def phase(log: Log, *phases: str) -> Log:
+    for name in phases:
+        log.add("operator", "settle-update", key=f"settle/{W}", detail=name)
+    return log
+
+
+# ---------------------------------------------------------------- runs of the model
+@pytest.mark.parametrize("configuration", WALKED, ids=lambda c: c.name)
+def test_runs_of_the_protocol_conform(configuration: Configuration) -> None:
+    runs = [run for run in (walk(configuration, seed) for seed in range(25)) if run]
+    assert len(runs) >= 20
+    assert [v.rejections for run in runs for v in check(run, complete=True) if v.rejections] == []
+
+
+def test_nearly_every_mutation_is_rejected_and_the_rest_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    total, rejected, passed, unexplained = 0, 0, Counter[str](), []
+    for configuration in WALKED:
+        for seed in range(3):
+            for m in mutations(walk(configuration, seed) or []):
+                total += 1
+                if any(v.rejections for v in check(m.events, complete=True)):
+                    rejected += 1
+                elif equivalent(m):
+                    passed[f"{m.kind} {m.what}: {equivalent(m)}"] += 1
+                else:
+                    unexplained.append(f"{m.kind} {m.what}: {m.first}")
+    with capsys.disabled():
+        print(f"\n{total} mutations of good traces, {rejected} rejected ({rejected / total:.1%}); the others say nothing wrong:")
+        for text, count in passed.most_common():
+            print(f"  {count:4} {text}")
+    assert total > 1500
+    assert rejected / total >= 0.95
+    assert unexplained == []
+
+
+# ---------------------------------------------------------------- what must be rejected, and why
+def test_a_plain_commit_conforms() -> None:
+    log = recorded()
+    token = log.rev - 1
+    log.add(W, "release", token=token).add(W, "acquire", nonce="n2")
+    token = log.rev
+    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", token=token, detail=T1).add(W, "clean-exit").add(V, "clean-exit")
+    assert log.said(complete=True) == ""
+
+
+def test_settling_conforms() -> None:
+    log = phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Gone")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(V, "clean-exit")
+    assert log.said(complete=True) == ""
+
+
+REJECTED = {
+    "acquire while the lock is held": (lambda: held().add(V, "acquire"), "the lock was held (I1); wwwwwwww holds it"),
+    "acquire after the fence": (lambda: fenced().add(W, "acquire"), "fenced before (I2)"),
+    "acquire without a gate": (lambda: Log().add("operator", "admit", key="admit/x").add(W, "register", attempt="x").add(W, "acquire"), "no gate"),
+    "acquire while the gate is frozen": (lambda: begun().add("operator", "gate-put", key="gate", detail="frozen").add(W, "acquire"), "frozen"),
+    "register without admission": (lambda: Log().add(W, "register", attempt="ns.w"), "not admitted"),
+    "register twice": (lambda: begun().add(W, "register", attempt=f"ns.{W}"), "registers once"),
+    "record without the lock": (lambda: begun().add(W, "record-instant", instant=T1, token=3), "not held by it under this token"),
+    "record not past the clock": (lambda: recorded().add(W, "record-instant", instant=T1[:-1] + "0", token=TOKEN), "recorded before"),
+    "record an earlier time": (lambda: recorded().add(W, "record-instant", instant="20250101000000000", token=TOKEN), "not past the clock"),
+    "publish without the lock": (lambda: fenced().add(W, "publish", instant=T1, token=TOKEN, detail=T2), "not held by it under this token"),
+    "publish without a record": (lambda: (log := held()).add(W, "publish", instant=T1, token=log.rev, detail=T2), "not its own and Pending (I7)"),
+    "publish an Abandoned instant": (lambda: recorded().add(W, "abandon", instant=T1).add(W, "publish", instant=T1, token=TOKEN, detail=T2),
+                                     "not its own and Pending (I7)"),
+    "publish in the past": (lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail="20250101000000000"), "(I10)"),
+    "release by another": (lambda: (log := held()).add(V, "release", token=log.rev), "not held by it under this token (I1)"),
+    "release of an unpublished instant": (lambda: recorded().add(W, "release", token=TOKEN, detail=T1), "never got leave to publish"),
+    "release with an unknown publication": (
+        lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "drain", token=TOKEN, detail=T1, write=False)
+        .add(W, "release", token=TOKEN), "is unknown (I1)"),
+    "unlock before the drain": (lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating").add("operator", "unlock", detail=W, token=TOKEN),
+                                "in the phase Terminating, before proof and drain (I1)"),
+    "unlock without a fence": (lambda: held().add("operator", "unlock", detail=W, token=TOKEN), "never fenced (I1)"),
+    "no proof": (lambda: phase(fenced(), "Draining"), "cannot go from Fenced to Draining"),
+    "no drain": (lambda: phase(fenced(), "Terminating", "Unlocked"), "cannot go from Terminating to Unlocked"),
+    "unlocked while it owns": (lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating", "Draining", "Unlocked"), "still owns the lock"),
+    "rollback before RollingBack": (lambda: phase(fenced(), "Terminating").add(A, "settle-update", key=f"settle/{W}", detail="Terminating"),
+                                    "in the phase RollingBack only, not in Terminating (I7)"),
+    "claim of a living owner's instant": (lambda: recorded().add(A, "claim", instant=T1, write=False), "not settled (I12)"),
+    "forgetting an instant that was not given up": (lambda: recorded().add(A, "done", instant=T1, detail="abandoned RolledBack", write=False), "(I7)"),
+    "settled without an outcome": (
+        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(A, "settle-update", key=f"settle/{W}", detail="Swept")
+        .add("operator", "settled", key=f"settle/{W}"), "removed without an outcome (I4)"),
+    "settled at once": (lambda: phase(fenced(), "Terminating").add("operator", "settled", key=f"settle/{W}"), "Settled in the phase Terminating"),
+    "completed without leave": (lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
+                                .add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Completed"), "never got leave to publish (I3)"),
+    "exit with the lock": (lambda: held().add(W, "clean-exit"), "while it holds the lock (I1)"),
+    "exit with a pending instant": (lambda: recorded().add(W, "release", token=TOKEN).add(W, "clean-exit"), "is Pending"),
+    "refused without a reason": (lambda: begun().add(W, "clean-exit", ok=False), "every compare of the transaction held"),
+    "two writes at one revision": (lambda: (log := begun()).add(W, "enqueue") and _same_revision(log), "at one revision"),
+    "the fence of a stranger": (lambda: begun().add("operator", "fence", key="fence/nobody"), "names"),
+    "an unknown step": (lambda: begun().add(W, "steal"), "no such step"),
+}
+
+
+def _same_revision(log: Log) -> Log:
+    log.events.append(replace(log.events[-1], actor=V))
+    return log
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_a_forbidden_step_is_rejected_with_a_sentence(name: str) -> None:
+    build, words = REJECTED[name]
+    assert words in build().said()
+
+
+def test_a_run_that_is_not_over_is_rejected_only_when_it_should_be() -> None:
+    assert held().said() == ""
+    assert "still holds the lock" in held().said(complete=True)
+    assert "not settled" in fenced().said(complete=True)
+
+
+# ---------------------------------------------------------------- lost answers
+def test_an_acquire_without_an_answer_that_is_resolved_to_mine() -> None:
+    log = begun()
+    token = log.rev + 1
+    log.add(W, "acquire", ok=False, rev=0, detail="UNKNOWN deadline", nonce="n1")
+    log.rev = token
+    log.add(W, "acquire-resolve", write=False, nonce="n1").add(W, "record-instant", instant=T1, token=token).add(W, "release", token=token)
+    assert log.said() == ""
+
+
+def test_an_acquire_without_an_answer_may_be_executed_after_its_owner_died() -> None:
+    log = begun().add(W, "acquire", ok=False, rev=0, detail="UNKNOWN deadline", nonce="n1")
+    log.rev += 1
+    token = log.rev
+    phase(log.add("operator", "fence", key=f"fence/{W}"), "Terminating", "Draining")
+    assert log.add("operator", "unlock", key="lock", detail=W, token=token).said() == ""
+
+
+def test_a_release_without_an_answer_was_executed_or_not() -> None:
+    log = recorded()
+    token = log.rev - 1
+    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", ok=False, rev=0, detail="no answer: deadline")
+    executed, not_executed = Log(), Log()
+    for other in (executed, not_executed):
+        other.rev, other.events = log.rev, list(log.events)
+    executed.rev += 1
+    executed.add(W, "release", ok=False, token=token, detail=T1).add(V, "acquire").add(V, "release", token=executed.rev).add(W, "clean-exit")
+    assert executed.said() == ""
+    not_executed.add(W, "release", token=token, detail=T1).add(V, "acquire")
+    assert not_executed.said() == ""
+
+
+def test_a_record_without_an_answer_is_found_by_the_repetition() -> None:
+    log = held()
+    token = log.rev
+    log.add(W, "record-instant", ok=False, rev=0, detail="no answer: deadline")
+    log.rev += 1
+    log.add(W, "record-instant", ok=False, instant=T1, token=token, detail="commit").add(W, "publish", instant=T1, token=token, detail=T2)
+    assert log.said() == ""
+
+
+def test_a_settle_update_of_unknown_outcome_of_the_operator() -> None:
+    log = phase(fenced(), "Terminating")
+    log.add("operator", "settle-update", ok=False, rev=0, key=f"settle/{W}", detail="unknown")
+    log.rev += 1
+    assert phase(log, "Unlocked").said() == ""
+
+
+def test_the_operators_log_alone() -> None:
+    log = Log().add("operator", "fence", key="fence/x", detail="PodTerminated")
+    for name in ("Terminating", "Draining"):
+        log.add("operator", "settle-update", key="settle/x", detail=name)
+    log.add("operator", "unlock", key="lock", detail="x", token=7)
+    assert "names" in log.said()
+    assert log.said(operator_only=True) == ""
+    assert "before proof" in Log().add("operator", "fence", key="fence/x").add("operator", "unlock", key="lock", detail="x", token=7).said(operator_only=True)
+
+
+# ---------------------------------------------------------------- files
+def test_lines_are_found_anywhere_and_written_back(tmp_path: Path) -> None:
+    events = begun().events
+    path = tmp_path / "all.log"
+    path.write_text("".join(f"2026-01-01 INFO [x] {e.line()} trailing\nnoise\n" for e in events) + "PROTOCOL {cut")
+    with path.open() as lines:
+        assert [replace(e, where="") for e in read(lines, "all.log")] == [replace(e, where="") for e in events]
+    assert main([str(path)]) == 0
+
+
+def test_the_command_line_fails_for_a_rejection_an_unreadable_line_and_for_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad, broken, empty = tmp_path / "bad.log", tmp_path / "broken.log", tmp_path / "empty.log"
+    bad.write_text("".join(e.line() + "\n" for e in held().add(V, "acquire").events))
+    broken.write_text('PROTOCOL {"v":1,\n')
+    empty.write_text("nothing\n")
+    assert main([str(bad)]) == 1
+    assert "REJECTED bad.log:10: acquire by vvvvvvvv (revision 11): it was executed although the lock was held (I1)" in capsys.readouterr().out
+    assert main([str(broken)]) == 1
+    assert main([str(empty)]) == 2
