@@ -5,7 +5,7 @@ and rejects a step when it is forbidden in all of them. Exit status 1 on a rejec
 
 --complete    the run has ended in order: at the end nobody may be left registered, holding, fenced but not settled, or with a pending instant
 --lease-only  the table runs in the mode LeaseOnly: the lock may vanish
---operator-only  only the operator's log is there (component tests): what JVMs did is assumed to have been allowed
+--missing operator, --missing jvms  those logs are not there (tests of one part, logs that begin late): what these did is assumed to be allowed
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,12 +34,12 @@ class Verdict:
     rejections: list[str] = field(default_factory=list)
 
 
-def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool = False, operator_only: bool = False) -> list[Verdict]:
+def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool = False, missing: Collection[str] = ()) -> list[Verdict]:
     """Replay the events of all tables. After its first rejection a table is not replayed further: what follows would only be its echo."""
     tables: dict[str, list[Event]] = defaultdict(list)
     for e in events:
         tables[e.table].append(e)
-    return [_check_table(table, with_lost_acquires(in_order(some)), complete, TableState(lease_only=lease_only, operator_only=operator_only)) for table, some in sorted(tables.items())]
+    return [_check_table(table, with_lost_acquires(in_order(some)), complete, TableState(lease_only=lease_only, no_operator="operator" in missing, no_jvms="jvms" in missing)) for table, some in sorted(tables.items())]
 
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:
@@ -145,14 +145,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--complete", action="store_true", help="the run has ended in order: nothing may be left")
     parser.add_argument("--lease-only", action="store_true", help="the mode LeaseOnly: the lock may vanish")
-    parser.add_argument("--operator-only", action="store_true", help="the logs of the JVMs are missing: what they did is assumed")
+    parser.add_argument("--missing", action="append", choices=("operator", "jvms"), default=[], help="logs that are not there")
     options = parser.parse_args(arguments)
     try:
         events = read_files(options.files)
     except ValueError as error:
         print(f"REJECTED {error}")
         return 1
-    verdicts = check(events, complete=options.complete, lease_only=options.lease_only, operator_only=options.operator_only)
+    verdicts = check(events, complete=options.complete, lease_only=options.lease_only, missing=options.missing)
     for v in verdicts:
         print(f"table {v.table}: {v.steps} steps, {'rejected' if v.rejections else 'conform'}")
         for text in v.rejections:

@@ -27,7 +27,7 @@ def step(s: TableState, e: Event) -> str:
         return f"it is not a step for the role {e.role}"
     if not e.ok:
         return _refused(s, e)
-    if e.role != "operator" and e.action not in ("register", "release") and e.actor not in s.writers and not s.operator_only:
+    if e.role != "operator" and e.action not in ("register", "release") and e.actor not in s.writers and not s.no_jvms:
         return "its actor is not registered"
     compares = ("version(fence/<inc>) = 0", "version(writer/<inc>) > 0") if _is_update(s, e) else TRANSACTIONS.get(e.action, ())
     for text in compares:
@@ -48,7 +48,7 @@ def _refused(s: TableState, e: Event) -> str:
     """A refusal must have a reason: some compare that does not hold, or one that the log does not show."""
     if e.rev == 0 or e.action in ("acquire-resolve", "claim", "drained", "done"):
         return ""
-    compares = TRANSACTIONS.get(e.action, ())
+    compares = () if s.no_operator or s.no_jvms else TRANSACTIONS.get(e.action, ())
     if compares and not _is_update(s, e) and all(COMPARES[text](s, e) for text in compares):
         return "etcd refused it although every compare of the transaction held"
     return ""
@@ -62,7 +62,7 @@ def _register(s: TableState, e: Event) -> str:
 
 
 def _acquire(s: TableState, e: Event) -> str:
-    if not s.gate:
+    if not s.gate and not s.no_operator:
         return "nobody may acquire while the table has no gate"
     if s.gate == "frozen":
         return "nobody may acquire while the gate is frozen"
@@ -115,7 +115,7 @@ def _claim(s: TableState, e: Event) -> str:
         return "a fenced incarnation claims (I2)"
     record = s.instants.get(e.instant)
     if record is None:
-        named = any(phase == "RollingBack" for phase in s.settles.values())
+        named = s.no_operator or any(phase == "RollingBack" for phase in s.settles.values())
         return "" if named else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
     for holder in ({record.claimed} - {""}) | (set() if record.state == "Abandoned" else {record.owner}):
         if holder != e.actor and not s.proven(holder):
@@ -134,7 +134,7 @@ def _clean_exit(s: TableState, e: Event) -> str:
 
 def _fence(s: TableState, e: Event) -> str:
     inc = e.subject
-    if not s.operator_only and inc not in s.writers and inc != s.owner and not s.left_by(inc):
+    if not s.no_jvms and inc not in s.writers and inc != s.owner and not s.left_by(inc):
         return "it fences an incarnation that neither writer/*, lock nor instant/* names"
     return ""
 
@@ -142,6 +142,8 @@ def _fence(s: TableState, e: Event) -> str:
 def _settle_update(s: TableState, e: Event) -> str:
     inc, new = e.subject, e.detail
     old = s.settles.get(inc)
+    if s.no_operator and old in (None, "Settled"):
+        old = s.settles[inc] = "RollingBack"
     if old is None:
         return "there is no settle record: the incarnation was not fenced"
     unsafe = s.lease_only and new == "Unlocked" and old in ("Fenced", "Terminating")
@@ -152,7 +154,7 @@ def _settle_update(s: TableState, e: Event) -> str:
     agent = e.role == "agent"
     if agent and old != "RollingBack":
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
-    if not agent and new == "Swept" and old != "Swept" and not s.operator_only:
+    if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
         return "only the agent says that everything is swept"
     if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc:
         return f"the phase {new} while this incarnation still owns the lock (I1)"
@@ -164,6 +166,8 @@ def _outcome(s: TableState, e: Event, inc: str) -> str:
     record = s.instants.get(e.instant)
     if e.outcome not in OUTCOMES:
         return f"{e.outcome} is no outcome"
+    if record is None and s.no_jvms:
+        return ""
     if record is None or inc not in (record.owner, record.claimed):
         return f"it writes an outcome of {e.instant}, which is not recorded for that incarnation (I7)"
     if e.outcome == "Completed" and not record.promised:
@@ -180,7 +184,7 @@ def _unlock(s: TableState, e: Event) -> str:
 
 def _settled(s: TableState, e: Event) -> str:
     inc, phase = e.subject, s.settles.get(e.subject, "no settle record")
-    if phase not in ("Swept", "Unlocked") and not (s.operator_only and phase == "RollingBack"):
+    if phase not in ("Swept", "Unlocked") and not (s.no_jvms and phase == "RollingBack"):
         return f"it is called Settled in the phase {phase} (I6)"
     if s.owner == inc:
         return "it is called Settled while it owns the lock (I1)"
@@ -201,7 +205,7 @@ def _drain(s: TableState, e: Event) -> str:
 
 
 def _gate(s: TableState, e: Event) -> str:
-    return "" if s.operator_only or e.detail in GATE[s.gate] else f"the gate cannot go from {s.gate or 'absent'} to {e.detail}"
+    return "" if s.no_jvms or e.detail in GATE[s.gate] else f"the gate cannot go from {s.gate or 'absent'} to {e.detail}"
 
 
 def _admit(s: TableState, e: Event) -> str:
