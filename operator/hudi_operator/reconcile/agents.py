@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
-from hudi_operator.model import conditions, naming
+from hudi_operator.model import classify, conditions, naming
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec
@@ -78,6 +78,12 @@ def serving(view: View) -> bool:
     )
 
 
+def last_failure(view: View) -> str:
+    """Why the newest agent that ended has failed, in its own words; empty when none has."""
+    newest = max((p for p in view.agent_pods if p.phase == "Failed"), key=generation_of, default=None)
+    return f"{newest.name} failed: {classify.classify(newest).message}" if newest is not None else ""
+
+
 def plan_agent(view: View) -> Step:
     """Assignment, admission and pod of the table's agent. Not called for a duplicate or deleted table."""
     actions: list[Action] = []
@@ -126,9 +132,12 @@ def ensure_namespace(view: View) -> list[Action]:
 
 
 def _next_generation(view: View) -> int:
-    """One more than any generation that a pod, a registration, an admission or a settle record names: attempts are never reused."""
+    """One more than any generation that a pod, a registration or a settle record names: attempts are never reused.
+
+    An admission alone is no use of a number: its pod was refused (quota, missing service account), and the same one is tried again.
+    """
     prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
-    named = {i.attempt for i in view.incs} | set(view.etcd.admits)
+    named = {i.attempt for i in view.incs}
     numbers = [int(a.removeprefix(prefix)) for a in named if a.startswith(prefix) and a.removeprefix(prefix).isdigit()]
     return max([0, *numbers, *(generation_of(p) for p in view.agent_pods)]) + 1
 

@@ -165,7 +165,7 @@ def _ready(view: View, stall: Stall | None) -> Condition:
     if gate.changing(view):
         return condition("Ready", False, "Changing", "waiting for running writers before mode or durations change")
     if not agents.serving(view):
-        why = (pod.waiting or pod.unschedulable) if pod is not None else ""
+        why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
         return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
     if not gate.is_open(view):
         return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
