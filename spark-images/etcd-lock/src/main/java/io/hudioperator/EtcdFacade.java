@@ -79,6 +79,11 @@ public final class EtcdFacade {
     return r.succeeded || (unanswered[0] && r.one(0) == null);
   }
 
+  /** Only for one that came from {@link Sessions#etcd}; a session closes its own. */
+  public void close() {
+    etcd.close();
+  }
+
   private String absolute(String key) {
     return key.startsWith("/") ? key : tablePrefix + key;
   }

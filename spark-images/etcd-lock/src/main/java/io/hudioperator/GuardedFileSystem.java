@@ -4,14 +4,17 @@ import java.io.IOException;
 import java.net.URI;
 import java.util.EnumSet;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.ContentSummary;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FilterFileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.MultipartUploaderBuilder;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
@@ -43,6 +46,37 @@ public class GuardedFileSystem extends FilterFileSystem {
   public String getScheme() {
     return fs.getScheme();
   }
+
+  // Object stores answer these with fewer requests than the defaults of FileSystem would need.
+
+  @Override
+  public RemoteIterator<LocatedFileStatus> listFiles(Path path, boolean recursive) throws IOException {
+    return fs.listFiles(path, recursive);
+  }
+
+  @Override
+  public boolean exists(Path path) throws IOException {
+    return fs.exists(path);
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public boolean isDirectory(Path path) throws IOException {
+    return fs.isDirectory(path);
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public boolean isFile(Path path) throws IOException {
+    return fs.isFile(path);
+  }
+
+  @Override
+  public ContentSummary getContentSummary(Path path) throws IOException {
+    return fs.getContentSummary(path);
+  }
+
+  // What can change a timeline.
 
   @Override
   public FSDataOutputStream create(

@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -52,6 +53,7 @@ final class LockProtocol {
   private final Identity me;
   private final ProtocolLog log;
   private final BooleanSupplier gaveUp;
+  private volatile boolean acquireUnknown;
 
   LockProtocol(EtcdClient etcd, TableKeys keys, Identity me, ProtocolLog log, BooleanSupplier gaveUp) {
     this.etcd = etcd;
@@ -169,7 +171,10 @@ final class LockProtocol {
       log.line("acquire").with("nonce", nonce).with("detail", e.outcome() + " " + e.getMessage()).write(0, false);
       switch (e.outcome()) {
         case UNKNOWN:
-          return resolve(liveness, lockValue, nonce);
+          acquireUnknown = true; // and stays so when this throws: no clean exit then (F15)
+          Acquired resolved = resolve(liveness, lockValue, nonce);
+          acquireUnknown = false;
+          return resolved;
         case LEASE_GONE: // LeaseOnly: the heartbeat will bring another lease
           return null;
         default:
@@ -184,31 +189,37 @@ final class LockProtocol {
    * (measured).
    */
   private Acquired resolve(Liveness liveness, String lockValue, String nonce) {
-    while (true) {
-      Txn txn =
-          Txn.when()
-              .value(keys.lock(), lockValue)
-              .then(Txn.Op.get(keys.lock()))
-              .then(Txn.Op.get(keys.clock()))
-              .otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));
-      try {
-        Txn.Result r = repeat("acquire-resolve", txn);
-        log.line("acquire-resolve").with("nonce", nonce).write(r.revision, r.succeeded);
-        if (r.succeeded) {
-          return new Acquired(r.one(0).createRevision(), clockValue(r.one(1)));
-        }
-        liveness.alivePut(r.revision);
-        return null;
-      } catch (EtcdException e) {
-        if (e.outcome() != EtcdException.Outcome.LEASE_GONE) {
-          throw unexpected("acquire-resolve", e);
-        }
-        // The else branch was taken (a lease in the other branch is not checked) and its lease is gone, and with it the alive key at the
-        // revision that the lost acquire compares: it can never succeed.
-        log.line("acquire-resolve").with("nonce", nonce).with("detail", "lease gone").write(0, false);
-        return null;
+    Txn txn =
+        Txn.when()
+            .value(keys.lock(), lockValue)
+            .then(Txn.Op.get(keys.lock()))
+            .then(Txn.Op.get(keys.clock()))
+            .otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));
+    ProtocolLog.Line line = log.line("acquire-resolve").with("nonce", nonce);
+    try {
+      Txn.Result r = repeat("acquire-resolve", txn);
+      if (r.succeeded) {
+        long token = r.one(0).createRevision();
+        line.with("token", token).write(r.revision, true);
+        return new Acquired(token, clockValue(r.one(1)));
       }
+      line.write(r.revision, false);
+      liveness.alivePut(r.revision);
+      return null;
+    } catch (EtcdException e) {
+      if (e.outcome() != EtcdException.Outcome.LEASE_GONE) {
+        throw unexpected("acquire-resolve", e);
+      }
+      // The else branch was taken (a lease in the other branch is not checked) and its lease is gone, and with it the alive key at the
+      // revision that the lost acquire compares: it can never succeed.
+      line.with("detail", "lease gone").write(0, false);
+      return null;
     }
+  }
+
+  /** Was there an acquire whose outcome could not be found out? */
+  boolean acquireUnknown() {
+    return acquireUnknown;
   }
 
   /** Takes or updates a place in the queue. False = it is not there (fenced, other heartbeat); look again. */
@@ -360,7 +371,7 @@ final class LockProtocol {
       log.line("claim").with("instant", time).with("detail", "owner " + executor(record) + " is not settled").write(now.revision, false);
       return false;
     }
-    String value = ((com.fasterxml.jackson.databind.node.ObjectNode) record).put("claimedBy", me.inc).toString();
+    String value = ((ObjectNode) record).put("claimedBy", me.inc).toString();
     Txn txn =
         Txn.when()
             .modRevision(keys.instant(time), seen.modRevision())

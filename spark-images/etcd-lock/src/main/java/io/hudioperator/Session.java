@@ -201,13 +201,10 @@ public final class Session {
       lookUntilKnown(lock);
     }
     List<String> completed = lock.completed();
-    try {
-      protocol.release(lock.token, completed);
-    } finally {
-      pending.removeAll(completed);
-      held = null;
-      turn.release();
-    }
+    protocol.release(lock.token, completed); // when this throws the lock may still be ours: nobody here takes it again
+    pending.removeAll(completed);
+    held = null;
+    turn.release();
   }
 
   private void lookUntilKnown(HeldLock lock) {
@@ -335,9 +332,9 @@ public final class Session {
     return protocol.pendingInstants();
   }
 
-  /** The lock is held or being acquired or released: nothing is settled yet. */
+  /** The lock is held, or an acquire, a publication or a release has no definite outcome yet. */
   public boolean unresolved() {
-    return held != null || acquiring;
+    return held != null || acquiring || protocol.acquireUnknown();
   }
 
   /** Waits until nothing is unresolved; returns whether that is so. */
@@ -361,7 +358,7 @@ public final class Session {
       return false;
     }
     try {
-      if (!protocol.pendingInstants().isEmpty() || !protocol.cleanExit()) {
+      if (protocol.acquireUnknown() || !protocol.pendingInstants().isEmpty() || !protocol.cleanExit()) {
         return false;
       }
       liveness.close();

@@ -148,6 +148,28 @@ class AcquireTest {
   }
 
   @Test
+  void anAcquireThatCannotBeResolvedForbidsACleanExit() {
+    Session session = table.session("ns.a");
+    table.faults(session).loseAnswerOf(FaultyEtcd.puts(table.keys.lock()));
+    table.faults(session).refuse(t -> t.compares.size() == 1 && t.compares.get(0).target == Txn.Target.VALUE);
+    assertThrows(HoodieException.class, () -> table.acquire(session));
+    assertTrue(session.unresolved());
+    assertFalse(session.close());
+    assertNotNull(table.lock(), "it was executed: the lock names an incarnation that is still registered");
+  }
+
+  @Test
+  void aReleaseWithoutAnswerKeepsTheSessionUnresolved() {
+    Session session = table.session("ns.a");
+    assertTrue(table.acquire(session));
+    table.faults(session).refuse(FaultyEtcd.deletes(table.keys.lock()));
+    assertThrows(HoodieException.class, session::release);
+    assertTrue(session.unresolved());
+    assertFalse(session.close());
+    assertFalse(table.acquire(session, 100));
+  }
+
+  @Test
   void aLateReleaseDoesNotTouchTheNextOwner() throws EtcdException {
     Session a = table.session("ns.a");
     assertTrue(table.acquire(a));

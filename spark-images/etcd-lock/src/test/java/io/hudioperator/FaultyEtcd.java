@@ -14,6 +14,7 @@ final class FaultyEtcd implements EtcdClient {
   private Predicate<Txn> loseAnswer = t -> false;
   private Predicate<Txn> hold = t -> false;
   private Predicate<Txn> before = t -> false;
+  private Predicate<Txn> refuse = t -> false;
   private Runnable action;
 
   FaultyEtcd(EtcdClient real) {
@@ -23,6 +24,11 @@ final class FaultyEtcd implements EtcdClient {
   /** The next matching transaction is executed, its answer is lost. */
   synchronized void loseAnswerOf(Predicate<Txn> which) {
     loseAnswer = which;
+  }
+
+  /** Every matching transaction is denied. */
+  synchronized void refuse(Predicate<Txn> which) {
+    refuse = which;
   }
 
   /** The next matching transaction stays on the wire until {@link #deliver}. */
@@ -72,6 +78,9 @@ final class FaultyEtcd implements EtcdClient {
       if (before.test(txn)) {
         first = action;
         before = t -> false;
+      }
+      if (refuse.test(txn)) {
+        throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
       }
       if (hold.test(txn)) {
         hold = t -> false;

@@ -156,7 +156,7 @@ class RegistrationTest {
   void aLostLeaseIsNotReplacedAfterTheFence() throws EtcdException {
     Session session = table.session("ns.a");
     KeyValue before = table.etcd.get("alive/" + session.inc());
-    table.fence(session.inc());
+    table.faults(session).before(FaultyEtcd.puts(table.keys.alive(session.inc())), () -> table.fence(session.inc()));
     table.client.revoke(before.lease());
     TestTable.await(Duration.ofSeconds(6), "it halts", () -> table.halts.contains(Liveness.EXIT_FENCED));
     assertNull(table.etcd.get("alive/" + session.inc()));
