@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.runtime.runtime_samples import JOB
 
+from hudi_operator.model import options as operator_options
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job
 from hudi_runtime.options import check_allowed, write_options
@@ -42,9 +43,20 @@ def test_refused(key: str) -> None:
         check_allowed({key: "x"})
 
 
-@pytest.mark.parametrize("key", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.datasource.hive_sync.enable"])
+@pytest.mark.parametrize("key", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.datasource.write.row.writer.enable"])
 def test_allowed(key: str) -> None:
     check_allowed({key: "x"})
+
+
+def sample(pattern: str) -> str:
+    return pattern.replace("*", "x")
+
+
+def test_same_list_as_the_operators() -> None:
+    for rule in (*operator_options.OWNED_HUDI, *operator_options.OF_THE_TABLE):
+        with pytest.raises(OptionNotAllowed):
+            check_allowed({sample(rule.pattern): "x"})
+    check_allowed({sample(pattern): "x" for pattern in operator_options.ALLOWED_HUDI})
 
 
 def test_one_write() -> None:
