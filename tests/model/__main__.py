@@ -54,7 +54,8 @@ def main() -> int:
             states += result.states
             bad = not v.breaks <= result.counter_examples.keys()
             wrong += bad
-            print(line(f"  {v.name}", violated(result), result, "UNEXPECTED: should break " + " ".join(sorted(v.breaks)) if bad else "fails, as it must"), flush=True)
+            verdict = "UNEXPECTED: should break " + " ".join(sorted(v.breaks)) if bad else "fails, as it must"
+            print(line(f"  {v.name}", violated(result), result, verdict), flush=True)
             if verbose:
                 explain(result)
     print(f"{states} states, {time.monotonic() - began:.0f} s, {wrong or 'no'} unexpected verdict{'s' if wrong != 1 else ''}")

@@ -22,8 +22,10 @@ def agent(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if x.pc == "off":
         first = s.incs[c.agents[0]]
         if first.fence or not first.alive or not first.driver:
-            yield (f"{c.names[i]} starts because the first agent is suspect",
-                   s.inc(i, pc="idle", driver=True, writer=True, lease=1, own_lease=1, alive=1, own_alive=1))
+            yield (
+                f"{c.names[i]} starts because the first agent is suspect",
+                s.inc(i, pc="idle", driver=True, writer=True, lease=1, own_lease=1, alive=1, own_alive=1),
+            )
     if not x.driver:
         return
     yield from jvm.session(s, c, i)
@@ -93,16 +95,24 @@ def _look(s: State, c: Configuration, i: int) -> Iterator[Step]:
             yield f"{who} goes on with its rollback of {whose}", s.inc(i, pc="agent-leave")
         else:
             q = Request("claim", i, instant=k, seen=y.roller + 1)
-            yield from call(s, c, q, f"{who} claims the pending rollback of {whose}", lambda t: t.inc(i, pc="agent-leave"),
-                            otherwise=lambda t: t.inc(i, pc="agent-leave", work=-1))
+            yield from call(
+                s,
+                c,
+                q,
+                f"{who} claims the pending rollback of {whose}",
+                lambda t: t.inc(i, pc="agent-leave"),
+                otherwise=lambda t: t.inc(i, pc="agent-leave", work=-1),
+            )
     elif completed:
         yield f"{who} sees that {whose} is completed and keeps it", s.instant(k, outcome="Completed", fixed=1).inc(i, pc="agent-leave")
     elif not y.requested or y.rolled == 1:
-        yield (f"{who} sees no file of {whose}: nothing to roll back",
-               s.instant(k, outcome="Gone", fixed=0 if y.fixed < 0 else y.fixed).inc(i, pc="agent-leave"))
+        yield (
+            f"{who} sees no file of {whose}: nothing to roll back",
+            s.instant(k, outcome="Gone", fixed=0 if y.fixed < 0 else y.fixed).inc(i, pc="agent-leave"),
+        )
     else:
         yield f"{who} sees that {whose} is not completed and plans its rollback", _plan(s, c, i, k)
-    if c.failing_lists and not completed and y.rolled == 0 or c.failing_lists and y.completed:
+    if (c.failing_lists and not completed and y.rolled == 0) or (c.failing_lists and y.completed):
         if c.rules.failed_look_keeps:
             yield f"{who} cannot list the timeline: it keeps everything and tries again later", s.inc(i, pc="agent-leave", work=-1)
         else:
@@ -145,8 +155,10 @@ def _ready(s: State, c: Configuration, i: int) -> Iterator[Step]:
 def _finish(s: State, c: Configuration, i: int) -> Iterator[Step]:
     k = s.incs[i].work
     metadata = s.instants[k].metadata and not c.rules.sweep_metadata
-    yield (f"{c.names[i]} finishes the rollback: the instant's files leave the timeline and the metadata table",
-           s.instant(k, rolled=2, requested=False, metadata=metadata).inc(i, pc="agent-leave"))
+    yield (
+        f"{c.names[i]} finishes the rollback: the instant's files leave the timeline and the metadata table",
+        s.instant(k, rolled=2, requested=False, metadata=metadata).inc(i, pc="agent-leave"),
+    )
 
 
 def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -155,8 +167,10 @@ def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
     y, owner = s.instants[k], c.owner(k)
     again = y.record == "A" and owner >= 0 and not _nobody_writes(s, c, owner)
     text = f"{c.names[i]} sweeps late files of the instant"
-    yield (f"{text}; it will do so again when the lost executors are proven terminated" if again else text,
-           s.instant(k, stray=False, outcome="" if again else "RolledBack").inc(i, pc="idle", work=-1))
+    yield (
+        f"{text}; it will do so again when the lost executors are proven terminated" if again else text,
+        s.instant(k, stray=False, outcome="" if again else "RolledBack").inc(i, pc="idle", work=-1),
+    )
 
 
 _STEPS = {"agent-look": _look, "agent-leave": _leave, "agent-delete": _delete, "agent-ready": _ready, "agent-finish": _finish, "agent-sweep": _sweep}

@@ -83,8 +83,12 @@ def _storage(s: State, c: Configuration, k: int) -> Iterator[Step]:
             yield f"an executor of {c.names[owner]} writes a file of the rolled-back instant", s.instant(k, stray=True)
 
 
-_LANDING = {"r": ("requested file", "requested"), "i": ("inflight file", "requested"), "m": ("metadata table commit", "metadata"),
-            "c": ("completed file", "completed")}
+_LANDING = {
+    "r": ("requested file", "requested"),
+    "i": ("inflight file", "requested"),
+    "m": ("metadata table commit", "metadata"),
+    "c": ("completed file", "completed"),
+}
 
 
 def _time(s: State, c: Configuration) -> Iterator[Step]:

@@ -129,7 +129,5 @@ def settled(s: State, c: Configuration) -> bool:
             continue
         if x.writer or x.phase not in (0, SETTLED) or (x.driver and x.pc != "started"):
             return False
-    for k, y in enumerate(s.instants):
-        if c.owner(k) >= 0 and (y.record != "-" or (y.requested and not y.completed)):
-            return False
-    return True
+    ours = (y for k, y in enumerate(s.instants) if c.owner(k) >= 0)
+    return not any(y.record != "-" or (y.requested and not y.completed) for y in ours)

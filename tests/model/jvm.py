@@ -18,8 +18,10 @@ def session(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if not x.driver:
         return
     if c.gate and x.pc in ("started", "idle") and x.own_gate != s.gate.rev and s.gate.open:
-        yield (f"{c.names[i]} reads the gate: open, mode {'LeaseOnly' if s.gate.lease_only else 'PodTermination'}",
-               s.inc(i, own_gate=s.gate.rev, own_mode=s.gate.lease_only))
+        yield (
+            f"{c.names[i]} reads the gate: open, mode {'LeaseOnly' if s.gate.lease_only else 'PodTermination'}",
+            s.inc(i, own_gate=s.gate.rev, own_mode=s.gate.lease_only),
+        )
     if x.pc == "started":
         yield from _register(s, c, i)
     elif x.pc != "off":
@@ -35,8 +37,14 @@ def _register(s: State, c: Configuration, i: int) -> Iterator[Step]:
         s = s.inc(i, lease=1, own_lease=1)
     elif not x.lease:
         return  # its lease ran out before the answer came: it starts over as another incarnation, which is nobody new to this model
-    yield from call(s, c, Request("register", i, lease=1), f"{c.names[i]} takes a lease and registers",
-                    lambda t: t.inc(i, pc="idle", own_alive=t.incs[i].alive), otherwise=lambda t: halt(t, i))
+    yield from call(
+        s,
+        c,
+        Request("register", i, lease=1),
+        f"{c.names[i]} takes a lease and registers",
+        lambda t: t.inc(i, pc="idle", own_alive=t.incs[i].alive),
+        otherwise=lambda t: halt(t, i),
+    )
 
 
 def _keep_alive(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -48,8 +56,14 @@ def _keep_alive(s: State, c: Configuration, i: int) -> Iterator[Step]:
         if x.own_lease > c.renewals:
             return
         s = s.inc(i, lease=x.own_lease + 1, own_lease=x.own_lease + 1, own_alive=0)
-    yield from call(s, c, Request("keepalive", i, lease=s.incs[i].lease), f"{c.names[i]} finds its lease gone, takes a new one and puts alive again",
-                    lambda t: t.inc(i, own_alive=t.incs[i].alive), otherwise=lambda t: halt(t, i))
+    yield from call(
+        s,
+        c,
+        Request("keepalive", i, lease=s.incs[i].lease),
+        f"{c.names[i]} finds its lease gone, takes a new one and puts alive again",
+        lambda t: t.inc(i, own_alive=t.incs[i].alive),
+        otherwise=lambda t: halt(t, i),
+    )
 
 
 def acquire(s: State, c: Configuration, i: int, pc: str) -> Iterator[Step]:
@@ -67,8 +81,7 @@ def acquire(s: State, c: Configuration, i: int, pc: str) -> Iterator[Step]:
         return
     if c.clock and s.time.now + s.time.skew[i] <= s.time.clock:
         return  # the clock guard waits until the local wall clock is past `clock`
-    yield from call(s, c, q, f"{c.names[i]} acquires the lock",
-                    lambda t: t.inc(i, pc=pc, nonce=q.token, clock_read=t.time.clock))
+    yield from call(s, c, q, f"{c.names[i]} acquires the lock", lambda t: t.inc(i, pc=pc, nonce=q.token, clock_read=t.time.clock))
 
 
 def _resolve(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -80,8 +93,10 @@ def _resolve(s: State, c: Configuration, i: int) -> Iterator[Step]:
         yield f"{c.names[i]} reads the lock back: not mine, so it takes its acquire for failed", s.inc(i, pc="idle")
     elif x.lease and x.lease == x.own_lease:
         puts = x.puts + 1
-        yield (f"{c.names[i]} does not find its nonce in the lock and puts alive again: the lost acquire can never succeed",
-               s.inc(i, pc="idle", alive=puts, puts=puts, own_alive=puts))
+        yield (
+            f"{c.names[i]} does not find its nonce in the lock and puts alive again: the lost acquire can never succeed",
+            s.inc(i, pc="idle", alive=puts, puts=puts, own_alive=puts),
+        )
     elif not x.lease:
         yield f"{c.names[i]} learns that its lease is gone, and the alive key with it: the lost acquire can never succeed", s.inc(i, pc="idle", own_alive=0)
     if not c.rules.resolve_before_exit:
@@ -102,8 +117,9 @@ def release(s: State, c: Configuration, i: int, pc: str, *, k: int = -1, done: b
 
 def leave(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """Clean exit: no lock, no Pending instant, nothing unresolved; alive and writer are deleted, the lease is revoked."""
-    yield from call(s, c, Request("clean-exit", i), f"{c.names[i]} exits cleanly",
-                    lambda t: halt(t.inc(i, pc="exited", lease=0), i), otherwise=lambda t: halt(t, i))
+    yield from call(
+        s, c, Request("clean-exit", i), f"{c.names[i]} exits cleanly", lambda t: halt(t.inc(i, pc="exited", lease=0), i), otherwise=lambda t: halt(t, i)
+    )
 
 
 def halt(s: State, i: int) -> State:

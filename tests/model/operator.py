@@ -90,9 +90,12 @@ def _fence(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
     """One transaction: settle record, fence, alive and admission deleted; for the reason "lease gone" only while alive is absent (F29)."""
     if not _named(s, c, i):
         return
-    reasons = (("LeaseGone", not x.alive, "its lease is gone"), ("Terminated", not x.driver, "its driver has terminated"),
-               ("HoldLimit", i in c.hold_limit and s.owns(i), "it has held the lock for too long"),
-               ("Requested", i in c.hold_limit and not s.owns(i), "a person asks for it"))
+    reasons = (
+        ("LeaseGone", not x.alive, "its lease is gone"),
+        ("Terminated", not x.driver, "its driver has terminated"),
+        ("HoldLimit", i in c.hold_limit and s.owns(i), "it has held the lock for too long"),
+        ("Requested", i in c.hold_limit and not s.owns(i), "a person asks for it"),
+    )
     for reason, true, why in reasons:
         if true:
             yield from call(s, c, Request("fence", i, reason=reason), f"the operator fences {c.names[i]}: {why}", lambda t: t)
@@ -149,8 +152,10 @@ def _gate(s: State, c: Configuration) -> Iterator[Step]:
     if gate.open:
         yield "the operator closes the gate", s._replace(gate=gate._replace(rev=gate.rev + 1, open=False))
     elif not c.rules.gate_waits or not any(x.writer for x in s.incs):
-        yield ("the operator changes the mode from LeaseOnly to PodTermination and opens the gate",
-               s._replace(gate=gate._replace(rev=gate.rev + 1, open=True, lease_only=False)))
+        yield (
+            "the operator changes the mode from LeaseOnly to PodTermination and opens the gate",
+            s._replace(gate=gate._replace(rev=gate.rev + 1, open=True, lease_only=False)),
+        )
 
 
 def rolling_back(s: State, i: int) -> bool:

@@ -125,8 +125,7 @@ class Configuration:
     def same_rows(self, i: int, k: int) -> bool:
         """Whether both are incarnations of one HudiWriter: they carry the same source rows."""
         family = ("next", "twin")
-        return i != k and (i == 0 or self.roles[i] in family) and (k == 0 or self.roles[k] in family) and bool(
-            {self.roles[i], self.roles[k]} & set(family))
+        return i != k and (i == 0 or self.roles[i] in family) and (k == 0 or self.roles[k] in family) and bool({self.roles[i], self.roles[k]} & set(family))
 
     @property
     def extra(self) -> int:

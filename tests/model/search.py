@@ -43,8 +43,19 @@ def initial(c: Configuration) -> list[State]:
         elif c.program == "lock" and (role == "writer" or c.gate):
             incs.append(Inc("started", own_gate=0 if c.gate else 1))
         else:
-            incs.append(Inc("idle", lease=1, own_lease=1, alive=1, own_alive=1, puts=1, own_gate=1, writer=True,
-                            executor=RUNNING if role == "writer" and c.lost_executors else 0))
+            incs.append(
+                Inc(
+                    "idle",
+                    lease=1,
+                    own_lease=1,
+                    alive=1,
+                    own_alive=1,
+                    puts=1,
+                    own_gate=1,
+                    writer=True,
+                    executor=RUNNING if role == "writer" and c.lost_executors else 0,
+                )
+            )
     instants = [Instant() for role in c.roles if role != "agent"] if c.program == "commit" else []
     if c.begun:
         incs[0] = incs[0]._replace(pc="writing")

@@ -28,8 +28,14 @@ def service(s: State, c: Configuration, i: int) -> Iterator[Step]:
             yield f"{who} finds the compaction completed and stops", s.inc(i, pc="service-end")
         else:
             q = Request("publish", i, token=s.incs[i].nonce, instant=k)
-            yield from call(s, c, q, f"{who} may publish the compaction and sends its completed file",
-                            lambda t: t.instant(k, wire="c", sender=i).inc(i, pc="service-sent"), otherwise=lambda t: t.inc(i, pc="service-end"))
+            yield from call(
+                s,
+                c,
+                q,
+                f"{who} may publish the compaction and sends its completed file",
+                lambda t: t.instant(k, wire="c", sender=i).inc(i, pc="service-sent"),
+                otherwise=lambda t: t.inc(i, pc="service-end"),
+            )
     elif pc == "service-sent" and y.wire == "-":
         yield f"{who} knows how its publication ended", s.inc(i, pc="service-end")
     elif pc == "service-end":

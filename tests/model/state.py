@@ -6,7 +6,7 @@ step: to be paused, frozen or cut off is simply not to move while others do.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # settle/<inc>: phases in their order; 0 means that there is no settle record.
 NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED = range(8)
@@ -16,8 +16,9 @@ PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "
 GONE, RUNNING, LOST = 0, 1, 2  # LOST: runs, but the driver counts it as dead (a partition)
 
 # The program counters between "the lock is mine" and "I ask for its release": only here may a process change the timeline.
-CRITICAL = frozenset({"held", "held1", "recorded", "creating", "held2", "metadata", "promised", "sent", "unsure",
-                      "agent-look", "agent-finish", "service-held", "service-sent"})
+CRITICAL = frozenset(
+    {"held", "held1", "recorded", "creating", "held2", "metadata", "promised", "sent", "unsure", "agent-look", "agent-finish", "service-held", "service-sent"}
+)
 
 
 class Request(NamedTuple):
@@ -25,13 +26,13 @@ class Request(NamedTuple):
 
     name: str
     inc: int
-    alive: int = 0      # acquire: the mod revision of alive/<inc> that the client put last
-    gate: int = 0       # acquire: the mod revision of the gate that it evaluated
-    token: int = 0      # acquire: its nonce; others: the nonce of the lock that they are about (stands for the create revision)
-    lease: int = 0      # the lease under which alive is put
+    alive: int = 0  # acquire: the mod revision of alive/<inc> that the client put last
+    gate: int = 0  # acquire: the mod revision of the gate that it evaluated
+    token: int = 0  # acquire: its nonce; others: the nonce of the lock that they are about (stands for the create revision)
+    lease: int = 0  # the lease under which alive is put
     instant: int = -1
-    seen: int = 0       # mod revision seen: a settle record's phase, an instant's claimant + 1
-    reason: str = ""    # fence: why
+    seen: int = 0  # mod revision seen: a settle record's phase, an instant's claimant + 1
+    reason: str = ""  # fence: why
     on_lease: bool = False  # acquire: the gate said LeaseOnly
     done: bool = False  # release: the instant was completed in this cycle
 
@@ -41,8 +42,8 @@ class Lock(NamedTuple):
 
     owner: int
     nonce: int
-    on_lease: bool = False       # LeaseOnly: hangs on the owner's lease
-    after_fence: bool = False    # history: taken although the owner was fenced
+    on_lease: bool = False  # LeaseOnly: hangs on the owner's lease
+    after_fence: bool = False  # history: taken although the owner was fenced
 
 
 class Gate(NamedTuple):
@@ -56,48 +57,48 @@ class Gate(NamedTuple):
 class Inc(NamedTuple):
     """One incarnation: its JVM, its pods, and the keys that carry its id."""
 
-    pc: str                     # where its program stands
-    driver: bool = True         # the process of the driver exists (paused or not)
+    pc: str  # where its program stands
+    driver: bool = True  # the process of the driver exists (paused or not)
     executor: int = GONE
     # what the JVM believes
     own_lease: int = 0
     own_alive: int = 0
     own_gate: int = 0
-    own_mode: bool = False      # the gate that it read said LeaseOnly
-    nonce: int = 0              # acquires sent
-    base: int = 0               # bit set: instants completed when it read the source's progress
-    clock_read: int = 0         # clock as read at acquire
-    work: int = -1              # agents: the instant at hand
-    puts: int = 0               # how often alive was put (counted only where late acquires make it matter)
+    own_mode: bool = False  # the gate that it read said LeaseOnly
+    nonce: int = 0  # acquires sent
+    base: int = 0  # bit set: instants completed when it read the source's progress
+    clock_read: int = 0  # clock as read at acquire
+    work: int = -1  # agents: the instant at hand
+    puts: int = 0  # how often alive was put (counted only where late acquires make it matter)
     # what etcd says
-    lease: int = 0              # 0: does not exist
-    alive: int = 0              # mod revision, 0: absent
+    lease: int = 0  # 0: does not exist
+    alive: int = 0  # mod revision, 0: absent
     admit: bool = True
     writer: bool = False
     fence: bool = False
-    phase: int = NONE           # settle/<inc>
+    phase: int = NONE  # settle/<inc>
 
 
 class Instant(NamedTuple):
     """One instant: its record in etcd, its files in storage, its rollback."""
 
-    record: str = "-"           # instant/<t>: "-" absent, "P" Pending, "A" Abandoned
-    claim: int = -1             # claimedBy
-    requested: bool = False     # the requested or inflight file exists
-    data: int = 0               # its data files: 0 none, -1 deleted, k + 1 written by incarnation k
-    metadata: bool = False      # the metadata table has its delta commit
-    completed: int = 0          # the completed file: 0 absent, k + 1 put there by incarnation k
-    acked: bool = False         # its writer was told of the success
-    seen: int = 0               # bit set: instants completed when this one was requested
-    wire: str = "-"             # a PUT on its way: "r" requested, "i" inflight, "m" metadata table, "c" completed
-    sender: int = -1            # the incarnation that sent it
-    rolled: int = 0             # its rollback: 0 none, 1 planned, 2 finished
-    roller: int = -1            # the agent that owns or claimed that rollback
-    beat: bool = False          # a heartbeat file of the rollback is left over from a killed agent
-    outcome: str = ""           # in the settle record
-    stray: bool = False         # a file of this instant was written after its rollback had listed the files
-    archived: bool = False      # the timeline was archived past it
-    fixed: int = -1             # history: value of completed when nobody could change it any more (Unlocked, or seen after Abandoned)
+    record: str = "-"  # instant/<t>: "-" absent, "P" Pending, "A" Abandoned
+    claim: int = -1  # claimedBy
+    requested: bool = False  # the requested or inflight file exists
+    data: int = 0  # its data files: 0 none, -1 deleted, k + 1 written by incarnation k
+    metadata: bool = False  # the metadata table has its delta commit
+    completed: int = 0  # the completed file: 0 absent, k + 1 put there by incarnation k
+    acked: bool = False  # its writer was told of the success
+    seen: int = 0  # bit set: instants completed when this one was requested
+    wire: str = "-"  # a PUT on its way: "r" requested, "i" inflight, "m" metadata table, "c" completed
+    sender: int = -1  # the incarnation that sent it
+    rolled: int = 0  # its rollback: 0 none, 1 planned, 2 finished
+    roller: int = -1  # the agent that owns or claimed that rollback
+    beat: bool = False  # a heartbeat file of the rollback is left over from a killed agent
+    outcome: str = ""  # in the settle record
+    stray: bool = False  # a file of this instant was written after its rollback had listed the files
+    archived: bool = False  # the timeline was archived past it
+    fixed: int = -1  # history: value of completed when nobody could change it any more (Unlocked, or seen after Abandoned)
 
 
 class Time(NamedTuple):
@@ -106,9 +107,9 @@ class Time(NamedTuple):
     now: int = 0
     skew: tuple[int, ...] = ()
     stepped: bool = False
-    clock: int = 0              # the key `clock`
-    high: int = 0               # history: the largest time in the timeline
-    disorder: bool = False      # history: a time was used that is not past all earlier ones
+    clock: int = 0  # the key `clock`
+    high: int = 0  # history: the largest time in the timeline
+    disorder: bool = False  # history: a time was used that is not past all earlier ones
 
 
 class State(NamedTuple):
@@ -116,27 +117,25 @@ class State(NamedTuple):
 
     incs: tuple[Inc, ...]
     instants: tuple[Instant, ...]
-    files: tuple[int, ...]      # per instant: bit set of the file groups that it changes
+    files: tuple[int, ...]  # per instant: bit set of the file groups that it changes
     lock: Lock | None = None
     gate: Gate = Gate()
     wire: tuple[Request, ...] = ()
     time: Time = Time()
 
-    def inc(self, i: int, **changes: object) -> State:
+    def inc(self, i: int, **changes: Any) -> State:
         """The same state with incarnation `i` changed."""
         incs = self.incs
-        return self._replace(incs=(*incs[:i], incs[i]._replace(**changes), *incs[i + 1:]))
+        return self._replace(incs=(*incs[:i], incs[i]._replace(**changes), *incs[i + 1 :]))
 
-    def instant(self, k: int, **changes: object) -> State:
+    def instant(self, k: int, **changes: Any) -> State:
         """The same state with instant `k` changed."""
         all_ = self.instants
-        return self._replace(instants=(*all_[:k], all_[k]._replace(**changes), *all_[k + 1:]))
+        return self._replace(instants=(*all_[:k], all_[k]._replace(**changes), *all_[k + 1 :]))
 
     def end(self, i: int, pc: str, executor: int) -> State:
         """The driver's process ends and with it all that the JVM believed (so that states which differ only in that are one)."""
-        x = self.incs[i]
-        return self.inc(i, pc=pc, driver=False, executor=executor, own_lease=0, own_alive=0, own_gate=0, own_mode=False, nonce=0,
-                        base=0, clock_read=0, work=-1)
+        return self.inc(i, pc=pc, driver=False, executor=executor, own_lease=0, own_alive=0, own_gate=0, own_mode=False, nonce=0, base=0, clock_read=0, work=-1)
 
     def completed(self) -> int:
         """Bit set of the completed instants."""
@@ -161,8 +160,13 @@ def swapped(s: State) -> State:
         return (b & ~3) | (b & 1) << 1 | (b & 2) >> 1
 
     def mirror(x: Instant) -> Instant:
-        return x._replace(seen=bits(x.seen), claim=other(x.claim), sender=other(x.sender),
-                          data=other(x.data - 1) + 1 if x.data > 0 else x.data, completed=other(x.completed - 1) + 1 if x.completed else 0)
+        return x._replace(
+            seen=bits(x.seen),
+            claim=other(x.claim),
+            sender=other(x.sender),
+            data=other(x.data - 1) + 1 if x.data > 0 else x.data,
+            completed=other(x.completed - 1) + 1 if x.completed else 0,
+        )
 
     incs = tuple(x._replace(base=bits(x.base), work=other(x.work)) if x.base or x.work >= 0 else x for x in s.incs)
     instants = tuple(mirror(x) for x in s.instants)

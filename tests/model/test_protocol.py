@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.model import configurations, variants
 from tests.model.invariants import INVARIANTS
 from tests.model.rules import Configuration

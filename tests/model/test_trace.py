@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.model import configurations as on
 from tests.model.rules import Configuration
 from tests.model.trace import check, main
@@ -30,12 +30,22 @@ class Log:
         self.rev = 1
         self.events: list[Event] = []
 
-    def add(self, actor: str, action: str, *, ok: bool = True, write: bool = True, **more: object) -> Log:
+    def add(self, actor: str, action: str, *, ok: bool = True, write: bool = True, **more: Any) -> Log:
         self.rev += ok and write
         role = {"operator": "operator", A: "agent"}.get(actor, "writer")
         token = {"token": self.rev} if action == "acquire" and ok else {}
-        self.events.append(Event(T, actor, role, action, self.rev if ok else int(str(more.pop("rev", self.rev))), ok, where=f"{actor}.log:{len(self.events)}",
-                                 **{**token, **more}))  # type: ignore[arg-type]
+        self.events.append(
+            Event(
+                T,
+                actor,
+                role,
+                action,
+                self.rev if ok else int(str(more.pop("rev", self.rev))),
+                ok,
+                where=f"{actor}.log:{len(self.events)}",
+                **{**token, **more},
+            )
+        )
         return self
 
     def said(self, **options: Any) -> str:
@@ -119,7 +129,7 @@ def test_settling_conforms() -> None:
     assert log.said(complete=True) == ""
 
 
-REJECTED = {
+REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     "acquire while the lock is held": (lambda: held().add(V, "acquire"), "the lock was held (I1); wwwwwwww holds it"),
     "acquire after the fence": (lambda: fenced().add(W, "acquire"), "fenced before (I2)"),
     "acquire without a gate": (lambda: Log().add("operator", "admit", key="admit/x").add(W, "register", attempt="x").add(W, "acquire"), "no gate"),
@@ -131,30 +141,48 @@ REJECTED = {
     "record an earlier time": (lambda: recorded().add(W, "record-instant", instant="20250101000000000", token=TOKEN), "not past the clock"),
     "publish without the lock": (lambda: fenced().add(W, "publish", instant=T1, token=TOKEN, detail=T2), "not held by it under this token"),
     "publish without a record": (lambda: (log := held()).add(W, "publish", instant=T1, token=log.rev, detail=T2), "not its own and Pending (I7)"),
-    "publish an Abandoned instant": (lambda: recorded().add(W, "abandon", instant=T1).add(W, "publish", instant=T1, token=TOKEN, detail=T2),
-                                     "not its own and Pending (I7)"),
+    "publish an Abandoned instant": (
+        lambda: recorded().add(W, "abandon", instant=T1).add(W, "publish", instant=T1, token=TOKEN, detail=T2),
+        "not its own and Pending (I7)",
+    ),
     "publish in the past": (lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail="20250101000000000"), "(I10)"),
     "release by another": (lambda: (log := held()).add(V, "release", token=log.rev), "not held by it under this token (I1)"),
     "release of an unpublished instant": (lambda: recorded().add(W, "release", token=TOKEN, detail=T1), "never got leave to publish"),
     "release with an unknown publication": (
-        lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "drain", token=TOKEN, detail=T1, write=False)
-        .add(W, "release", token=TOKEN), "is unknown (I1)"),
-    "unlock before the drain": (lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating").add("operator", "unlock", detail=W, token=TOKEN),
-                                "in the phase Terminating, before proof and drain (I1)"),
+        lambda: (
+            recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "drain", token=TOKEN, detail=T1, write=False).add(W, "release", token=TOKEN)
+        ),
+        "is unknown (I1)",
+    ),
+    "unlock before the drain": (
+        lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating").add("operator", "unlock", detail=W, token=TOKEN),
+        "in the phase Terminating, before proof and drain (I1)",
+    ),
     "unlock without a fence": (lambda: held().add("operator", "unlock", detail=W, token=TOKEN), "never fenced (I1)"),
     "no proof": (lambda: phase(fenced(), "Draining"), "cannot go from Fenced to Draining"),
     "no drain": (lambda: phase(fenced(), "Terminating", "Unlocked"), "cannot go from Terminating to Unlocked"),
     "unlocked while it owns": (lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating", "Draining", "Unlocked"), "still owns the lock"),
-    "rollback before RollingBack": (lambda: phase(fenced(), "Terminating").add(A, "settle-update", key=f"settle/{W}", detail="Terminating"),
-                                    "in the phase RollingBack only, not in Terminating (I7)"),
+    "rollback before RollingBack": (
+        lambda: phase(fenced(), "Terminating").add(A, "settle-update", key=f"settle/{W}", detail="Terminating"),
+        "in the phase RollingBack only, not in Terminating (I7)",
+    ),
     "claim of a living owner's instant": (lambda: recorded().add(A, "claim", instant=T1, write=False), "not settled (I12)"),
     "forgetting an instant that was not given up": (lambda: recorded().add(A, "done", instant=T1, detail="abandoned RolledBack", write=False), "(I7)"),
     "settled without an outcome": (
-        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(A, "settle-update", key=f"settle/{W}", detail="Swept")
-        .add("operator", "settled", key=f"settle/{W}"), "removed without an outcome (I4)"),
+        lambda: (
+            phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
+            .add(A, "settle-update", key=f"settle/{W}", detail="Swept")
+            .add("operator", "settled", key=f"settle/{W}")
+        ),
+        "removed without an outcome (I4)",
+    ),
     "settled at once": (lambda: phase(fenced(), "Terminating").add("operator", "settled", key=f"settle/{W}"), "Settled in the phase Terminating"),
-    "completed without leave": (lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
-                                .add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Completed"), "never got leave to publish (I3)"),
+    "completed without leave": (
+        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
+            A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Completed"
+        ),
+        "never got leave to publish (I3)",
+    ),
     "exit with the lock": (lambda: held().add(W, "clean-exit"), "while it holds the lock (I1)"),
     "exit with a pending instant": (lambda: recorded().add(W, "release", token=TOKEN).add(W, "clean-exit"), "is Pending"),
     "refused without a reason": (lambda: begun().add(W, "clean-exit", ok=False), "every compare of the transaction held"),

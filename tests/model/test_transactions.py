@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.model import configurations as on
 from tests.model import trace_rules, trace_state
 from tests.model.rules import Configuration, Rules

@@ -39,7 +39,8 @@ def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool =
     tables: dict[str, list[Event]] = defaultdict(list)
     for e in events:
         tables[e.table].append(e)
-    return [_check_table(table, with_lost_acquires(in_order(some)), complete, TableState(lease_only=lease_only, no_operator="operator" in missing, no_jvms="jvms" in missing)) for table, some in sorted(tables.items())]
+    start = TableState(lease_only=lease_only, no_operator="operator" in missing, no_jvms="jvms" in missing)
+    return [_check_table(table, with_lost_acquires(in_order(some)), complete, start.copy()) for table, some in sorted(tables.items())]
 
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.model.invariants import settled
 from tests.model.rules import Configuration
 from tests.model.search import initial, steps
 from tests.model.state import DRAINING, NONE, PHASES, ROLLING_BACK, SWEPT, State
 from tests.model.trace_events import Event
-
 
 # Words of steps that are rarer than others: without this nearly every walk would end in its first steps.
 FAULTS = ("runs out", "dies", "no answer", "Abandoned", "cut off", "held the lock for too long")
@@ -64,15 +64,15 @@ class Emitter:
         """A second JVM shares the attempt of the first."""
         return f"ns.driver-{0 if self.c.roles[i] == 'twin' else i}"
 
-    def operator(self, action: str, **more: object) -> None:
+    def operator(self, action: str, **more: Any) -> None:
         """One line of the operator."""
         self._write("operator", "operator", action, more)
 
-    def jvm(self, i: int, action: str, **more: object) -> None:
+    def jvm(self, i: int, action: str, **more: Any) -> None:
         """One line of a driver or an agent."""
         self._write(self.incs[i], "agent" if self.c.roles[i] == "agent" else "writer", action, more)
 
-    def _write(self, actor: str, role: str, action: str, more: dict[str, object]) -> None:
+    def _write(self, actor: str, role: str, action: str, more: dict[str, Any]) -> None:
         ok = bool(more.pop("ok", True))
         write = bool(more.pop("write", ok))
         if write:
@@ -80,7 +80,9 @@ class Emitter:
         if action == "acquire" and ok:
             more["token"] = self.rev
         where = f"{actor[:8]}.log:{len(self.events) + 1}"
-        self.events.append(Event(self.table, actor, role, action, self.rev if write or not ok else 0, ok, ts=1767225600000 + len(self.events), where=where, **more))  # type: ignore[arg-type]
+        self.events.append(
+            Event(self.table, actor, role, action, self.rev if write or not ok else 0, ok, ts=1767225600000 + len(self.events), where=where, **more)
+        )
 
     def time(self) -> str:
         """A time past the clock."""
@@ -101,7 +103,7 @@ class Emitter:
         self._lock(s, t)
 
     def _incarnation(self, i: int, s: State, t: State) -> None:
-        x, y, key = s.incs[i], t.incs[i], f"settle/{self.incs[i]}"
+        x, y = s.incs[i], t.incs[i]
         if not x.writer and y.writer:
             self.jvm(i, "register", attempt=self.attempt(i))
         elif not x.own_alive and y.own_alive:
@@ -117,6 +119,11 @@ class Emitter:
             self.jvm(i, "drained", instant=self.instants[i], detail="Completed" if y.pc == "finishing" else "Absent", write=False)
         if x.pc != "exited" and y.pc == "exited":
             self.jvm(i, "clean-exit")
+        self._settling(i, s, t)
+
+    def _settling(self, i: int, s: State, t: State) -> None:
+        """The phases of incarnation `i`."""
+        x, y, key = s.incs[i], t.incs[i], f"settle/{self.incs[i]}"
         if x.phase == NONE and y.phase:
             self.operator("fence", key=f"fence/{self.incs[i]}", detail="Suspect")
         elif x.phase != y.phase and y.phase == len(PHASES) - 1:
@@ -148,13 +155,11 @@ class Emitter:
                 first = self.planners[k]
                 if first != y.roller:
                     del self.planners[k]
-                    self.jvm(y.roller, "settle-update", key=f"settle/{self.incs[first]}", detail="RollingBack",
-                             instant=self.rollbacks[k], outcome="Reexecuted")
+                    self.jvm(y.roller, "settle-update", key=f"settle/{self.incs[first]}", detail="RollingBack", instant=self.rollbacks[k], outcome="Reexecuted")
             owner = self.c.owner(k)
-            if not x.outcome and y.outcome and owner >= 0:
-                if t.incs[owner].phase == ROLLING_BACK:
-                    self.jvm(self._agent(t), "settle-update", key=f"settle/{self.incs[owner]}", detail="RollingBack",
-                             instant=self.instants[k], outcome=y.outcome)
+            if not x.outcome and y.outcome and owner >= 0 and t.incs[owner].phase == ROLLING_BACK:
+                key = f"settle/{self.incs[owner]}"
+                self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=y.outcome)
             if x.record == "A" and y.record == "-" and t.incs[owner].phase == s.incs[owner].phase:
                 self.jvm(self._agent(t), "done", instant=self.instants[k], detail="abandoned RolledBack", write=False)
 
@@ -182,7 +187,7 @@ class Emitter:
 
 def walk(c: Configuration, seed: int, longest: int = 600) -> list[Event] | None:
     """The trace of one random walk to the end; None: it took too long."""
-    choose = random.Random(seed)  # noqa: S311 - not for secrets
+    choose = random.Random(seed)
     s = choose.choice(initial(c))
     emitter = Emitter(c, choose)
     emitter.begin(s)

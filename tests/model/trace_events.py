@@ -72,7 +72,7 @@ def read(lines: Iterable[str], name: str) -> Iterator[Event]:
             continue
         where = f"{name}:{number}"
         try:
-            entry, _ = json.JSONDecoder().raw_decode(line[at + len(MARK) - 1:])
+            entry, _ = json.JSONDecoder().raw_decode(line[at + len(MARK) - 1 :])
             yield event(entry, where)
         except (ValueError, KeyError, TypeError) as error:
             if line.endswith("\n"):  # the last line of a killed process may be cut off
@@ -82,11 +82,22 @@ def read(lines: Iterable[str], name: str) -> Iterator[Event]:
 def event(entry: dict[str, object], where: str) -> Event:
     """One parsed line; raises KeyError for a missing field."""
     return Event(
-        table=str(entry["table"]), actor=str(entry["actor"]), role=str(entry["role"]), action=str(entry["action"]),
-        rev=int(str(entry["rev"])), ok=bool(entry["ok"]), ts=int(str(entry["ts"])), where=where,
-        key=str(entry.get("key") or ""), instant=str(entry.get("instant") or ""), token=int(str(entry.get("token") or 0)),
-        nonce=str(entry.get("nonce") or ""), detail=str(entry.get("detail") or ""), attempt=str(entry.get("attempt") or ""),
-        outcome=str(entry.get("outcome") or ""))
+        table=str(entry["table"]),
+        actor=str(entry["actor"]),
+        role=str(entry["role"]),
+        action=str(entry["action"]),
+        rev=int(str(entry["rev"])),
+        ok=bool(entry["ok"]),
+        ts=int(str(entry["ts"])),
+        where=where,
+        key=str(entry.get("key") or ""),
+        instant=str(entry.get("instant") or ""),
+        token=int(str(entry.get("token") or 0)),
+        nonce=str(entry.get("nonce") or ""),
+        detail=str(entry.get("detail") or ""),
+        attempt=str(entry.get("attempt") or ""),
+        outcome=str(entry.get("outcome") or ""),
+    )
 
 
 def read_files(paths: Iterable[Path]) -> list[Event]:
@@ -121,7 +132,7 @@ def with_lost_acquires(events: list[Event]) -> list[Event]:
     for n, e in enumerate(events):
         if not (e.unknown and e.action == "acquire"):
             continue
-        later = [x for x in events[n + 1:] if e.actor in (x.actor, x.subject)]
+        later = [x for x in events[n + 1 :] if e.actor in (x.actor, x.subject)]
         tokens = [x.token for x in later if x.token and x.action != "acquire"]
         resolved = next((x for x in later if x.action in ("acquire", "acquire-resolve") and x.rev), None)
         if resolved is not None and resolved.action == "acquire-resolve" and resolved.ok:

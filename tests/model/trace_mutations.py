@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tests.model.trace_events import READS, Event, in_order
+from tests.model.trace_events import Event, in_order
 
 OTHER_INC = "ffffffff-ffff-4fff-bfff-ffffffffffff"
 EARLY, LATE = "20250101000000000", "20250101000000001"
@@ -30,13 +30,13 @@ def mutations(trace: list[Event]) -> Iterator[Mutation]:
     """Every deletion, every swap of neighbours of different content, and every alteration of one field."""
     events = tuple(in_order(trace))
     for n, e in enumerate(events):
-        before, after = events[:n], events[n + 1:]
+        before, after = events[:n], events[n + 1 :]
         yield Mutation("delete", e.action, before + after, e)
         m = next((j for j in range(n + 1, len(events)) if related(e, events[j])), 0)
         if m:
             a, b = events[m], e
             late, early = replace(b, rev=a.rev, token=_moved(b, a.rev)), replace(a, rev=b.rev, token=_moved(a, b.rev))
-            yield Mutation("swap", f"{e.action} and {a.action}", (*before, early, *events[n + 1:m], late, *events[m + 1:]), e, a)
+            yield Mutation("swap", f"{e.action} and {a.action}", (*before, early, *events[n + 1 : m], late, *events[m + 1 :]), e, a)
         for name, changed in _altered(e):
             yield Mutation("alter", f"{name} of {e.action}", (*before, changed, *after), e)
 
@@ -74,7 +74,7 @@ def related(a: Event, b: Event) -> bool:
         return False
     lock = {"acquire", "release", "unlock"}
     admitted = a.action == "admit" and b.action == "register" and a.key == f"admit/{b.attempt}"
-    return admitted or (a.action in lock and b.action in lock) or (a.subject == b.subject and "gate-put" not in (a.action, b.action) and "admit" not in (a.action, b.action))
+    return admitted or (a.action in lock and b.action in lock) or (a.subject == b.subject and not {"gate-put", "admit"} & {a.action, b.action})
 
 
 def equivalent(m: Mutation) -> str:

@@ -15,8 +15,15 @@ OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "fenc
 WITHOUT_EFFECT = frozenset({"assign", "delete-report", "enqueue", "leave", "keepalive", "acquire-resolve"})
 GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
 OUTCOMES = ("Completed", "RolledBack", "Gone", "Reexecuted")
-ADVANCE = {"Fenced": {"Terminating"}, "Terminating": {"Draining"}, "Draining": {"Unlocked"}, "Unlocked": {"RollingBack", "Terminating"},
-           "RollingBack": {"Swept", "Terminating"}, "Swept": {"RollingBack", "Terminating"}, "Settled": set()}
+ADVANCE = {
+    "Fenced": {"Terminating"},
+    "Terminating": {"Draining"},
+    "Draining": {"Unlocked"},
+    "Unlocked": {"RollingBack", "Terminating"},
+    "RollingBack": {"Swept", "Terminating"},
+    "Swept": {"RollingBack", "Terminating"},
+    "Settled": set(),
+}
 
 
 def step(s: TableState, e: Event) -> str:
@@ -192,8 +199,14 @@ def _settled(s: TableState, e: Event) -> str:
     without = left if phase == "Unlocked" else [t for t in left if s.outcomes_logged and t not in s.outcomes and s.instants[t].owner == inc]
     if without:
         return f"the record of {without[0]} is removed without an outcome (I4)"
-    other = [t for t in left if s.instants[t].executor not in (inc, "") and not s.proven(s.instants[t].executor) and not s.instants[t].promised
-             and s.roles.get(s.instants[t].executor) != "agent"]
+    other = [
+        t
+        for t in left
+        if s.instants[t].executor not in (inc, "")
+        and not s.proven(s.instants[t].executor)
+        and not s.instants[t].promised
+        and s.roles.get(s.instants[t].executor) != "agent"
+    ]
     return f"it removes the record of {other[0]}, which {short(s.instants[other[0]].executor)} has claimed (I12)" if other else ""
 
 
@@ -223,9 +236,21 @@ def _done(s: TableState, e: Event) -> str:
 
 
 _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
-    "register": _register, "acquire": _acquire, "record-instant": _record, "publish": _publish, "release": _release, "claim": _claim,
-    "clean-exit": _clean_exit, "fence": _fence, "settle-update": _settle_update, "unlock": _unlock, "settled": _settled, "drain": _drain,
-    "done": _done, "gate-put": _gate, "admit": _admit,
+    "register": _register,
+    "acquire": _acquire,
+    "record-instant": _record,
+    "publish": _publish,
+    "release": _release,
+    "claim": _claim,
+    "clean-exit": _clean_exit,
+    "fence": _fence,
+    "settle-update": _settle_update,
+    "unlock": _unlock,
+    "settled": _settled,
+    "drain": _drain,
+    "done": _done,
+    "gate-put": _gate,
+    "admit": _admit,
 }
 _EXTRA = frozenset({"delete-admit", "assign", "delete-report", "leave", "drain", "drained", "done"})
 
@@ -314,9 +339,22 @@ def _do_done(s: TableState, e: Event) -> None:
 
 
 _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
-    "register": _do_register, "acquire": _do_acquire, "record-instant": _do_record, "publish": _do_publish, "release": _do_release,
-    "abandon": _do_abandon, "claim": _do_claim, "clean-exit": _do_clean_exit, "fence": _do_fence, "settle-update": _do_settle_update,
-    "unlock": _do_unlock, "settled": _do_settled, "gate-put": _do_gate, "drain": _do_drain, "drained": _do_drained, "done": _do_done,
+    "register": _do_register,
+    "acquire": _do_acquire,
+    "record-instant": _do_record,
+    "publish": _do_publish,
+    "release": _do_release,
+    "abandon": _do_abandon,
+    "claim": _do_claim,
+    "clean-exit": _do_clean_exit,
+    "fence": _do_fence,
+    "settle-update": _do_settle_update,
+    "unlock": _do_unlock,
+    "settled": _do_settled,
+    "gate-put": _do_gate,
+    "drain": _do_drain,
+    "drained": _do_drained,
+    "done": _do_done,
     "admit": lambda s, e: s.admits.add(e.key.removeprefix("admit/")),
     "delete-admit": lambda s, e: s.admits.discard(e.key.removeprefix("admit/")),
 }

@@ -109,7 +109,7 @@ COMPARES: dict[str, Compare] = {
     "mod(gate) = g": lambda s, e: None,
     "value(lock) = mine": lambda s, e: s.owner == e.actor,
     "create(lock) = token": lambda s, e: s.owner == e.actor and s.token == e.token,
-    "create(lock) = seen and lock owned by inc": lambda s, e: s.no_jvms or s.token == e.token and bool(s.owner) and s.owner == e.subject,
+    "create(lock) = seen and lock owned by inc": lambda s, e: s.no_jvms or (s.token == e.token and bool(s.owner) and s.owner == e.subject),
     "version(instant/<t>) = 0": lambda s, e: e.instant not in s.instants,
     "mod(instant/<t>) = mine and Pending": _mine_and_pending,
     "mod(instant/<c>) = seen": lambda s, e: None,

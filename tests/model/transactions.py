@@ -181,8 +181,9 @@ _APPLY: dict[str, Callable[[State, Configuration, Request], State]] = {
 Step = tuple[str, State]
 
 
-def call(s: State, c: Configuration, q: Request, text: str, then: Callable[[State], State], *,
-         otherwise: Callable[[State], State] | None = None) -> Iterator[Step]:
+def call(
+    s: State, c: Configuration, q: Request, text: str, then: Callable[[State], State], *, otherwise: Callable[[State], State] | None = None
+) -> Iterator[Step]:
     """A client sends `q` and waits. It hears the answer, or gives up and will ask again while the first request stays on the wire."""
     if passes(s, c, q):
         yield text, then(apply(s, c, q))

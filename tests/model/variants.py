@@ -30,7 +30,7 @@ class Variant:
 
 
 def _variant(name: str, c: Configuration, breaks: str, **off: bool) -> Variant:
-    return Variant(name, Rules(**{**off}), c, frozenset(breaks.split()))  # type: ignore[arg-type]
+    return Variant(name, Rules(**off), c, frozenset(breaks.split()))  # type: ignore[arg-type]
 
 
 def _lacks(name: str, c: Configuration, breaks: str, *compares: tuple[str, str], **off: bool) -> Variant:

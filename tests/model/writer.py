@@ -76,8 +76,14 @@ def _held1(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if not c.rules.record_ahead:
         yield f"{c.names[i]} goes on without a record of its instant", _requested_at(s, c, i, t)
         return
-    yield from call(s, c, Request("record-instant", i, token=s.incs[i].nonce, instant=i), f"{c.names[i]} records its instant",
-                    lambda n: _requested_at(n, c, i, t), otherwise=lambda n: n.inc(i, pc="failing"))
+    yield from call(
+        s,
+        c,
+        Request("record-instant", i, token=s.incs[i].nonce, instant=i),
+        f"{c.names[i]} records its instant",
+        lambda n: _requested_at(n, c, i, t),
+        otherwise=lambda n: n.inc(i, pc="failing"),
+    )
 
 
 def _requested_at(s: State, c: Configuration, i: int, t: int) -> State:
@@ -145,8 +151,14 @@ def _metadata(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if c.clock and c.rules.clock_ahead and t <= s.incs[i].clock_read:
         yield f"{c.names[i]} refuses to publish: {t} is not past the clock", s.inc(i, pc="failing")
         return
-    yield from call(s, c, Request("publish", i, token=s.incs[i].nonce, instant=i), f"{c.names[i]} asks for leave to publish",
-                    lambda n: _promise(n, c, t).inc(i, pc="promised"), otherwise=lambda n: n.inc(i, pc="failing"))
+    yield from call(
+        s,
+        c,
+        Request("publish", i, token=s.incs[i].nonce, instant=i),
+        f"{c.names[i]} asks for leave to publish",
+        lambda n: _promise(n, c, t).inc(i, pc="promised"),
+        otherwise=lambda n: n.inc(i, pc="failing"),
+    )
 
 
 def _promised(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -197,17 +209,39 @@ def _abandon(s: State, c: Configuration, i: int, pc: str, who: str) -> Iterator[
     """
     if c.rules.release_waits and s.instants[i].wire != "-":
         return
-    yield from call(s, c, Request("abandon", i, instant=i), f"{who}{c.names[i]} declares its instant Abandoned", lambda n: n.inc(i, pc=pc),
-                    otherwise=(lambda n: n.inc(i, pc=pc)) if pc == "abandoned" else None)
+    yield from call(
+        s,
+        c,
+        Request("abandon", i, instant=i),
+        f"{who}{c.names[i]} declares its instant Abandoned",
+        lambda n: n.inc(i, pc=pc),
+        otherwise=(lambda n: n.inc(i, pc=pc)) if pc == "abandoned" else None,
+    )
 
 
 def _leave(s: State, c: Configuration, i: int) -> Iterator[Step]:
     yield from jvm.leave(s, c, i)
 
 
-_STEPS = {"idle": _idle, "held1": _held1, "recorded": _recorded, "creating": _creating, "born": _born, "writing": _writing, "ready": _ready,
-          "held2": _held2, "metadata": _metadata, "promised": _promised, "sent": _sent, "unsure": _unsure, "finishing": _finishing,
-          "failing": _failing, "failed": _failed, "done": _leave, "abandoned": _leave}
+_STEPS = {
+    "idle": _idle,
+    "held1": _held1,
+    "recorded": _recorded,
+    "creating": _creating,
+    "born": _born,
+    "writing": _writing,
+    "ready": _ready,
+    "held2": _held2,
+    "metadata": _metadata,
+    "promised": _promised,
+    "sent": _sent,
+    "unsure": _unsure,
+    "finishing": _finishing,
+    "failing": _failing,
+    "failed": _failed,
+    "done": _leave,
+    "abandoned": _leave,
+}
 
 
 # ---------------------------------------------------------------- the clock
@@ -220,8 +254,9 @@ def _promise(s: State, c: Configuration, t: int) -> State:
     if not c.clock:
         return s
     time = s.time
-    return s._replace(time=time._replace(clock=max(time.clock, t) if c.rules.clock_ahead else time.clock,
-                                         high=max(time.high, t), disorder=time.disorder or t <= time.high))
+    return s._replace(
+        time=time._replace(clock=max(time.clock, t) if c.rules.clock_ahead else time.clock, high=max(time.high, t), disorder=time.disorder or t <= time.high)
+    )
 
 
 def running_executors(c: Configuration) -> int:
