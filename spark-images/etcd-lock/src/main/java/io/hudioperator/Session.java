@@ -318,6 +318,14 @@ public final class Session {
     return abandoned;
   }
 
+  /**
+   * For an own record whose instant a fresh listing shows to be gone or completed: the same word as {@link #abandon}. The agent then looks
+   * for itself and removes the record; here nothing is deleted, because a requested file may still be on the wire.
+   */
+  public boolean forget(String instant) {
+    return abandon(instant);
+  }
+
   /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
   public boolean claim(String instant, String previousOwnerInc) {
     boolean claimed = protocol.claim(instant, previousOwnerInc);
