@@ -70,6 +70,7 @@ class Committer:
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
         options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base)
+        sp.interruptible(self._spark)
         try:
             frame = transform(self._spark, batch.frame, self._job.transform)
             frame.write.format("hudi").options(**options).mode("append").save(self._table.path)

@@ -50,6 +50,11 @@ def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:
         return None
 
 
+def interruptible(spark: SparkSession) -> None:
+    """Let tasks of the jobs that this thread starts from now on be interrupted when the jobs are cancelled."""
+    spark.sparkContext.setLocalProperty("spark.job.interruptOnCancel", "true")
+
+
 def cancel_jobs(spark: SparkSession) -> None:
     """Ask every Spark job of this driver to stop; a batch driver has no other work than its write."""
     if spark.sparkContext._jsc is not None:

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from types import FrameType
 
 GRACE_VARIABLE = "HUDI_OPERATOR_STOP_GRACE_SECONDS"
-DEFAULT_GRACE_SECONDS = 20.0
+DEFAULT_GRACE_SECONDS = 30.0
+LEAVE_SECONDS = 10.0
+"""Kept of the grace for giving up the instant and deregistering; at most 40 % of it."""
+
+
+def working_seconds(grace: float) -> float:
+    """How long work may go on after SIGTERM when SIGKILL follows `grace` seconds after it."""
+    return max(grace - LEAVE_SECONDS, 0.6 * grace)
 
 
 class Stop:
@@ -28,7 +35,7 @@ class Stop:
             return
         self._event.set()
         grace = float(os.environ.get(GRACE_VARIABLE, DEFAULT_GRACE_SECONDS))
-        timer = threading.Timer(grace, self._on_grace_over)
+        timer = threading.Timer(working_seconds(grace), self._on_grace_over)
         timer.daemon = True
         timer.start()
 

@@ -458,6 +458,8 @@ class World:
 
             jars = ":".join([str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)])
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
+            builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC")
+            builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
             builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
             builder = builder.config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")

@@ -32,7 +32,7 @@ OPTIONS = {
 def test_progress_survives_archival(world: World) -> None:
     spark = world.spark()
     path = f"file://{world.folder}/tables/archived"
-    for number in range(5):
+    for number in range(4):
         writer = "default/early" if number == 0 else "default/late"
         word = json.dumps({"count": number + 1, "digest": f"d{number}", "manifest": ""})
         frame = spark.createDataFrame([(number, "a", "v", number)], "id int, p string, v string, ts long")
@@ -46,7 +46,7 @@ def test_progress_survives_archival(world: World) -> None:
     last = timeline.last_completed
     assert last is not None
     assert base == last.completion
-    assert progress.read(table, "default/late")[0].count == 5
+    assert progress.read(table, "default/late")[0].count == 4
     assert progress.read(table, "default/none")[0] == progress.Progress()
     files = list((world.folder / "tables" / "archived" / "a").glob("*.parquet"))
     with pytest.raises(OutcomeUnknown, match="completed and archived"):

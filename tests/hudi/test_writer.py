@@ -108,3 +108,24 @@ def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     assert living.wait() == 0, living.log()[-4000:]
     assert table.rows() == sorted(rows(range(5), "a", "seed", 1) + rows(range(5), "b", "living", 1) + [(100, "c", "hostile", 99)])
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
+
+
+def test_sigterm_gives_up_what_does_not_fit(world: World, agent: Process) -> None:
+    """A commit that does not end within the grace is cancelled, its instant Abandoned, and the writer leaves clean; what was committed stays."""
+    table = made(world, agent, "sigterm")
+    gate = world.folder / "gate-sigterm"
+    batches = [{"rows": rows(range(5), "a", "kept", 1)}, {"rows": rows(range(5), "a", "lost", 2), "gate": str(gate)}]
+    writer = table.writer("writer", python={"batches": batches})
+    until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer)
+    (pending,) = table.pending()
+    writer.terminate()
+    assert writer.wait() == 11, writer.log()[-4000:]
+    assert writer.termination()["commits"] == 1
+    assert [line["instant"] for line in writer.protocol("abandon")] == [pending]
+    assert writer.inc not in table.names("writer/")
+    until("the instant is rolled back", lambda: not table.pending(), alive=agent)
+    gate.touch()
+    again = table.writer("writer", python={"batches": batches})
+    assert again.wait() == 0, again.log()[-4000:]
+    assert again.termination()["commits"] == 1, "the first batch is not repeated"
+    assert table.rows() == rows(range(5), "a", "lost", 2)
