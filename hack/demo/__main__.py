@@ -82,6 +82,7 @@ def bars(findings: Findings) -> tuple[list[Bar], list[str]]:
     world, kill = findings.world, findings.kill
     changes = world.watch.changes()
     completed = {i.requested: moment(i.completed).timestamp() for i in findings.timeline if i.completed}
+    refused = {entry.get("instant") for _, entry in findings.conflicts}
     found: list[Bar] = []
     now = time.time()
     for held in protocol.intervals(changes, "/instant/"):
@@ -94,7 +95,7 @@ def bars(findings: Findings) -> tuple[list[Bar], list[str]]:
         elif kill is not None and held.what == kill.instant:
             found.append(Bar(row, start, kill.at, "killed"))
         else:
-            found.append(Bar(row, start, abandoned_at(changes, held.what) or held.end or now, "refused"))
+            found.append(Bar(row, start, abandoned_at(changes, held.what) or held.end or now, "refused" if held.what in refused else "failed"))
     found.extend(Bar("lock", held.start, held.end or now, "lock") for held in protocol.intervals(changes, "/lock"))
     if kill is not None and "rolled back" in kill.times and not any(bar.row == "agent" for bar in found):
         end = kill.at + kill.times["rolled back"]

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from demo import cluster
+from demo.flights import CORRECTIONS
 from demo.lake import DataFile, data_files
 from demo.protocol import Settling, attempts, settlings
 from demo.screen import DemoFailed
@@ -59,7 +60,8 @@ def _kill_once(world: World, writer: str) -> Kill:
         pod = attempt.split(".", 1)[1]
         pid = cluster.jvm_pid(NAMESPACE, pod)
         files = _first_files(world, instant)
-        if pid is None or not files:
+        late = _holds_lock(world, attempt) and len(done) < len(CORRECTIONS) - 1
+        if pid is None or not files or late:  # late: it is committing already; its next commit will do
             tried.add(instant)
             return None, seen
         kill = Kill(pod, attempt, instant, files, time.time())
@@ -84,16 +86,22 @@ def _instants(world: World, writer: str) -> dict[str, str]:
 
 def _first_files(world: World, instant: str) -> list[DataFile]:
     """Look quickly until a data file of the instant is on S3; empty when the instant ends before one is seen."""
-    deadline = time.monotonic() + 60
+    partitions = [name for name in world.lake.names(world.path) if not name.startswith(".")]
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        files = [file for file in data_files(world.lake.files(world.path)) if file.instant == instant]
+        listed = {f"{partition}/{name}": size for partition in partitions for name, size in world.lake.files(f"{world.path}/{partition}").items()}
+        files = [file for file in data_files(listed) if file.instant == instant]
         names = world.lake.names(f"{world.path}/.hoodie/timeline")
         if any(name.startswith(f"{instant}_") for name in names) or f"{instant}.deltacommit.inflight" not in names:
             return []
         if files:
             return files
-        time.sleep(0.05)
+        time.sleep(0.02)
     return []
+
+
+def _holds_lock(world: World, attempt: str) -> bool:
+    return any(value.get("attempt") == attempt for key, value in world.watch.latest("/lock").items() if key.endswith("/lock"))
 
 
 def _completed(world: World, instant: str, *, seconds: float) -> bool:

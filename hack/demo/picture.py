@@ -9,10 +9,10 @@ from rich.text import Text
 
 WIDTH = 100
 LABEL = 20
-STYLES = {"commit": "green", "refused": "yellow", "killed": "red", "rollback": "magenta", "lock": "cyan", "pending": "white"}
-FILL = {"commit": "█", "refused": "▒", "killed": "▒", "rollback": "█", "lock": "▄", "pending": "░"}
-END = {"refused": "✗", "killed": "☠", "rollback": "↺"}
-LEGEND = "█ instant until its commit  ▒✗ refused: conflict  ▒☠ writer killed  ↺ rolled back  ▄ lock"
+STYLES = {"commit": "green", "refused": "yellow", "killed": "red", "failed": "red", "rollback": "magenta", "lock": "cyan", "pending": "white"}
+FILL = {"commit": "█", "refused": "▒", "killed": "▒", "failed": "▒", "rollback": "█", "lock": "▄", "pending": "░"}
+END = {"refused": "✗", "killed": "☠", "failed": "!", "rollback": "↺"}
+LEGEND = "█ instant until its commit  ▒✗ refused: conflict  ▒☠ writer killed  ▒! failed  ↺ rolled back  ▄ lock"
 
 
 @dataclass(frozen=True)
