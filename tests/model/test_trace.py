@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.model import configurations as on
 from tests.model.rules import Configuration
-from tests.model.trace import check, main
+from tests.model.trace import assert_conform, check, main
 from tests.model.trace_emit import walk
 from tests.model.trace_events import Event, read
 from tests.model.trace_mutations import equivalent, mutations
@@ -187,7 +187,7 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     "exit with a pending instant": (lambda: recorded().add(W, "release", token=TOKEN).add(W, "clean-exit"), "is Pending"),
     "refused without a reason": (lambda: begun().add(W, "clean-exit", ok=False), "every compare of the transaction held"),
     "two writes at one revision": (lambda: (log := begun()).add(W, "enqueue") and _same_revision(log), "at one revision"),
-    "the fence of a stranger": (lambda: begun().add("operator", "fence", key="fence/nobody"), "names"),
+    "the fence of a stranger": (lambda: begun().add("operator", "fence", key="fence/nobody"), "can name"),
     "an unknown step": (lambda: begun().add(W, "steal"), "no such step"),
 }
 
@@ -262,7 +262,7 @@ def test_the_operators_log_alone() -> None:
     for name in ("Terminating", "Draining"):
         log.add("operator", "settle-update", key="settle/x", detail=name)
     log.add("operator", "unlock", key="lock", detail="x", token=7)
-    assert "names" in log.said()
+    assert "can name" in log.said()
     assert log.said(missing=["jvms"]) == ""
     assert "before proof" in Log().add("operator", "fence", key="fence/x").add("operator", "unlock", key="lock", detail="x", token=7).said(missing=["jvms"])
 
@@ -286,3 +286,7 @@ def test_the_command_line_fails_for_a_rejection_an_unreadable_line_and_for_nothi
     assert "REJECTED bad.log:10: acquire by vvvvvvvv (revision 11): it was executed although the lock was held (I1)" in capsys.readouterr().out
     assert main([str(broken)]) == 1
     assert main([str(empty)]) == 2
+    with pytest.raises(AssertionError, match="the lock was held"):
+        assert_conform([bad])
+    with pytest.raises(AssertionError, match="no protocol line"):
+        assert_conform([empty])

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.model.trace_events import READS, Event, in_order, read_files, short, with_lost_acquires
+from tests.model.trace_events import WRITES, Event, in_order, read_files, short, with_lost_acquires
 from tests.model.trace_rules import step
 from tests.model.trace_state import TableState
 
@@ -45,14 +45,14 @@ def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool =
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:
     verdict = Verdict(table)
-    notes = [e for e in events if e.role == "agent" and e.action == "settle-update" and e.detail == "RollingBack"]
+    notes = [e for e in events if e.role != "operator" and e.action == "settle-update" and e.detail == "RollingBack"]
     start.outcomes_logged = not notes or any(e.outcome for e in notes)
     states = [start]
     written = 0
     for e in events:
         verdict.steps += 1
         wrong = ""
-        if e.ok and e.rev and e.action not in READS:
+        if e.ok and e.rev and e.action in WRITES:
             if e.rev == written:
                 wrong = "two transactions cannot have written at one revision"
             written = e.rev
@@ -138,6 +138,18 @@ def _unfinished(s: TableState) -> str:
     for t, r in s.instants.items():
         return f"the record of {t} is left, owned by {short(r.owner)} (I6)"
     return ""
+
+
+def assert_conform(paths: Iterable[Path], *, complete: bool = False, lease_only: bool = False, missing: Collection[str] = ()) -> int:
+    """For tests: the logs of a run conform; returns the number of steps. Raises AssertionError with the sentences of all rejections."""
+    events = read_files(paths)
+    verdicts = check(events, complete=complete, lease_only=lease_only, missing=missing)
+    rejections = [f"table {v.table}: {text}" for v in verdicts for text in v.rejections]
+    if rejections:
+        raise AssertionError("the protocol log does not conform: " + "; ".join(rejections))
+    if not events:
+        raise AssertionError("no protocol line in the logs")
+    return len(events)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 MARK = "PROTOCOL {"
-# Steps that are no write to etcd: two of them, or one of them and a write, may carry the same revision.
-READS = frozenset({"acquire-resolve", "claim", "drain", "drained", "done"})
+# Steps that always write, so that no two of them may carry one revision. The others only read, or delete what may be gone already.
+WRITES = frozenset(
+    {"register", "keepalive", "acquire", "enqueue", "record-instant", "publish", "abandon", "release"}
+    | {"gate-put", "admit", "fence", "settle-update", "unlock", "settled"}
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def in_order(events: Iterable[Event]) -> list[Event]:
         source = (e.table, e.actor, e.where.rpartition(":")[0])
         if e.rev:
             latest[source] = max(latest.get(source, 0), e.rev)
-        rank = (0 if e.ok and e.action not in READS else 1) if e.rev else 2
+        rank = (0 if e.ok and e.action in WRITES else 1) if e.rev else 2
         keyed.append(((e.rev or latest.get(source, 0), rank, n), e))
     return [e for _, e in sorted(keyed, key=lambda x: x[0])]
 

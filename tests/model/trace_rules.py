@@ -141,8 +141,8 @@ def _clean_exit(s: TableState, e: Event) -> str:
 
 def _fence(s: TableState, e: Event) -> str:
     inc = e.subject
-    if not s.no_jvms and inc not in s.writers and inc != s.owner and not s.left_by(inc):
-        return "it fences an incarnation that neither writer/*, lock nor instant/* names"
+    if not s.no_jvms and inc not in s.writers and inc not in s.gone and inc != s.owner and not s.left_by(inc):
+        return "it fences an incarnation that neither writer/*, lock, instant/* nor queue/* can name"
     return ""
 
 
@@ -158,7 +158,7 @@ def _settle_update(s: TableState, e: Event) -> str:
         return f"the phase cannot go from {old} to {new or 'nothing'} (I6)"
     if old == "Settled":
         return "the incarnation is settled already"
-    agent = e.role == "agent"
+    agent = e.role != "operator"
     if agent and old != "RollingBack":
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
     if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
