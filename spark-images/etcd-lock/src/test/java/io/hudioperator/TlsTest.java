@@ -2,6 +2,7 @@ package io.hudioperator;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -10,6 +11,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
 /** etcd is reached with a client certificate of its authority, or not at all. */
@@ -68,6 +70,36 @@ class TlsTest {
     }
   }
 
+  /** The same key in the form that Helm (RSA) and cert-manager write. */
+  private void issueTraditional(String name, String algorithm) throws Exception {
+    Files.writeString(folder.resolve(name + ".ext"), "extendedKeyUsage=clientAuth\n");
+    String[] newKey = algorithm.equals("rsa") ? new String[] {"rsa:2048"} : new String[] {"ec", "-pkeyopt", "ec_paramgen_curve:secp384r1"};
+    List<String> request = new java.util.ArrayList<>(List.of("req", "-new", "-newkey"));
+    request.addAll(Arrays.asList(newKey));
+    request.addAll(List.of("-nodes", "-subj", "/CN=hudi-writer", "-keyout", name + ".pkcs8", "-out", name + ".csr"));
+    openssl(request.toArray(new String[0]));
+    openssl(
+        "x509", "-req", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", name + ".ext",
+        "-out", name + ".crt");
+    List<String> convert = new java.util.ArrayList<>(List.of(algorithm, "-in", name + ".pkcs8", "-out", name + ".key"));
+    if (algorithm.equals("rsa")) {
+      convert.add("-traditional");
+    }
+    openssl(convert.toArray(new String[0]));
+    String begin = "-----BEGIN " + algorithm.toUpperCase(java.util.Locale.ROOT) + " PRIVATE KEY-----";
+    assertTrue(Files.readString(folder.resolve(name + ".key")).contains(begin));
+  }
+
+  @Test
+  void anEncryptedOrMissingKeyIsAnError() throws Exception {
+    authority("ca");
+    Map<String, String> settings = new HashMap<>(identity("ca", "ca"));
+    settings.put("endpoints", "https://127.0.0.1:1");
+    Files.writeString(folder.resolve("ca.key"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
+    HoodieException e = assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
+    TestTable.assertCode(ErrorCode.OPTION, e);
+  }
+
   @Test
   void onlyAnIdentityOfTheAuthorityIsServed() throws Exception {
     authority("ca");
@@ -75,9 +107,13 @@ class TlsTest {
     issue("server", "ca", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
     issue("hudi-writer", "ca", "extendedKeyUsage=clientAuth\n");
     issue("stranger", "other", "extendedKeyUsage=clientAuth\n");
+    issueTraditional("pkcs1", "rsa");
+    issueTraditional("sec1", "ec");
     Map<String, String> writer = identity("ca", "hudi-writer");
     try (EtcdServer etcd = EtcdServer.startedWithTls(file("ca.crt"), file("server.crt"), file("server.key"), writer)) {
       assertEquals("v", read(etcd, writer));
+      assertEquals("v", read(etcd, identity("ca", "pkcs1")));
+      assertEquals("v", read(etcd, identity("ca", "sec1")));
       assertThrows(EtcdException.class, () -> read(etcd, identity("ca", null)), "no certificate");
       assertThrows(EtcdException.class, () -> read(etcd, identity("ca", "stranger")), "certificate of another authority");
       assertThrows(EtcdException.class, () -> read(etcd, identity("other", "hudi-writer")), "server of another authority");
