@@ -110,9 +110,11 @@ class Settler:
                 item["outcome"] = self._one(instant, records).value
                 item.pop("error", None)
                 done += 1
-            except NotYet:
+            except NotYet as waiting:
                 self._due[(inc, instant)] = time.monotonic() + 2.0
-                continue
+                if item.get("error") == str(waiting):
+                    continue
+                item["error"] = str(waiting)  # not counted: it is nobody's failure
             except Exception as error:
                 self._failed(inc, instant, item, error)
             updated = self._put(inc, record, revision)

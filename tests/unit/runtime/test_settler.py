@@ -1,0 +1,256 @@
+"""The agent's settling against an etcd in memory: what is recorded, claimed, retried and left alone (I4, I6, I7, I12; F3, F4, F22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from hudi_runtime import settle
+from hudi_runtime.errors import OutcomeUnknown
+from hudi_runtime.etcd import Entry
+from hudi_runtime.rollback import Outcome
+from hudi_runtime.settle import Records, Settler
+
+PREFIX = "/hudi/tables/x/"
+T1, T2, T3 = "20260101000000001", "20260101000000002", "20260101000000003"
+
+
+class MemoryEtcd:
+    """Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, Entry] = {}
+        self.revision = 0
+        self.before_cas: Callable[[str], None] = lambda key: None
+
+    def set(self, key: str, **value: Any) -> None:
+        self.revision += 1
+        self.keys[key] = Entry(PREFIX + key, value, self.revision)
+
+    def get(self, key: str) -> Entry | None:
+        return self.keys.get(key)
+
+    def range(self, prefix: str) -> list[Entry]:
+        return [entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)]
+
+    def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
+        self.before_cas(key)
+        current = self.keys.get(key)
+        if (current.mod_revision if current else 0) != revision:
+            return None
+        self.set(key, **value)
+        return self.revision
+
+    def delete(self, key: str, revision: int) -> bool:
+        current = self.keys.get(key)
+        if current is None or current.mod_revision != revision:
+            return False
+        del self.keys[key]
+        return True
+
+
+class MemorySession:
+    """Claims as the Java session does: only from itself or a settled owner."""
+
+    inc, table_id = "agent", "x"
+
+    def __init__(self, etcd: MemoryEtcd) -> None:
+        self.etcd = etcd
+
+    def claim(self, instant: str, previous: str) -> bool:
+        entry = self.etcd.get(f"instant/{instant}")
+        if entry is None or previous not in (entry.value["inc"], entry.value.get("claimedBy")):
+            return False
+        self.etcd.set(f"instant/{instant}", **{**entry.value, "claimedBy": self.inc})
+        return True
+
+
+class World:
+    """A table whose instants have a fate: an outcome, or an error to raise."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.etcd = MemoryEtcd()
+        self.fate: dict[str, Outcome | Exception] = {}
+        self.touches: dict[str, list[str]] = {}
+        self.swept: list[str] = []
+        session: Any = MemorySession(self.etcd)
+        table: Any = object()
+        self.settler = Settler(table, session, "t", {})
+        monkeypatch.setattr(settle, "look_and_roll_back", self._look)
+        monkeypatch.setattr(settle, "sweep", lambda _table, instant: self.swept.append(instant))
+        monkeypatch.setattr(settle, "backoff", lambda _failures: 0.0)
+
+    def _look(self, _table: object, instant: str, *, claim: Callable[[str], None], **_: object) -> tuple[Outcome, str]:
+        fate = self.fate.get(instant, Outcome.ROLLED_BACK)
+        if isinstance(fate, Exception):
+            raise fate
+        if fate is Outcome.COMPLETED:
+            return fate, ""
+        if fate is not Outcome.GONE:
+            for touched in [instant, *self.touches.get(instant, [])]:
+                claim(touched)
+        return fate, instant
+
+    def run(self) -> int:
+        records = Records.from_entries(self.etcd.range(""), prefix=PREFIX)
+        return self.settler.run(records, stopping=lambda: False)
+
+    def settle(self, inc: str, phase: str = "RollingBack", **more: Any) -> None:
+        self.etcd.set(f"settle/{inc}", inc=inc, phase=phase, **more)
+
+    def instant(self, instant: str, inc: str, state: str = "Pending", **more: Any) -> None:
+        self.etcd.set(f"instant/{instant}", inc=inc, action="commit", state=state, **more)
+
+    def record(self, inc: str) -> Mapping[str, Any]:
+        return self.etcd.keys[f"settle/{inc}"].value
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+def test_every_outcome_is_recorded_then_swept(world: World) -> None:
+    world.settle("dead", operatorField={"kept": True})
+    for instant, fate in {T1: Outcome.ROLLED_BACK, T2: Outcome.COMPLETED, T3: Outcome.GONE}.items():
+        world.instant(instant, "dead")
+        world.fate[instant] = fate
+    assert world.run() == 3
+    record = world.record("dead")
+    assert record["phase"] == "Swept"
+    assert record["operatorField"] == {"kept": True}, "fields of others are kept"
+    assert {t: item["outcome"] for t, item in record["instants"].items()} == {T1: "RolledBack", T2: "Completed", T3: "Gone"}
+    assert world.swept == [T1, T3], "a completed instant is never swept (I4)"
+    assert world.etcd.keys[f"instant/{T1}"].value["claimedBy"] == "agent"
+
+
+@pytest.mark.parametrize("phase", ["Fenced", "Terminating", "Draining", "Unlocked"])
+def test_nothing_before_the_operator_hands_over(world: World, phase: str) -> None:
+    world.settle("dead", phase)
+    world.instant(T1, "dead")
+    assert world.run() == 0
+    assert world.record("dead")["phase"] == phase
+
+
+def test_living_writers_are_left_alone(world: World) -> None:
+    world.etcd.set("writer/alive", inc="alive")
+    world.instant(T1, "alive")
+    assert world.run() == 0
+    assert "claimedBy" not in world.etcd.keys[f"instant/{T1}"].value
+
+
+def test_a_failure_is_counted_and_does_not_stop_the_others(world: World) -> None:
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.instant(T2, "dead")
+    world.fate[T1] = OutcomeUnknown("the listing failed")
+    assert world.run() == 1
+    item = world.record("dead")["instants"][T1]
+    assert (item["outcome"], item["failures"]) == (None, 1)
+    assert "the listing failed" in item["error"]
+    assert world.record("dead")["phase"] == "RollingBack"
+    world.run()
+    assert world.record("dead")["instants"][T1]["failures"] == 2
+    world.fate[T1] = Outcome.ROLLED_BACK
+    world.run()
+    assert world.record("dead")["phase"] == "Swept"
+    assert "error" not in world.record("dead")["instants"][T1]
+
+
+def test_an_unproven_agents_rollback_is_awaited(world: World) -> None:
+    """F22: the first agent has planned rollback T2 of T1 and is not proven dead."""
+    world.settle("dead")
+    world.settle("agent-0", "Draining")
+    world.instant(T1, "dead", claimedBy="agent-0")
+    world.instant(T2, "agent-0")
+    world.touches[T1] = [T2]
+    assert world.run() == 0
+    item = world.record("dead")["instants"][T1]
+    assert (item["outcome"], item["failures"]) == (None, 0), "waiting is no failure"
+    assert item["error"] == f"instant {T1} belongs to agent-0, which is not proven dead"
+    world.settle("agent-0")
+    world.settler._due.clear()
+    world.run()
+    assert world.record("dead")["phase"] == "Swept"
+    assert world.record("agent-0")["phase"] == "Swept"
+    assert set(world.record("agent-0")["instants"]) == {T1, T2}
+
+
+def test_a_lost_compare_and_set_writes_nothing_more(world: World) -> None:
+    """The operator changed the record meanwhile: this pass stops, the next one starts from what is there (I6)."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.instant(T2, "dead")
+    changed = []
+
+    def interfere(key: str) -> None:
+        if key == "settle/dead" and not changed:
+            changed.append(key)
+            world.settle("dead", attempt="default.w-1")
+
+    world.etcd.before_cas = interfere
+    world.run()
+    assert world.record("dead")["phase"] == "RollingBack"
+    world.fate[T1] = Outcome.GONE
+    world.run()
+    assert world.record("dead")["phase"] == "Swept"
+    assert world.record("dead")["attempt"] == "default.w-1"
+
+
+def test_the_owners_word_is_enough_and_the_sweep_comes_again(world: World) -> None:
+    """F4: Abandoned by a living writer; swept now, and once more when the writer is settled."""
+    world.etcd.set("writer/alive", inc="alive")
+    world.instant(T1, "alive", "Abandoned")
+    assert world.run() == 1
+    assert f"instant/{T1}" not in world.etcd.keys
+    assert world.etcd.keys["done/abandoned-alive"].value["instants"] == [T1]
+    world.run()
+    assert world.swept == [T1], "not again while the writer lives"
+    world.settle("alive")
+    world.fate[T1] = Outcome.GONE
+    world.run()
+    assert world.swept == [T1, T1]
+    assert world.record("alive")["phase"] == "Swept"
+    assert "done/abandoned-alive" not in world.etcd.keys
+
+
+def test_after_a_clean_exit_the_sweep_comes_again_too(world: World) -> None:
+    world.instant(T1, "left", "Abandoned")
+    world.run()
+    world.run()
+    assert world.swept == [T1, T1]
+    assert not world.etcd.keys
+
+
+def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:
+    world.settle("dead", "Terminating")
+    world.instant(T1, "dead", "Abandoned")
+    assert world.run() == 0
+    assert world.etcd.keys[f"instant/{T1}"].value["state"] == "Abandoned"
+
+
+def test_an_unrecorded_instant_is_foreign(world: World) -> None:
+    """I7: a rollback that would touch an instant without any record is not done."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.touches[T1] = [T3]
+    assert world.run() == 0
+    assert world.record("dead")["instants"][T1]["outcome"] is None
+
+
+def test_claims_are_given_back_on_a_clean_exit(world: World) -> None:
+    world.instant(T1, "dead", claimedBy="agent")
+    world.instant(T2, "dead", claimedBy="other")
+    world.settler.release_claims()
+    assert "claimedBy" not in world.etcd.keys[f"instant/{T1}"].value
+    assert world.etcd.keys[f"instant/{T2}"].value["claimedBy"] == "other"
+
+
+def test_stopping_stops_between_instants(world: World) -> None:
+    world.settle("dead")
+    world.instant(T1, "dead")
+    records = Records.from_entries(world.etcd.range(""), prefix=PREFIX)
+    assert world.settler.run(records, stopping=lambda: True) == 0
+    assert world.record("dead") == {"inc": "dead", "phase": "RollingBack"}
