@@ -21,6 +21,9 @@ from hudi_runtime.settle import ROLLING_BACK, Records, Settler
 from hudi_runtime.storage import Storage
 
 LIST_SECONDS = 5.0
+"""Between two listings while something is pending."""
+IDLE_LIST_SECONDS = 15.0
+"""Otherwise: commits of our writers are seen in etcd at once, listings cost requests at the store, foreign writers are rare."""
 REPORT_SECONDS = 60.0
 RETRY_SECONDS = 3.0
 MAX_RETRY_SECONDS = 15.0
@@ -51,6 +54,7 @@ class Assignment:
         self._ready = False
         self._fingerprint: tuple[tuple[str, int], ...] = ()
         self._listed = 0.0
+        self._interval = LIST_SECONDS
         self._retry_at = 0.0
         self._failures = 0
         self._reason = ""
@@ -166,7 +170,7 @@ class Assignment:
         if busy and self._settler is not None and self._settler.run(records, stopping=self._stopping):
             self._listed = 0.0
         fingerprint = tuple(sorted((name, entry.mod_revision) for name, entry in records.instants.items()))
-        if fingerprint != self._fingerprint or time.monotonic() - self._listed >= LIST_SECONDS:
+        if fingerprint != self._fingerprint or time.monotonic() - self._listed >= self._interval:
             self._fingerprint = fingerprint
             self._list(session, table)
 
@@ -176,6 +180,7 @@ class Assignment:
         foreigners = facts.foreign(timeline, recorded, table.timeline)
         self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners))
         self._listed = time.monotonic()
+        self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
 
     # -- reports -------------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,234 @@
+"""Look and roll back: never a completed instant, never with a policy that chooses for itself, done only by the timeline (I4; F2, F9, F18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.errors import OutcomeUnknown
+from hudi_runtime.rollback import NotYet, Outcome, look_and_roll_back
+from hudi_runtime.storage import Missing
+from hudi_runtime.sweep import sweep
+
+T1, R1, T9 = "20260101000000001", "20260101000000005", "20260101000000009"
+PENDING = [f"{T1}.commit.requested", f"{T1}.inflight"]
+DONE = [*PENDING, f"{T1}_{T9}.commit"]
+ROLLED_BACK = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight", f"{R1}_{T9}.rollback"]
+
+
+class Config:
+    """The built write config: OCC's builder has made LAZY of everything."""
+
+    def __init__(self, *, stubborn: bool) -> None:
+        self.policy = "LAZY"
+        self._stubborn = stubborn
+
+    def setValue(self, key: str, value: str) -> None:
+        assert key == "hoodie.clean.failed.writes.policy"
+        if not self._stubborn:
+            self.policy = value
+
+    def getFailedWritesCleanPolicy(self) -> Any:
+        policy = self.policy
+
+        class Policy:
+            def isNever(self) -> bool:
+                return policy == "NEVER"
+
+        return Policy()
+
+
+class FakeStorage:
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.deleted: list[str] = []
+        self.broken = ""
+
+    def names(self, relative: str) -> list[str]:
+        if self.broken and self.broken in relative:
+            raise OSError("listing failed")
+        found = [name.rsplit("/", 1)[-1] for name in self.files if name.rsplit("/", 1)[0] == relative]
+        if not found:
+            raise Missing(relative)
+        return found
+
+    def glob(self, pattern: str) -> list[str]:
+        if self.broken and self.broken in pattern:
+            raise OSError("listing failed")
+        folder = pattern.rsplit("/", 1)[0]
+        return [name for name in self.files if name.startswith(folder.replace("*", "files"))]
+
+    def delete(self, path: str, *, recursive: bool = False) -> bool:
+        self.deleted.append(path)
+        known = path in self.files
+        self.files.discard(path)
+        return known
+
+
+class FakeTable:
+    """`states` are the listings that follow one another; the last one stays. A rollback moves on to `after`."""
+
+    def __init__(self, *states: list[str], after: list[str] | None = None, victims: dict[str, str] | None = None) -> None:
+        self.states = list(states)
+        self.after = after
+        self.victims = victims or {}
+        self.rolled_back: list[str] = []
+        self.storage = FakeStorage()
+        self.stubborn = False
+        self.archived: set[str] = set()
+
+    def timeline(self) -> tl.Timeline:
+        return tl.parse(self.states.pop(0) if len(self.states) > 1 else self.states[0])
+
+    def metadata_timeline(self) -> tl.Timeline:
+        return tl.Timeline()
+
+    def pending_rollbacks(self, timeline: tl.Timeline) -> dict[str, str]:
+        pending = {instant.requested for instant in timeline.pending}
+        return {victim: rollback for victim, rollback in self.victims.items() if rollback in pending}
+
+    def has_archive(self) -> bool:
+        return bool(self.archived)
+
+    def archived_completed(self, requested: str) -> bool:
+        return requested in self.archived
+
+    def partitions(self) -> list[str]:
+        return ["a"]
+
+    def write_config(self, _name: str, _options: object) -> Config:
+        return Config(stubborn=self.stubborn)
+
+    @contextmanager
+    def client(self, config: Config) -> Iterator[FakeTable]:
+        assert config.policy == "NEVER"
+        yield self
+
+    def rollback(self, instant: str) -> bool:
+        self.rolled_back.append(instant)
+        if self.after is not None:
+            self.states = [self.after]
+        return False  # what Hudi returns is no evidence
+
+
+def act(table: Any, instant: str = T1, claim: Any = lambda _: None) -> tuple[Outcome, str]:
+    return look_and_roll_back(table, instant, name="t", options={}, claim=claim)
+
+
+def test_pending_is_rolled_back_and_verified() -> None:
+    table = FakeTable(PENDING, after=ROLLED_BACK)
+    claimed: list[str] = []
+    assert act(table, claim=claimed.append) == (Outcome.ROLLED_BACK, T1)
+    assert (table.rolled_back, claimed) == ([T1], [T1])
+
+
+def test_completed_is_kept() -> None:
+    table = FakeTable(DONE)
+    assert act(table) == (Outcome.COMPLETED, "")
+    assert table.rolled_back == []
+
+
+def test_completed_between_the_looks_is_kept() -> None:
+    """The look directly before the call is the one that counts."""
+    table = FakeTable(PENDING, DONE)
+    with pytest.raises(OutcomeUnknown, match="no longer a pending write"):
+        act(table)
+    assert table.rolled_back == []
+
+
+def test_not_done_while_the_timeline_shows_it() -> None:
+    with pytest.raises(OutcomeUnknown, match="still on the timeline"):
+        act(FakeTable(PENDING, after=PENDING))
+    planned = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight"]
+    with pytest.raises(OutcomeUnknown, match="still pending"):
+        act(FakeTable(PENDING, after=planned, victims={T1: R1}))
+
+
+def test_gone_but_named_by_a_pending_rollback_is_finished() -> None:
+    """F18: an agent died after the victim's files were gone and before its rollback was completed."""
+    planned = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight"]
+    table = FakeTable(planned, after=ROLLED_BACK, victims={T1: R1})
+    table.storage.files = {f".hoodie/.heartbeat/{T1}", f".hoodie/.heartbeat/{R1}", f".hoodie/.heartbeat/{T9}"}
+    claimed: list[str] = []
+    assert act(table, claim=claimed.append) == (Outcome.ROLLED_BACK, T1)
+    assert claimed == [T1, R1]
+    assert table.storage.files == {f".hoodie/.heartbeat/{T9}"}, "a left-over heartbeat would make Hudi refuse for ever (F9)"
+
+
+def test_the_rollback_itself_is_executed_again() -> None:
+    planned = [*PENDING, f"{R1}.rollback.requested"]
+    table = FakeTable(planned, after=ROLLED_BACK, victims={T1: R1})
+    assert act(table, R1) == (Outcome.REEXECUTED, T1)
+    assert table.rolled_back == [T1]
+
+
+def test_gone() -> None:
+    assert act(FakeTable([f"{T9}_{T9}.commit"])) == (Outcome.GONE, T1)
+
+
+def test_archived_as_completed_is_kept() -> None:
+    table = FakeTable([f"{T9}_{T9}.commit"])
+    table.archived = {T1}
+    assert act(table) == (Outcome.COMPLETED, "")
+
+
+def test_nothing_is_touched_when_the_claim_is_refused() -> None:
+    table = FakeTable(PENDING, after=ROLLED_BACK)
+    table.storage.files = {f".hoodie/.heartbeat/{T1}"}
+
+    def refuse(_: str) -> None:
+        raise NotYet("not proven dead")
+
+    with pytest.raises(NotYet):
+        act(table, claim=refuse)
+    assert (table.rolled_back, table.storage.deleted) == ([], [])
+
+
+def test_policy_must_be_never_on_the_built_config() -> None:
+    table = FakeTable(PENDING, after=ROLLED_BACK)
+    table.stubborn = True
+    with pytest.raises(OutcomeUnknown, match="NEVER"):
+        act(table)
+    assert table.rolled_back == []
+
+
+@pytest.mark.parametrize("action", ["compaction", "clean", "clustering", "indexing", "restore"])
+def test_service_instants_are_not_rolled_back(action: str) -> None:
+    """F3: they are executed again by whoever can, never rolled back exactly."""
+    table = FakeTable([f"{T1}.{action}.requested"])
+    with pytest.raises(OutcomeUnknown, match=action):
+        act(table)
+    assert table.rolled_back == []
+
+
+LATE = {f"a/f_0-1-1_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-1", f".hoodie/metadata/files/.files-0000-0_{T1}.log.1_0-1-1"}
+
+
+def test_sweep_deletes_what_bears_the_instant() -> None:
+    table: Any = FakeTable([f"{T9}_{T9}.commit"])
+    table.storage.files = {*LATE, f"a/f_0-1-1_{T9}.parquet"}
+    assert sweep(table, T1) == 3
+    assert table.storage.files == {f"a/f_0-1-1_{T9}.parquet"}
+
+
+@pytest.mark.parametrize("broken", ["a/", ".hoodie/metadata"])
+def test_sweep_deletes_nothing_after_a_failed_listing(broken: str) -> None:
+    table: Any = FakeTable([f"{T9}_{T9}.commit"])
+    table.storage.files = set(LATE)
+    table.storage.broken = broken
+    with pytest.raises(OSError, match="listing failed"):
+        sweep(table, T1)
+    assert table.storage.deleted == []
+
+
+@pytest.mark.parametrize("names", [PENDING, DONE])
+def test_sweep_deletes_nothing_of_an_instant_that_counts(names: list[str]) -> None:
+    table: Any = FakeTable(names)
+    table.storage.files = set(LATE)
+    with pytest.raises(OutcomeUnknown):
+        sweep(table, T1)
+    assert table.storage.deleted == []
