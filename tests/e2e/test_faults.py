@@ -17,7 +17,7 @@ KILLS = 5
 def ready_table(space: Space, name: str) -> None:
     if not cluster.exists("huditable", name, "-n", space.namespace):
         space.table(name)
-    space.wait(f"huditable/{name}", "Ready", seconds=150)
+    space.wait(f"huditable/{name}", "Ready", seconds=300)
 
 
 def assert_gone(space: Space, table: str, instant: str) -> None:
@@ -47,7 +47,7 @@ def test_five_kills_are_settled(space: Space) -> None:
     print(f"\nseconds after the kill, {KILLS} kills (median, max):")
     for phase, seconds in sorted(times.items(), key=lambda pair: statistics.median(pair[1])):
         print(f"  {phase:12s} {statistics.median(seconds):6.1f} {max(seconds):6.1f}")
-    space.wait("hudiwriter/victim", "Finished", seconds=240)
+    space.wait("hudiwriter/victim", "Finished", seconds=300)
     writer = space.get("hudiwriter", "victim")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"]) == KILLS + 1
@@ -63,7 +63,7 @@ def test_force_deletion_is_no_proof(space: Space) -> None:
     proofs = [p for c in space.watch.changes("/settle/") if c.value and c.value.get("pod") == pod for p in (c.value.get("proofs") or {}).values()]
     assert proofs, "settled without proof"
     assert all(proof["kind"] not in {"ObjectGone", "Gone"} for proof in proofs), proofs
-    space.wait("hudiwriter/forced", "Finished", seconds=180)
+    space.wait("hudiwriter/forced", "Finished", seconds=300)
     assert cluster.is_true(space.get("hudiwriter", "forced"), "Succeeded")
 
 
@@ -82,7 +82,7 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
     assert len(agents) == 1
     agent = agents[0]["metadata"]["name"]
     space.signal_all(agent, signal.SIGKILL)
-    space.wait_settled(pod, seconds=180)
+    space.wait_settled(pod, seconds=300)
     assert_gone(space, "kills", instant)
 
     def replaced() -> bool:
@@ -90,4 +90,4 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
         return bool(pods) and all(p["metadata"]["name"] != agent for p in pods)
 
     wait_for("another agent", replaced, seconds=60)
-    space.wait("hudiwriter/orphan", "Finished", seconds=180)
+    space.wait("hudiwriter/orphan", "Finished", seconds=300)

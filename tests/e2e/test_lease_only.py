@@ -42,9 +42,9 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     storage = table["spec"]["storage"]
     storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{proxy.port}"
     space.table(name, storage=storage, fencing={"mode": mode})
-    space.wait(f"huditable/{name}", "Ready", seconds=150)
+    space.wait(f"huditable/{name}", "Ready", seconds=300)
     space.writer(f"{name}-seed", name, rows=20)
-    space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=150)
+    space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=300)
     held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and name in line and ".hoodie/metadata" not in line)
     # Both begin their commits at about the same time; the second one writes for longer.
     space.writer(f"{name}-second", name, rows=20, delay=3.0, operation="Upsert")
@@ -84,7 +84,7 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     record = space.wait_settled(pod, seconds=120)
     assert record.phases.get("Unlocked", record.phases["Settled"]) > at, "the PUT was delivered after the drain"
     assert set(record.outcomes.values()) == {"Completed"}, record
-    space.wait(f"hudiwriter/{name}-second", "Finished", seconds=180)
+    space.wait(f"hudiwriter/{name}-second", "Finished", seconds=300)
     writer = space.get("hudiwriter", f"{name}-second")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1

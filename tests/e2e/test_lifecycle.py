@@ -16,7 +16,7 @@ from support import OPERATOR_NAMESPACE, Space, run, wait_for
 def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
     """`helm uninstall` while a writer runs, the writer dies meanwhile; after `helm install` it is settled and goes on."""
     space.table("moved")
-    space.wait("huditable/moved", "Ready", seconds=150)
+    space.wait("huditable/moved", "Ready", seconds=300)
     space.writer("nomad", "moved", batches=2, rows=40, delay=0.4)
     _, pod = space.wait_inflight("nomad", "moved")
     run("helm", "uninstall", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "2m")
@@ -25,8 +25,8 @@ def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
         if driver["status"].get("phase") == "Running":
             space.signal_all(driver["metadata"]["name"], signal.SIGKILL)
     run("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m")
-    space.wait_settled(pod, seconds=180)
-    space.wait("hudiwriter/nomad", "Finished", seconds=240)
+    space.wait_settled(pod, seconds=300)
+    space.wait("hudiwriter/nomad", "Finished", seconds=300)
     assert cluster.is_true(space.get("hudiwriter", "nomad"), "Succeeded")
 
 
@@ -34,7 +34,7 @@ def test_namespace_deletion_in_the_middle_of_a_write(lake: Lake, watch: Watch) -
     space = make_space("e2e-doomed", lake, watch)
     space.table("doomed")
     space.writer("doomed", "doomed", rows=200, delay=0.5, stop={"graceSeconds": 10})
-    space.wait("huditable/doomed", "Ready", seconds=150)
+    space.wait("huditable/doomed", "Ready", seconds=300)
     space.wait_inflight("doomed", "doomed")
     begin = time.monotonic()
     kubectl("delete", "namespace", "e2e-doomed", "--wait=false")

@@ -13,8 +13,8 @@ from support import OPERATOR_NAMESPACE, Space, wait_for
 def test_table_and_writer(space: Space) -> None:
     space.table("plain")
     space.writer("once", "plain", batches=2, rows=20)
-    space.wait("huditable/plain", "Ready", seconds=150)
-    space.wait("hudiwriter/once", "Finished", seconds=150)
+    space.wait("huditable/plain", "Ready", seconds=300)
+    space.wait("hudiwriter/once", "Finished", seconds=300)
     writer = space.get("hudiwriter", "once")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["records"] == 40
@@ -58,7 +58,7 @@ def test_writer_for_a_missing_table_waits_and_says_so(space: Space) -> None:
 def test_second_table_on_one_path_is_stalled(space: Space) -> None:
     if not cluster.exists("huditable", "plain", "-n", space.namespace):
         space.table("plain")
-        space.wait("huditable/plain", "Ready", seconds=150)
+        space.wait("huditable/plain", "Ready", seconds=300)
     space.table("twin", path=f"s3://{space.path('plain')}/")
 
     def stalled() -> dict[str, str] | None:
