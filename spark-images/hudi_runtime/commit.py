@@ -95,26 +95,19 @@ class Committer:
         return None
 
     def abandon_pending(self) -> list[str]:
-        """Declare what this incarnation has left pending Abandoned; an instant that is completed after all stays.
+        """Declare Abandoned what this incarnation has left Pending; returns those that are not completed. The agent looks for itself.
 
         Nothing of the failed write may go on then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
         stays Pending and the registration stands, so the operator settles both after proof of death.
         """
-        abandoned = []
         pending = self._session.pending()
         if not pending:
             return []
         sp.cancel_jobs(self._spark)
         if not sp.await_idle(self._spark, IDLE_SECONDS):
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "tasks of the failed write do not end")
-        timeline = self._table.timeline()
-        for requested in pending:
-            instant = timeline.get(requested)
-            if instant is None or not instant.pending:
-                self._session.forget(requested)
-            elif self._session.abandon(requested):
-                abandoned.append(requested)
-        return abandoned
+        completed = {instant.requested for instant in self._table.timeline().completed}
+        return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
     def _conflict(self, abandoned: list[str]) -> Conflict:
         known = self._session.last_conflict()

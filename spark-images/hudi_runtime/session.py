@@ -70,10 +70,6 @@ class Session:
         """Become the only executor of an instant whose owner is settled (F3, I12)."""
         return bool(self._java.claim(instant, previous_owner))
 
-    def forget(self, instant: str) -> bool:
-        """Delete the own record of an instant that a fresh listing shows to be gone or completed."""
-        return bool(self._java.forget(instant))
-
     def quiet(self, milliseconds: int) -> bool:
         """Wait until no publication is unknown and the lock is released; False when the time is over."""
         return bool(self._java.awaitQuiet(milliseconds))

@@ -176,13 +176,14 @@ class Settler:
             raise NotYet(f"instant {instant} was not to be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
-        """An instant without a record may be touched only when a settle record in its phase names it (I7: else it is foreign)."""
-        for inc, entry in records.settles.items():
-            named = entry.value.get("instants") or {}
+        """An instant without a record may be touched only when a settle record in its phase names it, or its owner had given it up (I7)."""
+        for inc in {*records.settles, *records.given_up}:
+            settle = records.settles.get(inc)
+            named = settle is not None and instant in (settle.value.get("instants") or {})
             given_up = records.given_up.get(inc)
-            listed = instant in named or (given_up is not None and instant in given_up.value.get("instants", []))
-            if listed and entry.value.get("phase") == ROLLING_BACK:
-                record = {"inc": inc, "action": "commit", "state": "Pending", "claimedBy": self.session.inc, "atMs": now_ms()}
+            named = named or (given_up is not None and instant in given_up.value.get("instants", []))
+            if named and records.proven(inc):
+                record = {"inc": inc, "action": "commit", "state": "Abandoned", "claimedBy": self.session.inc, "atMs": now_ms()}
                 revision = self.session.etcd.cas(f"instant/{instant}", record, 0)
                 self._log("claim", revision or 0, ok=revision is not None, instant=instant)
                 if revision is not None:
@@ -198,21 +199,28 @@ class Settler:
             outcome = self._one(instant, records)
             if outcome is not Outcome.COMPLETED:
                 self._remember_given_up(inc, instant)
-            current = self.session.etcd.get(f"instant/{instant}")
-            if current is not None:
-                self.session.etcd.delete(f"instant/{instant}", current.mod_revision)
+            self._drop_record(instant)
             self._log("done", 0, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
-        except NotYet:
-            self._due[(inc, instant)] = time.monotonic() + 2.0
-            return 0
         except Exception as error:
-            failures = self._failures.get((inc, instant), 0) + 1
-            self._failures[(inc, instant)] = failures
-            self._due[(inc, instant)] = time.monotonic() + backoff(failures)
-            failure = classify(error)
-            self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind.value}: {failure.message[:200]}")
+            self._postpone(inc, instant, error)
             return 0
         return 1
+
+    def _drop_record(self, instant: str) -> None:
+        entry = self.session.etcd.get(f"instant/{instant}")
+        if entry is not None:
+            self.session.etcd.delete(f"instant/{instant}", entry.mod_revision)
+
+    def _postpone(self, inc: str, instant: str, error: Exception) -> None:
+        """Try again later what has no settle record to count its failures in."""
+        if isinstance(error, NotYet):
+            self._due[(inc, instant)] = time.monotonic() + 2.0
+            return
+        failures = self._failures.get((inc, instant), 0) + 1
+        self._failures[(inc, instant)] = failures
+        self._due[(inc, instant)] = time.monotonic() + backoff(failures)
+        failure = classify(error)
+        self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind.value}: {failure.message[:200]}")
 
     def _remember_given_up(self, inc: str, instant: str) -> None:
         """Before the record goes: its sweep is repeated when the writer is settled (F4)."""
@@ -227,14 +235,18 @@ class Settler:
         raise OutcomeUnknown(f"done/abandoned-{inc} changes too fast")
 
     def _collect(self, records: Records) -> None:
-        """A writer that left by a clean exit is never settled: sweep once more what it had given up, then forget it."""
+        """A writer that left by a clean exit is never settled: look and sweep once more at what it had given up, then forget it (F4)."""
         held = {str(entry.value.get("inc")) for entry in records.instants.values()}
         for inc, entry in records.given_up.items():
-            if inc in records.settles or inc in records.writers or inc in held:
+            if inc in records.settles or inc in records.writers or inc in held or time.monotonic() < self._due.get((inc, ""), 0.0):
                 continue
-            for instant in entry.value.get("instants", []):
-                sweep(self.table, str(instant))
-            self._forget_given_up(inc, records)
+            try:
+                for instant in entry.value.get("instants", []):
+                    self._one(str(instant), records)
+                    self._drop_record(str(instant))
+                self._forget_given_up(inc, records)
+            except Exception as error:
+                self._postpone(inc, "", error)
 
     def _forget_given_up(self, inc: str, records: Records) -> None:
         entry = records.given_up.get(inc)

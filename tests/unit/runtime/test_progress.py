@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_runtime import progress as pg
@@ -11,6 +11,7 @@ from hudi_runtime.progress import Progress, SourceFile
 FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
 
 
+@settings(deadline=None)
 @given(FILES, st.integers(1, 5))
 def test_chunks_cover_every_file_once(files: list[SourceFile], size: int) -> None:
     progress = Progress()
@@ -24,6 +25,7 @@ def test_chunks_cover_every_file_once(files: list[SourceFile], size: int) -> Non
     assert pg.chunks(files, progress, size) == []
 
 
+@settings(deadline=None)
 @given(FILES, st.integers(1, 3), st.integers(0, 5))
 def test_a_restart_goes_on_where_the_commit_was(files: list[SourceFile], size: int, done: int) -> None:
     chunks = pg.chunks(files, Progress(), size)
@@ -33,6 +35,7 @@ def test_a_restart_goes_on_where_the_commit_was(files: list[SourceFile], size: i
     assert pg.chunks(files, progress, size) == chunks[done:]
 
 
+@settings(deadline=None)
 @given(FILES, st.randoms())
 def test_digest_is_of_the_set(files: list[SourceFile], random: object) -> None:
     shuffled = list(files)

@@ -224,6 +224,32 @@ def test_after_a_clean_exit_the_sweep_comes_again_too(world: World) -> None:
     assert not world.etcd.keys
 
 
+def test_a_late_requested_file_of_a_writer_that_left_is_rolled_back(world: World) -> None:
+    """Given up when it was gone; its requested file was on the wire and landed afterwards, without a record."""
+    world.etcd.set("writer/alive", inc="alive")
+    world.instant(T1, "alive", "Abandoned")
+    world.fate[T1] = Outcome.GONE
+    world.run()
+    assert f"instant/{T1}" not in world.etcd.keys
+    world.fate[T1] = Outcome.ROLLED_BACK
+    world.run()
+    assert "done/abandoned-alive" in world.etcd.keys, "its owner lives: not yet"
+    del world.etcd.keys["writer/alive"]
+    world.run()
+    assert not world.etcd.keys
+
+
+def test_a_failing_last_look_blocks_nothing_else(world: World) -> None:
+    world.instant(T1, "left", "Abandoned")
+    world.run()
+    world.fate[T1] = OutcomeUnknown("the listing failed")
+    world.settle("dead")
+    world.instant(T2, "dead")
+    assert world.run() == 1
+    assert world.record("dead")["phase"] == "Swept"
+    assert "done/abandoned-left" in world.etcd.keys
+
+
 def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:
     world.settle("dead", "Terminating")
     world.instant(T1, "dead", "Abandoned")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_runtime import timeline as tl
@@ -79,6 +79,7 @@ def test_unknown_names_are_kept_for_people() -> None:
     assert tl.parse([f"{T1}.frobnicate.requested"]).unknown == (f"{T1}.frobnicate.requested",)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([T1, T2, T3, T4]), unique=True), st.randoms())
 def test_order_of_the_listing_does_not_matter(instants: list[str], random: object) -> None:
     names = [name for t in instants for name in (f"{t}.commit.requested", f"{t}.inflight", f"{t}_{T4}.commit")]
