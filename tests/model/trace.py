@@ -70,6 +70,8 @@ def _check_table(table: str, events: list[Event], complete: bool, start: TableSt
 
 def _advance(states: list[TableState], e: Event) -> tuple[list[TableState], str]:
     """Every state that is possible after the event; if there is none, why the event was forbidden."""
+    if len(states) == 1 and not states[0].maybe and not e.unknown:  # nothing is in doubt: no copies
+        return states, step(states[0], e)
     after: list[TableState] = []
     reason = ""
     for s in states:
@@ -135,6 +137,8 @@ def _unfinished(s: TableState) -> str:
     for inc in s.writers:
         if s.roles.get(inc) != "agent":
             return f"{short(inc)} is still registered (I6)"
+    for attempt in sorted(s.admits - set(s.writers.values())):
+        return f"the attempt {attempt} is still admitted (I6)"
     for t, r in s.instants.items():
         return f"the record of {t} is left, owned by {short(r.owner)} (I6)"
     return ""

@@ -46,11 +46,9 @@ class Emitter:
         """Gate, admissions, and the registrations that the walk takes for granted."""
         self.operator("gate-put", key="gate", detail="closed")
         self.operator("gate-put", key="gate", detail="open")
-        for i, role in enumerate(self.c.roles):
-            if role != "twin":
-                self.operator("admit", key=f"admit/{self.attempt(i)}")
         for i, x in enumerate(s.incs):
             if x.writer:
+                self.admit(i)
                 self.jvm(i, "register", attempt=self.attempt(i))
         for k, y in enumerate(s.instants):
             if y.record == "P":
@@ -59,6 +57,11 @@ class Emitter:
                 self.instants[k] = self.time()
                 self.jvm(k, "record-instant", instant=self.instants[k], token=self.rev, detail="commit")
                 self.jvm(k, "release", token=self.tokens[k])
+
+    def admit(self, i: int) -> None:
+        """Before its pod is created; a second JVM of an attempt needs no other admission."""
+        if self.c.roles[i] != "twin":
+            self.operator("admit", key=f"admit/{self.attempt(i)}")
 
     def attempt(self, i: int) -> str:
         """A second JVM shares the attempt of the first."""
@@ -105,6 +108,7 @@ class Emitter:
     def _incarnation(self, i: int, s: State, t: State) -> None:
         x, y = s.incs[i], t.incs[i]
         if not x.writer and y.writer:
+            self.admit(i)
             self.jvm(i, "register", attempt=self.attempt(i))
         elif not x.own_alive and y.own_alive:
             self.jvm(i, "keepalive")
@@ -119,6 +123,8 @@ class Emitter:
             self.jvm(i, "drained", instant=self.instants[i], detail="Completed" if y.pc == "finishing" else "Absent", write=False)
         if x.pc != "exited" and y.pc == "exited":
             self.jvm(i, "clean-exit")
+            if not any(z.writer for j, z in enumerate(t.incs) if j != i and self.attempt(j) == self.attempt(i)):
+                self.operator("delete-admit", key=f"admit/{self.attempt(i)}")
         self._settling(i, s, t)
 
     def _settling(self, i: int, s: State, t: State) -> None:
