@@ -15,6 +15,7 @@ import java.util.function.BooleanSupplier;
  */
 final class LockProtocol {
   private static final long RETRY_MILLIS = 100;
+  private static final long MAX_RETRY_MILLIS = 1000;
 
   /** What a waiter decides on: one linearizable read. Absent keys are null. */
   static final class View {
@@ -463,20 +464,22 @@ final class LockProtocol {
     }
   }
 
-  /** For a transaction that does the same twice as once. */
+  /** For a transaction that does the same twice as once. Only the first try without answer is logged. */
   private Txn.Result repeat(String name, Txn txn) throws EtcdException {
-    while (true) {
+    for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
       try {
         return etcd.txn(txn);
       } catch (EtcdException e) {
         if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
           throw e;
         }
-        log.line(name).with("detail", "no answer: " + e.getMessage()).write(0, false);
+        if (pause == RETRY_MILLIS) {
+          log.line(name).with("detail", "no answer: " + e.getMessage()).write(0, false);
+        }
         if (gaveUp.getAsBoolean()) {
           throw ErrorCode.ETCD_SILENT.exception("no answer to " + name + " of table " + keys.tablePrefix() + ": " + e.getMessage(), e);
         }
-        Pause.millis(RETRY_MILLIS);
+        Pause.millis(pause);
       }
     }
   }
