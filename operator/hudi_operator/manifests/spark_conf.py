@@ -113,8 +113,6 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         # Hudi leaves some streams of its metadata table open, each of which keeps a connection: with the default (96) a writer waited
         # for one for ever after a few commits of several file groups.
         "spark.hadoop.fs.s3a.connection.maximum": "1024",
-        # Hudi's readers keep streams open until they are collected; with S3A's 96 a driver ran out of connections after some merges.
-        "spark.hadoop.fs.s3a.connection.maximum": "512",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
         settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"

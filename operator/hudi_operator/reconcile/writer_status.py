@@ -159,12 +159,13 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
     if progress.ended is not None:
         kind = str(progress.ended.get("class"))
         good = kind in (classify.SUCCEEDED, classify.CANCELLED)
-        text = f"attempt {progress.ended['number']} ended: {kind} {progress.ended.get('message', '')}".strip()
+        text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
     if decision.kind == "Start":
         found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
     if decision.kind == "Stalled" and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
     if decision.kind == "Finished" and not conditions.is_true(writer.status, "Finished"):
-        found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {status['attempt']} attempts"))
+        attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
+        found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"))
     return tuple(found)
