@@ -19,7 +19,7 @@ def test_table_and_writer(space: Space) -> None:
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["records"] == 40
     assert len([i for i in space.lake.timeline(space.path("plain")) if i.completed]) == 2
-    lines = kubectl("get", "hudi", "-n", space.namespace).splitlines()
+    lines = [line for line in kubectl("get", "hudi", "-n", space.namespace).splitlines() if line.strip()]
     assert any(line.split()[0].endswith("/plain") and "True" in line for line in lines), lines
     assert any(line.split()[0].endswith("/once") and "Succeeded" in line for line in lines), lines
 
