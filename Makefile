@@ -31,7 +31,7 @@ images: deps ## build the images and hand them to the embedded Kubernetes when i
 	@hack/build-binaries etcd versitygw
 	@hack/build-images
 
-demo: ; ./hack/run-demo ## a table, two writers, a killed one: from nothing to committed rows
+demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a killed writer, every row checked
 
 test: deps ## all tests that this machine can run (tests/run TIER...: only some)
 	@tests/run
