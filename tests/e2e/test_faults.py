@@ -6,6 +6,7 @@ import signal
 import statistics
 import time
 
+import pytest
 from demo import cluster
 from demo.cluster import kubectl
 from demo.lake import data_files
@@ -27,6 +28,7 @@ def assert_gone(space: Space, table: str, instant: str) -> None:
     assert not [f for f in data_files(space.lake.files(path)) if f.instant == instant]
 
 
+@pytest.mark.timeout(900)
 def test_five_kills_are_settled(space: Space) -> None:
     """Each attempt is killed while its instant is inflight; the last one finishes, and every row is there once."""
     ready_table(space, "kills")

@@ -18,6 +18,7 @@ from demo.lake import Instant
 from s3proxy import COMPLETED, Held, Proxy
 from support import Space, wait_for
 
+pytestmark = pytest.mark.timeout(600)
 HOST = "10.245.0.1"  # this machine, as pods see it
 
 
