@@ -46,11 +46,13 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     space.wait(f"huditable/{name}", "Ready", seconds=300)
     space.writer(f"{name}-seed", name, rows=20)
     space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=300)
-    held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and name in line and ".hoodie/metadata" not in line)
     # Both begin their commits at about the same time; the second one writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=3.0, operation="Upsert")
-    wait_for("the second writer's instant", lambda: space.instants(f"{name}-second"), seconds=120)
-    space.writer(f"{name}-first", name, rows=20, delay=0.1, operation="Upsert")
+    space.writer(f"{name}-second", name, rows=20, delay=4.5, operation="Upsert")
+    wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
+    space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert")
+    recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
+    published = f"/{list(recorded)[-1]}_"
+    held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and published in line and ".hoodie/metadata" not in line)
     assert held.arrived.wait(120), "the first writer did not come to its commit"
     pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
     space.signal_all(pod, signal.SIGSTOP)
@@ -63,7 +65,7 @@ def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Prox
     def second_done() -> bool:
         return cluster.is_true(space.get("hudiwriter", f"{name}-second"), "Succeeded")
 
-    wait_for("the second writer's commit", second_done, seconds=120)
+    wait_for("the second writer's commit", second_done, seconds=240)
     held.deliver.set()
     assert held.delivered.wait(20)
     assert " 200 " in held.answer, held.answer
