@@ -46,10 +46,10 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     space.wait(f"huditable/{name}", "Ready", seconds=300)
     space.writer(f"{name}-seed", name, rows=20)
     space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=300)
-    # Both begin their commits at about the same time; the second one writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=4.5, operation="Upsert")
+    # No second attempt of the first writer comes between. Both begin their commits at about the same time; the second one writes for longer.
+    space.writer(f"{name}-second", name, rows=20, delay=3.0, operation="Upsert")
     wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
-    space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert")
+    space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
     recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
     published = f"/{list(recorded)[-1]}_"
     held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and published in line and ".hoodie/metadata" not in line)
