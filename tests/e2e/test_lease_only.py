@@ -19,15 +19,30 @@ from s3proxy import COMPLETED, Held, Proxy
 from support import Space, wait_for
 
 pytestmark = pytest.mark.timeout(600)
+MODES = ("LeaseOnly", "PodTermination")
 HOST = "10.245.0.1"  # this machine, as pods see it
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def proxy(space: Space) -> Iterator[Proxy]:
+    """An S3 proxy with two tables behind it, one for each mode, each with one commit."""
     server = urlparse(space.lake.endpoint)
     found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
+    for mode in MODES:
+        name = table_of(mode)
+        storage = space.table(name, apply=False)["spec"]["storage"]
+        storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{found.port}"
+        space.table(name, storage=storage, fencing={"mode": mode})
+        space.writer(f"{name}-seed", name, rows=20)
+    for mode in MODES:
+        space.wait(f"hudiwriter/{table_of(mode)}-seed", "Finished", seconds=300)
     yield found
     found.stop()
+
+
+def table_of(mode: str) -> str:
+    """Name of the table in that mode."""
+    return f"pause-{mode.lower()}"
 
 
 def overlapping(timeline: list[Instant]) -> list[tuple[str, str]]:
@@ -38,16 +53,9 @@ def overlapping(timeline: list[Instant]) -> list[tuple[str, str]]:
 
 def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     """Up to the point where the first writer is frozen with its completed file held; returns table, its driver pod, the held PUT."""
-    name = f"pause-{mode.lower()}"
-    table = space.table(name, apply=False)
-    storage = table["spec"]["storage"]
-    storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{proxy.port}"
-    space.table(name, storage=storage, fencing={"mode": mode})
-    space.wait(f"huditable/{name}", "Ready", seconds=300)
-    space.writer(f"{name}-seed", name, rows=20)
-    space.wait(f"hudiwriter/{name}-seed", "Finished", seconds=300)
+    name = table_of(mode)
     # No second attempt of the first writer comes between. Both begin their commits at about the same time; the second one writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=3.0, operation="Upsert")
+    space.writer(f"{name}-second", name, rows=20, delay=2.5, operation="Upsert")
     wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
     space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
     recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
