@@ -19,7 +19,11 @@ JsonDict = dict[str, Any]
 Answer = TypeVar("Answer")
 NAMESPACE = "e2e"
 OPERATOR_NAMESPACE = "hudi-operator"
-SMALL = {"memory": "768m", "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}}}
+SMALL = {
+    "memory": "768m",
+    "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+    "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}},
+}
 
 # A source whose batches take a while to write: each row costs `delay` seconds in the task that writes it.
 SLOW_SOURCE = """

@@ -6,7 +6,7 @@ protocol or the pod depends on it. ``spark.driver.host`` is not here: only the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
@@ -60,6 +60,14 @@ logger.s3astatistics.level = error
 """
 
 
+_DRIVER_JAVA_OPTIONS = "-Duser.timezone=UTC -Dderby.system.home=/tmp/derby -XX:+ExitOnOutOfMemoryError"
+
+
+def _java_options(wanted: Sequence[str], owned: str) -> str:
+    """A user's JVM options before ours: of two that contradict each other the JVM takes the later one."""
+    return " ".join([*wanted, owned])
+
+
 def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> dict[str, str]:
     """Spark settings of one attempt's driver; its executors get them from the driver."""
     slots = max(1, writer.driver.cores if writer.executors.instances == 0 else writer.executors.cores * writer.executors.instances)
@@ -70,6 +78,7 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
     settings["spark.plugins"] = PLUGIN
     settings["spark.app.name"] = f"{writer.ref.namespace}/{writer.ref.name}"
     settings["spark.driver.memory"] = writer.driver.memory
+    settings["spark.driver.extraJavaOptions"] = _java_options(writer.driver.java_options, _DRIVER_JAVA_OPTIONS)
     if writer.executors.instances == 0:
         settings["spark.master"] = f"local[{writer.driver.cores}]"
     else:
@@ -87,6 +96,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig) -> dict[str, str]:
     settings.update(_owned(table.storage, config))
     settings["spark.app.name"] = table.agent_name(config.spark_image)
     settings["spark.driver.memory"] = config.agent.memory
+    settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options, _DRIVER_JAVA_OPTIONS)
     settings["spark.master"] = "local[1]"
     return settings
 
@@ -135,7 +145,6 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         # A speculative copy of a task would be one more writer of the same file.
         "spark.speculation": "false",
         "spark.dynamicAllocation.enabled": "false",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Dderby.system.home=/tmp/derby -XX:+ExitOnOutOfMemoryError",
         # Deleting directory markers after each PUT is slow everywhere and fails on some S3 servers.
         "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
     }
@@ -168,7 +177,9 @@ def _executors(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         "spark.executor.memory": executors.memory,
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
         # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does not lead to the file.
-        "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties",
+        "spark.executor.extraJavaOptions": _java_options(
+            executors.java_options, f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
+        ),
         "spark.executorEnv.HUDI_CONF_DIR": HUDI_CONF_DIR,
         "spark.kubernetes.namespace": writer.ref.namespace,
         "spark.kubernetes.container.image": table.image or config.spark_image,

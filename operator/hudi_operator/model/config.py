@@ -35,9 +35,10 @@ class PodEtcdConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Size of agent pods: ``memory`` is the JVM's heap in Spark's notation, ``resources`` Kubernetes'."""
+    """Size of agent pods: ``memory`` is the JVM's heap in Spark's notation, ``resources`` Kubernetes'; ``java_options`` of the JVM."""
 
     memory: str = "512m"
+    java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     resources: JsonDict = field(
         default_factory=lambda: {
             "requests": {"cpu": "100m", "memory": "768Mi"},
@@ -159,7 +160,11 @@ def _section(data: JsonDict, key: str, kind: type[Any]) -> dict[str, Any]:
     raw, default = _mapping(data.get(key), key), kind()
     names = {_camel(f.name): f.name for f in fields(kind)}
     _known(raw, list(names), key)
-    return {names[k]: _value(raw, k, type(getattr(default, names[k])), getattr(default, names[k]), key) for k in raw}
+    return {names[k]: _field(raw, k, getattr(default, names[k]), key) for k in raw}
+
+
+def _field(raw: JsonDict, key: str, default: object, where: str) -> object:
+    return _strings(raw, key, default, where) if isinstance(default, tuple) else _value(raw, key, type(default), default, where)
 
 
 def _endpoints(data: JsonDict, default: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ stored under an older CRD, and because planners are tested without an API server
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -307,13 +308,14 @@ class Application:
 
 @dataclass(frozen=True)
 class PodSettings:
-    """What a user may say about driver or executor pods. ``memory`` is Spark's (``1g``); ``resources`` Kubernetes'."""
+    """What a user may say about driver or executor pods. ``memory`` is Spark's (``1g``), ``resources`` Kubernetes', ``java_options`` the JVM's."""
 
     cores: int = 1
     memory: str = "1g"
     instances: int = 1
     resources: JsonDict = field(default_factory=dict)
     env: tuple[JsonDict, ...] = ()
+    java_options: tuple[str, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[JsonDict, ...] = ()
 
@@ -435,9 +437,22 @@ def _pod(raw: JsonDict, where: str, *, instances: int) -> PodSettings:
         instances=_get(raw, "instances", int, instances, where),
         resources=_get(raw, "resources", dict, {}, where),
         env=tuple(_get(raw, "env", list, [], where)),
+        java_options=_java_options(raw, where),
         node_selector=_string_map(raw, "nodeSelector", where),
         tolerations=tuple(_get(raw, "tolerations", list, [], where)),
     )
+
+
+_JAVA_OPTION = re.compile(r"-(XX:[+-]?[A-Za-z0-9]+(=[A-Za-z0-9._/%-]+)?|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)")
+
+
+def _java_options(raw: JsonDict, where: str) -> tuple[str, ...]:
+    options = _strings(raw, "javaOptions", where)
+    for option in options:
+        if not _JAVA_OPTION.fullmatch(option):
+            allowed = "-XX:NAME=VALUE, -XX:+NAME, -XX:-NAME, -Xss, -Xlog:, -Xint"
+            raise SpecError(f"{where}.javaOptions: {option!r} is not a JVM option that may be set here: {allowed}")
+    return options
 
 
 def _retry(raw: JsonDict) -> RetryPolicy:

@@ -68,7 +68,11 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "allowedSchemes": ["s3a", "gs", "abfs", "abfss", "hdfs"],
         "pathPrefixes": {"a": ["s3a://x/"]},
         "options": {"allow": []},
-        "agent": {"memory": "512m", "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}}},
+        "agent": {
+            "memory": "512m",
+            "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+            "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}},
+        },
         "watchNamespaces": [],
         "leaderElection": {
             "enabled": True,
@@ -82,7 +86,9 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
     }
     from hudi_operator.model.config import OperatorConfig
 
-    assert OperatorConfig.from_dict(config).etcd.endpoints == (endpoint,)
+    read = OperatorConfig.from_dict(config)
+    assert read.etcd.endpoints == (endpoint,)
+    assert read.agent == OperatorConfig().agent
 
 
 def test_external_etcd() -> None:

@@ -51,6 +51,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"driver": {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "500m"}}}},
         ("spec.driver.resources", "requests.cpu 2 is more than limits.cpu 500m"),
     ),
+    (
+        "javaOptions",
+        {"driver": {"javaOptions": ["-XX:+UseSerialGC", "-Dfs.s3a.impl=x"]}},
+        ("spec.driver.javaOptions[1]", "'-Dfs.s3a.impl=x'", "is not a JVM option that may be set here"),
+    ),
     ("env", {"driver": {"env": [{"name": "Hudi_Operator_Role", "value": "x"}]}}, ("spec.driver.env[0].name", "'Hudi_Operator_Role'", "is set by the operator")),
     ("instances", {"executors": {"instances": -1}}, ("spec.executors.instances", "-1", "greater than or equal to 0")),
     ("volumes", {"driver": {"volumes": []}}, ('unknown field "spec.driver.volumes"',)),
@@ -207,6 +212,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         "memory": "2g",
         "resources": {"requests": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "limits": {"cpu": 2, "memory": "3Gi"}},
         "env": [{"name": "LANG", "value": "C.UTF-8"}],
+        "javaOptions": ["-XX:+UseSerialGC", "-XX:MaxGCPauseMillis=200", "-Xss2m", "-Xlog:gc*=info"],
         "nodeSelector": {"disk": "ssd"},
         "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}],
     }

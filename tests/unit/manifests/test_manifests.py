@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
 from hudi_operator.model import naming
-from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.spec import TableSpec, WriterSpec
+from hudi_operator.model.config import AgentConfig, OperatorConfig
+from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
@@ -258,6 +259,23 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     settings = spark_conf.spark_defaults(table(), writer(**limited), 3, CONFIG)
     assert settings["spark.executor.memoryOverhead"] == "1024m"
     assert settings["spark.kubernetes.executor.limit.cores"] == "2"
+
+
+def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
+    wanted = ["-XX:+UseSerialGC", "-XX:-ExitOnOutOfMemoryError"]
+    settings = spark_conf.spark_defaults(table(), writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}), 1, CONFIG)
+    options = settings["spark.driver.extraJavaOptions"].split()
+    assert options[:2] == wanted
+    assert options[-1] == "-XX:+ExitOnOutOfMemoryError"
+    assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
+    agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
+    assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
+
+
+@pytest.mark.parametrize("option", ["-Dfs.s3a.impl=x", "-javaagent:x.jar", "-Xbootclasspath/a:x.jar", "-XX:OnError=rm x", "-XX:+A -Dx=y", "@file", "-cp"])
+def test_java_options_that_are_none_are_refused_by_name(option: str) -> None:
+    with pytest.raises(SpecError, match=r"spec\.driver\.javaOptions: .* is not a JVM option"):
+        writer(driver={"javaOptions": [option]})
 
 
 def test_an_agent_has_no_plugin() -> None:
