@@ -347,7 +347,7 @@ class World:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(folder / "tmp"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
         (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
