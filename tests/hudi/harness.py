@@ -155,6 +155,7 @@ class Table:
             "tableVersion": 9,
             "authority": self.world.authority,
             "path": self.spec.canonical_path,
+            "concurrency": self.spec.concurrency_mode,
             "table": f"default/{self.spec.ref.name}",
             "tableUid": self.spec.ref.uid,
             "lock": lock,
@@ -312,8 +313,8 @@ class World:
             "aws_allow_http": "true",
         }
 
-    def table(self, name: str, *, type: str = "CopyOnWrite", s3: bool = False, endpoint: str = "", path: str = "") -> Table:
-        """A HudiTable with record key `id`, partition `p`, ordering `ts`. With `s3`, on the S3 server (or on `endpoint`)."""
+    def table(self, name: str, *, type: str = "CopyOnWrite", s3: bool = False, endpoint: str = "", path: str = "", **changes: Any) -> Table:
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec. With `s3`, on the S3 server (or on `endpoint`)."""
         storage: dict[str, Any] = {}
         if s3:
             options = {
@@ -331,6 +332,7 @@ class World:
             "orderingFields": ["ts"],
             "storage": storage,
             "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
+            **changes,
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
         return Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))

@@ -58,6 +58,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
     options.update(common_defaults())
     options.update(_lock(table))
     options.update(_identity(table))
+    options.update(_index(table))
     options.update(_concurrency(table))
     return options
 
@@ -103,12 +104,17 @@ def key_generator(table: TableSpec) -> str:
 
 
 def _concurrency(table: TableSpec) -> dict[str, str]:
-    options = {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode]}
-    if table.concurrency_mode == "NonBlocking":
-        # Hudi accepts this mode only for merge-on-read with a simple bucket index.
-        options["hoodie.index.type"] = "BUCKET"
+    return {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode]}
+
+
+def _index(table: TableSpec) -> dict[str, str]:
+    if not table.index_type:
+        return {}
+    options = {"hoodie.index.type": table.index_type.upper()}
+    if table.index_type == "Bucket":
+        # Consistent hashing moves records between file groups: a table service, and none for several writers.
         options["hoodie.index.bucket.engine"] = "SIMPLE"
-        options["hoodie.bucket.index.num.buckets"] = table.hudi_options.get("hoodie.bucket.index.num.buckets", "4")
+        options["hoodie.bucket.index.num.buckets"] = str(table.buckets)
     return options
 
 

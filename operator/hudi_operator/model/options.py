@@ -96,11 +96,9 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.clustering.plan.strategy.small.file.limit",
     "hoodie.clustering.plan.strategy.max.num.groups",
     "hoodie.clustering.plan.strategy.sort.columns",
-    "hoodie.index.type",
-    "hoodie.bucket.index.num.buckets",
     "hoodie.bucket.index.hash.field",
 )
-INDEX_TYPES = ("BLOOM", "SIMPLE", "BUCKET")
+INDEX_TYPES = ("Simple", "Bloom", "Bucket")
 """Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
 ALLOWED_HUDI = (
     "hoodie.upsert.shuffle.parallelism",
@@ -284,11 +282,18 @@ def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequenc
 def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
     field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
-    problem = _problem(table.hudi_options, OWNED_HUDI, allowed, field=field, prefix="hoodie.")
-    index = next((value for name, value in table.hudi_options.items() if normal(name) == "hoodie.index.type"), INDEX_TYPES[0])
-    if not problem and index.strip().upper() not in INDEX_TYPES:
-        return f"{field}['hoodie.index.type'] = {index[:VALUE_LIMIT]!r}: with several writers one of {', '.join(INDEX_TYPES)}"
-    return problem
+    owned = (*OWNED_HUDI, *(Rule(name, "spec.index says it") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
+    return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table)
+
+
+def _index_problem(table: TableSpec) -> str:
+    if table.index_type and table.index_type not in INDEX_TYPES:
+        return f"spec.index.type = {table.index_type[:VALUE_LIMIT]!r}: with several writers one of {', '.join(INDEX_TYPES)}"
+    if (table.index_type == "Bucket") != (table.buckets > 0):
+        return f"spec.index.buckets = {table.buckets}: needed with index.type Bucket, and only there"
+    if table.concurrency_mode == "NonBlocking" and (table.type, table.index_type) != ("MergeOnRead", "Bucket"):
+        return "spec.concurrency.mode = 'NonBlocking': needs type MergeOnRead and index.type Bucket"
+    return ""
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:

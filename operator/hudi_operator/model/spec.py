@@ -154,6 +154,10 @@ class TableSpec:
     partition_fields: tuple[str, ...] = ()
     ordering_fields: tuple[str, ...] = ()
     hive_style_partitioning: bool = False
+    index_type: str = ""
+    """Empty: Hudi's default."""
+    buckets: int = 0
+    """File groups of a partition with index type Bucket."""
     image: str = ""
     concurrency_mode: str = "Optimistic"
     max_writers: int = 16
@@ -181,6 +185,8 @@ class TableSpec:
             partition_fields=_strings(spec, "partitionFields", "spec"),
             ordering_fields=_strings(spec, "orderingFields", "spec"),
             hive_style_partitioning=_get(spec, "hiveStylePartitioning", bool, False, "spec"),
+            index_type=_get(_get(spec, "index", dict, {}, "spec"), "type", str, "", "spec.index"),
+            buckets=_get(_get(spec, "index", dict, {}, "spec"), "buckets", int, 0, "spec.index"),
             image=_get(spec, "image", str, "", "spec"),
             concurrency_mode=mode,
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),

@@ -198,9 +198,11 @@ def test_the_key_generator_fits_the_fields(keys: list[str], partitions: list[str
 
 
 def test_non_blocking_comes_with_the_index_that_it_needs() -> None:
-    options = hudi_conf.hudi_defaults(table(concurrency={"mode": "NonBlocking"}))
+    options = hudi_conf.hudi_defaults(table(concurrency={"mode": "NonBlocking"}, index={"type": "Bucket", "buckets": 8}))
     assert options["hoodie.write.concurrency.mode"] == "NON_BLOCKING_CONCURRENCY_CONTROL"
     assert (options["hoodie.index.type"], options["hoodie.index.bucket.engine"]) == ("BUCKET", "SIMPLE")
+    assert options["hoodie.bucket.index.num.buckets"] == "8"
+    assert "hoodie.index.type" not in hudi_conf.hudi_defaults(table()), "Hudi's default"
 
 
 def test_a_single_writer_takes_the_lock_too() -> None:

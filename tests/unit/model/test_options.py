@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from hudi_operator.model import options
@@ -109,7 +111,7 @@ def table(**hudi_options: str) -> str:
     return options.table_problem(TableSpec.from_object({"metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "hudiOptions": options_}}))
 
 
-@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.keep.max.commits", "hoodie.index.type", "hoodie.archive.merge.enable"])
+@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.keep.max.commits", "hoodie.bucket.index.hash.field", "hoodie.archive.merge.enable"])
 def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
     assert "HudiTable" in options.hudi_problem({name: "BLOOM"})
     assert table(**{name.replace(".", "__"): "BLOOM"}) == ""
@@ -122,6 +124,23 @@ def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
     assert "owned by the operator" in table(**{name.replace(".", "__"): "x"})
 
 
-@pytest.mark.parametrize(("kind", "fits"), [("bloom", True), ("SIMPLE", True), ("GLOBAL_BLOOM", False), ("RECORD_INDEX", False), ("INMEMORY", False)])
-def test_indexes_that_cannot_work_with_several_writers(kind: str, fits: bool) -> None:
-    assert (table(hoodie__index__type=kind) == "") is fits
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"index": {"type": "Bloom"}}, ""),
+        ({"index": {"type": "Simple"}}, ""),
+        ({"index": {"type": "Bucket", "buckets": 4}}, ""),
+        ({"index": {"type": "Bucket"}}, "spec.index.buckets = 0"),
+        ({"index": {"type": "Simple", "buckets": 4}}, "spec.index.buckets = 4"),
+        ({"index": {"type": "GlobalBloom"}}, "spec.index.type = 'GlobalBloom'"),
+        ({"index": {"type": "RecordIndex"}}, "spec.index.type = 'RecordIndex'"),
+        ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead"}, "spec.concurrency.mode = 'NonBlocking'"),
+        ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}}, ""),
+        ({"hudiOptions": {"hoodie.index.type": "BLOOM"}}, "spec.index says it"),
+        ({"hudiOptions": {"hoodie.bucket.index.num.buckets": "4"}}, "spec.index says it"),
+    ],
+)
+def test_index_and_mode_fit_together(spec: dict[str, Any], problem: str) -> None:
+    found = options.table_problem(TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", **spec}}))
+    assert problem in found
+    assert bool(problem) == bool(found)

@@ -5,6 +5,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.lock.LockProvider;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.exception.HoodieLockException;
 import org.apache.hudi.storage.StorageConfiguration;
 
@@ -59,10 +60,30 @@ public final class EtcdLockProvider implements LockProvider<String> {
     TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
     try {
       mine = session.acquire(unit.toNanos(time), storage);
-      return mine;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new HoodieLockException("interrupted while waiting for the lock", e);
+    }
+    if (mine && session.isNonBlockingCommit()) {
+      checkCommits();
+    }
+    return mine;
+  }
+
+  /** In the non-blocking mode Hudi asks no conflict strategy, so what that one looks at is looked at here, in each lock cycle. */
+  private void checkCommits() {
+    boolean good = false;
+    try {
+      HoodieTableMetaClient metaClient =
+          HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
+      CommitChecks.requireGuard(metaClient, session.basePath());
+      CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
+      session.commitsChecked();
+      good = true;
+    } finally {
+      if (!good) {
+        unlock();
+      }
     }
   }
 

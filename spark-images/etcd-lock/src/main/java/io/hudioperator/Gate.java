@@ -56,6 +56,11 @@ final class Gate {
     return "LeaseOnly".equals(Json.text(value, "mode"));
   }
 
+  /** Commits of several writers to one file group stand side by side; Hudi asks for conflicts of bulk inserts only. */
+  boolean isNonBlocking() {
+    return "NonBlocking".equals(Json.text(value, "concurrency"));
+  }
+
   String authority() {
     return Json.text(value, "authority");
   }

@@ -15,11 +15,29 @@ final class HeldLock {
   private String lastPromised;
   private final List<Publication> publications = new ArrayList<>();
   private final Set<String> checked = new HashSet<>();
+  private final boolean nonBlocking;
+  private boolean commitsChecked;
   private boolean releasing;
 
-  HeldLock(long token, String clock) {
+  HeldLock(long token, String clock, boolean nonBlocking) {
     this.token = token;
     this.lastPromised = clock;
+    this.nonBlocking = nonBlocking;
+  }
+
+  /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
+  boolean isNonBlocking() {
+    return nonBlocking;
+  }
+
+  /** {@link CommitChecks} hold in this cycle: all that is asked for in the non-blocking mode. */
+  synchronized void commitsChecked() {
+    commitsChecked = true;
+  }
+
+  /** May this instant be published as far as other writers are concerned (I9)? */
+  synchronized boolean mayCommit(String instant) {
+    return checked.contains(instant) || nonBlocking && commitsChecked;
   }
 
   synchronized String clock() {
@@ -33,10 +51,6 @@ final class HeldLock {
   /** Hudi has asked the conflict strategy about this instant, in this cycle. */
   synchronized void conflictsChecked(String instant) {
     checked.add(instant);
-  }
-
-  synchronized boolean areConflictsChecked(String instant) {
-    return checked.contains(instant);
   }
 
   synchronized boolean hasPromised(String instant, String completion) {

@@ -174,7 +174,7 @@ public final class Session {
       if (!authorityVerified && !gate.authority().isEmpty()) {
         authorityVerified = storage.verifyAuthority(tableId, etcd.clusterId(), keys.prefix(), gate.authority());
       }
-      held = new HeldLock(lock.token, clock);
+      held = new HeldLock(lock.token, clock, gate.isNonBlocking());
       entered = true;
     } catch (IOException e) {
       throw new HoodieException("cannot look at table " + basePath + ": " + e.getMessage(), e);
@@ -276,7 +276,7 @@ public final class Session {
     HeldLock lock = requireLock("complete " + instant);
     synchronized (lock) {
       lock.requireOpen();
-      if (me.isWriter() && INGESTION.contains(action) && !lock.areConflictsChecked(instant)) { // I9
+      if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9
         throw ErrorCode.OPTION.refusal(
             "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
                 + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
@@ -296,6 +296,20 @@ public final class Session {
     HeldLock lock = held;
     if (lock != null) {
       lock.conflictsChecked(instant);
+    }
+  }
+
+  /** A writer's lock cycle in the non-blocking mode: {@link #commitsChecked} is asked for before anything is published. */
+  boolean isNonBlockingCommit() {
+    HeldLock lock = held;
+    return lock != null && lock.isNonBlocking() && me.isWriter();
+  }
+
+  /** {@link CommitChecks} hold under the lock that is held now. */
+  void commitsChecked() {
+    HeldLock lock = held;
+    if (lock != null) {
+      lock.commitsChecked();
     }
   }
 

@@ -196,33 +196,33 @@ class HudiIntegrationTest {
     String base = TestTable.time(-1);
     commit(
         TestTable.time(0),
-        Map.of(FencedConflictResolutionStrategy.METADATA_WRITER, "ns/w", FencedConflictResolutionStrategy.METADATA_INC, "another"));
+        Map.of(CommitChecks.METADATA_WRITER, "ns/w", CommitChecks.METADATA_INC, "another"));
     assertTrue(table.acquire(session));
     Map<String, String> progress =
-        Map.of(FencedConflictResolutionStrategy.PROGRESS_WRITER, "ns/w", FencedConflictResolutionStrategy.PROGRESS_BASE, base);
+        Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, base);
     refused(ErrorCode.PROGRESS_MOVED, metaClient, progress);
-    refused(ErrorCode.PROGRESS_MOVED, metaClient, Map.of(FencedConflictResolutionStrategy.PROGRESS_WRITER, "ns/w", FencedConflictResolutionStrategy.PROGRESS_BASE, "0"));
+    refused(ErrorCode.PROGRESS_MOVED, metaClient, Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, "0"));
     String now = metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
     candidates(
         metaClient,
         inflight(TestTable.time(0)),
-        config(Map.of(FencedConflictResolutionStrategy.PROGRESS_WRITER, "ns/w", FencedConflictResolutionStrategy.PROGRESS_BASE, now)));
+        config(Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, now)));
     candidates(
         metaClient,
         inflight(TestTable.time(0)),
-        config(Map.of(FencedConflictResolutionStrategy.PROGRESS_WRITER, "ns/other", FencedConflictResolutionStrategy.PROGRESS_BASE, "0")));
+        config(Map.of(CommitChecks.PROGRESS_WRITER, "ns/other", CommitChecks.PROGRESS_BASE, "0")));
   }
 
   @Test
   void ownCommitsAreNoMovedProgress() throws Exception {
     commit(
         TestTable.time(0),
-        Map.of(FencedConflictResolutionStrategy.METADATA_WRITER, "ns/w", FencedConflictResolutionStrategy.METADATA_INC, session.inc()));
+        Map.of(CommitChecks.METADATA_WRITER, "ns/w", CommitChecks.METADATA_INC, session.inc()));
     assertTrue(table.acquire(session));
     candidates(
         metaClient,
         inflight(TestTable.time(0)),
-        config(Map.of(FencedConflictResolutionStrategy.PROGRESS_WRITER, "ns/w", FencedConflictResolutionStrategy.PROGRESS_BASE, "0")));
+        config(Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, "0")));
   }
 
   @Test

@@ -44,6 +44,12 @@ final class TestTable implements AutoCloseable {
     return folder.toUri().toString();
   }
 
+  /** An open gate of a table in that concurrency mode. */
+  void concurrency(String mode) {
+    String value = etcd.get(keys.gate()).value();
+    etcd.put(keys.gate(), value.substring(0, value.length() - 1) + ",\"concurrency\":\"" + mode + "\"}");
+  }
+
   long gate(String state, String mode, String... admitted) {
     StringBuilder list = new StringBuilder();
     for (String attempt : admitted) {

@@ -1,0 +1,98 @@
+package io.hudioperator;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hudi.common.config.TypedProperties;
+import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
+
+/**
+ * What must be true under the lock before a commit is published, whatever Hudi's concurrency mode: storage wrapper and options are ours,
+ * and nobody else has gone on with the same writer's progress.
+ */
+final class CommitChecks {
+  static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
+  static final String PROGRESS_BASE = "hoodie.write.lock.etcd.progress_base";
+  static final String METADATA_WRITER = "hudioperator.writer";
+  static final String METADATA_INC = "hudioperator.inc";
+
+  private CommitChecks() {}
+
+  /** Both file systems count: the one Hudi works with, and the one that anybody else would get from this configuration. */
+  static void requireGuard(HoodieTableMetaClient metaClient, String base) {
+    Object used = metaClient.getStorage().getFileSystem();
+    if (used instanceof HoodieWrapperFileSystem) {
+      used = ((HoodieWrapperFileSystem) used).getFileSystem();
+    }
+    Object resolved;
+    try {
+      resolved = new Path(base).getFileSystem(metaClient.getStorageConf().unwrapAs(Configuration.class));
+    } catch (IOException e) {
+      throw ErrorCode.NO_GUARD.exception("cannot open the file system of " + base, e);
+    }
+    if (!isGuarded(used) || !isGuarded(resolved)) {
+      throw ErrorCode.NO_GUARD.exception(
+          base + " is written through " + used.getClass().getName() + "; fs." + ((FileSystem) resolved).getUri().getScheme() + ".impl must be "
+              + GuardedFileSystem.class.getName());
+    }
+  }
+
+  private static boolean isGuarded(Object fs) {
+    return fs instanceof GuardedFileSystem || fs instanceof GuardedLocalFileSystem;
+  }
+
+  static void requireOptions(HoodieWriteConfig config) {
+    require("hoodie.write.lock.provider", EtcdLockProvider.class.getName(), config.getLockProviderClass());
+    String mode = config.getWriteConcurrencyMode().name();
+    if (!config.getWriteConcurrencyMode().supportsMultiWriter()) {
+      require("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", mode);
+    }
+    if (config.getFailedWritesCleanPolicy().isEager()) {
+      require("hoodie.clean.failed.writes.policy", "LAZY", config.getFailedWritesCleanPolicy().name());
+    }
+  }
+
+  private static void require(String option, String expected, String actual) {
+    if (!expected.equals(actual)) {
+      throw ErrorCode.OPTION.exception(option + " is owned by the operator: it must be " + expected + ", not " + actual);
+    }
+  }
+
+  /**
+   * Has another incarnation of the same writer committed since this one read how far it had come? Then the same source rows would be
+   * committed twice (F5, I9). Without a writer in the properties (a program of a user's own) there is nothing to compare.
+   */
+  static void requireProgress(HoodieTableMetaClient metaClient, TypedProperties props, String inc, String what) {
+    String writer = props.getString(PROGRESS_WRITER, "");
+    String base = props.getString(PROGRESS_BASE, "");
+    if (writer.isEmpty() || base.isEmpty()) {
+      return;
+    }
+    metaClient
+        .reloadActiveTimeline()
+        .getCommitsTimeline()
+        .filterCompletedInstants()
+        .getInstantsAsStream()
+        .filter(i -> i.getCompletionTime() != null && i.getCompletionTime().compareTo(base) > 0)
+        .forEach(i -> requireNotOf(metaClient, i, writer, inc, what));
+  }
+
+  private static void requireNotOf(HoodieTableMetaClient metaClient, HoodieInstant completed, String writer, String inc, String what) {
+    HoodieCommitMetadata metadata;
+    try {
+      metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
+    } catch (IOException e) { // unknown is not "unmoved" (I11)
+      throw ErrorCode.PROGRESS_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);
+    }
+    if (writer.equals(metadata.getMetadata(METADATA_WRITER)) && !inc.equals(metadata.getMetadata(METADATA_INC))) {
+      throw ErrorCode.PROGRESS_MOVED.exception(
+          "instant " + completed.requestedTime() + " (completed " + completed.getCompletionTime() + ") is a commit of writer " + writer
+              + " by incarnation " + metadata.getMetadata(METADATA_INC) + ", made after " + what + " read its progress");
+    }
+  }
+}

@@ -1,0 +1,60 @@
+"""Writers that do not block each other (RFC-22's lock-free-ish writing): both commit to one file group, readers merge by the ordering field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.hudi.harness import AGENT, Process, Table, World, rows, until
+
+NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
+
+
+def made(world: World, agent: Process, name: str) -> Table:
+    table = world.table(name, **NON_BLOCKING)
+    world.create(table, agent=AGENT, process=agent)
+    return table
+
+
+def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process) -> None:
+    """Neither is refused; of two versions of a record the one with the larger ordering value stays, whoever committed last."""
+    table = made(world, agent, "side-by-side")
+    gate = world.folder / "gate-side-by-side"
+    slow = table.writer("slow", python={"batches": [{"rows": [*rows(range(10), "a", "slow", 2), *rows(range(10, 20), "a", "slow", 4)], "gate": str(gate)}]})
+    until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
+    quick = table.writer("quick", python={"batches": [{"rows": rows(range(20), "a", "quick", 3)}]})
+    assert quick.wait() == 0, quick.log()[-4000:]
+    assert table.spark_rows() == rows(range(20), "a", "quick", 3), "a pending write is not seen"
+    gate.touch()
+    assert slow.wait() == 0, slow.log()[-4000:]
+    for writer in (quick, slow):
+        assert writer.termination()["conflicts"] == 0
+        assert not writer.protocol("abandon")
+    slow_instant, quick_instant = slow.termination()["lastInstant"], quick.termination()["lastInstant"]
+    done = {i.requested: i.completion for i in table.timeline().completed}
+    assert slow_instant < quick_instant
+    assert done[quick_instant] < done[slow_instant], "the one that began first ended last"
+    groups = [{Path(name).name.lstrip(".").split("_")[0] for name in table.data_files(instant)} for instant in (slow_instant, quick_instant)]
+    assert groups[0] == groups[1] != set(), "both wrote the same file group"
+    assert table.spark_rows() == sorted(rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4))
+
+
+def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: Process) -> None:
+    """I7: exactly the dead writer's log files go, from the file group that another writer has committed to meanwhile; its next attempt commits once."""
+    table = made(world, agent, "side-by-side-kill")
+    gate = world.folder / "gate-side-by-side-kill"
+    batches = [{"rows": rows(range(5), "a", "first", 1)}, {"rows": rows(range(5, 10), "a", "second", 1), "gate": str(gate)}]
+    victim = table.writer("victim", python={"batches": batches})
+    until("the second write is under way", Path(f"{gate}.reached").exists, alive=victim)
+    (dead,) = table.pending()
+    other = table.writer("other", python={"batches": [{"rows": rows(range(20, 25), "a", "other", 1)}]})
+    assert other.wait() == 0, other.log()[-4000:]
+    victim.kill()
+    inc = table.fence(victim)
+    gate.touch()
+    again = table.writer("victim", python={"batches": batches})
+    assert again.wait() == 0, again.log()[-4000:]
+    assert again.termination()["commits"] == 1, "the first batch is not repeated"
+    assert until("swept", lambda: table.outcomes(inc), alive=agent) == {dead: "RolledBack"}
+    assert table.files_bearing(dead) == []
+    assert table.pending() == set()
+    assert table.spark_rows() == sorted(rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1))
