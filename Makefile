@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test lint fmt model chart
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model chart
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a 
 
 test: deps ## all tests that this machine can run (tests/run TIER...: only some)
 	@tests/run
+
+test-all: deps ## the same, with the tests that are too long for every change
+	@tests/run --all
 
 lint: ## ruff, mypy, import layers
 	@hack/venv >/dev/null

@@ -7,7 +7,7 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** Opens the driver's session before anything of Hudi runs. Without a table in the environment (agent, executor) it does nothing. */
+/** Opens the driver's session before anything of Hudi runs; without a table in the environment there is none. */
 public final class HudiOperatorPlugin implements SparkPlugin {
 
   @Override
@@ -17,7 +17,14 @@ public final class HudiOperatorPlugin implements SparkPlugin {
 
   @Override
   public ExecutorPlugin executorPlugin() {
-    return null;
+    return new Executor();
+  }
+
+  private static final class Executor implements ExecutorPlugin {
+    @Override
+    public void init(PluginContext pluginContext, Map<String, String> extraConf) {
+      MetadataSchema.pin();
+    }
   }
 
   private static final class Driver implements DriverPlugin {
@@ -25,6 +32,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
 
     @Override
     public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
+      MetadataSchema.pin();
       Map<String, String> env = System.getenv();
       if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
         session = Sessions.openDriver(env, Map.of(), Sessions::haltJvm);

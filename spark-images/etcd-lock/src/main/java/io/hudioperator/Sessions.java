@@ -18,6 +18,10 @@ public final class Sessions {
   private static final Map<String, Session> BY_TABLE = new ConcurrentHashMap<>();
   private static volatile Session driver;
 
+  static {
+    MetadataSchema.pin(); // an agent has no plugin
+  }
+
   private Sessions() {}
 
   /** Registers at a table and starts the heartbeat; settings are listed in API.md. The open session when there is one. */
