@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Properties;
 import org.apache.avro.Schema;
-import org.apache.hudi.avro.AvroSchemaCache;
 import org.apache.hudi.avro.model.HoodieMetadataRecord;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.schema.HoodieSchema;
@@ -26,7 +25,7 @@ class MetadataSchemaTest {
         MetadataSchema.pin();
       }
       Schema read = new Schema.Parser().parse(HoodieMetadataRecord.getClassSchema().toString());
-      HoodieSchema schema = HoodieSchemaCache.intern(HoodieSchema.fromAvroSchema(AvroSchemaCache.intern(read)));
+      HoodieSchema schema = HoodieSchemaCache.intern(HoodieSchema.fromAvroSchema(read));
       HoodieRecord<HoodieMetadataPayload> metadata = HoodieMetadataPayload.createPartitionListRecord(List.of("month=1"));
       System.out.println(metadata.getData().getInsertValue(schema.toAvroSchema(), new Properties()).get().get(0));
       System.out.println(read.getFields().size());
