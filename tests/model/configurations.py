@@ -16,6 +16,7 @@ SESSION = Configuration(
     leases=frozenset({0}),
     deaths=frozenset({0}),
     hold_limit=frozenset({0}),
+    collects=True,
 )
 REQUESTS = Configuration(
     "requests",
@@ -30,6 +31,7 @@ REQUESTS = Configuration(
     leases=frozenset({0}),
     deaths=frozenset({0}),
     hold_limit=frozenset({0}),
+    collects=True,
 )
 GATE = Configuration(
     "gate",
@@ -149,6 +151,7 @@ UPGRADE = Configuration(
     leases=frozenset({0}),
     deaths=frozenset({0}),
     renewals=1,
+    collects=True,
 )
 LATE = Configuration(
     "late writes",
@@ -161,5 +164,6 @@ LATE = Configuration(
     leases=frozenset({0}),
     deaths=frozenset({0}),
     renewals=1,
+    collects=True,
 )
 ALL = {c.name: c for c in (SESSION, REQUESTS, GATE, COMMIT, BOTH, WIRE, STREAMING, LATE, ATTEMPTS, TWINS, AGENTS, SERVICES, CLOCK, UPGRADE)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.model.rules import Configuration
-from tests.model.state import CRITICAL, DRAINING, GONE, SETTLED, State
+from tests.model.state import COLLECTED, CRITICAL, DRAINING, GONE, SETTLED, State
 
 Predicate = Callable[[State, Configuration], bool]
 
@@ -36,7 +36,7 @@ def i1_one_owner(s: State, c: Configuration) -> bool:
 
 def i2_fenced_never_acquires(s: State, c: Configuration) -> bool:
     """Fenced ⇒ never acquires: not while the fence stands, and not after settling."""
-    return s.lock is None or not (s.lock.after_fence or s.incs[s.lock.owner].phase == SETTLED)
+    return s.lock is None or not (s.lock.after_fence or s.incs[s.lock.owner].phase >= SETTLED)
 
 
 def i3_completed_is_fixed(s: State, c: Configuration) -> bool:
@@ -127,7 +127,7 @@ def settled(s: State, c: Configuration) -> bool:
     for i, x in enumerate(s.incs):
         if c.roles[i] == "agent" and x.driver and x.pc == "idle" and x.phase == 0:
             continue
-        if x.writer or x.phase not in (0, SETTLED) or (x.driver and x.pc != "started"):
+        if x.writer or x.phase not in (0, SETTLED, COLLECTED) or (x.driver and x.pc != "started"):
             return False
     ours = (y for k, y in enumerate(s.instants) if c.owner(k) >= 0)
     return not any(y.record != "-" or (y.requested and not y.completed) for y in ours)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tests.model.rules import Configuration
 from tests.model.state import (
+    COLLECTED,
     DRAINING,
     FENCED,
     GONE,
@@ -33,11 +34,18 @@ def operator(s: State, c: Configuration) -> Iterator[Step]:
             yield from _settle(s, c, i, x)
         if x.phase == NONE and not x.driver and x.pc == "started" and not x.writer:
             yield from _never_registered(s, c, i)
-        if not c.rules.fence_forever and x.phase == SETTLED and x.fence:
-            yield f"the operator collects the fence of {c.names[i]}", s.inc(i, fence=False)
+        if c.collects and _may_collect(s, c, i, x):
+            yield from call(s, c, Request("collect", i, seen=x.phase), f"the operator collects record and fence of {c.names[i]}", lambda t: t)
     yield from _abandoned(s, c)
     if c.gate:
         yield from _gate(s, c)
+
+
+def _may_collect(s: State, c: Configuration, i: int, x: Inc) -> bool:
+    """It is settled, and what an operator may have sent about it has landed or died: an operator waits COLLECT_SECONDS (the model: looks itself)."""
+    if c.rules.collect_waits and any(q.inc == i for q in s.wire):
+        return False
+    return x.phase == SETTLED or (not c.rules.collects_settled and FENCED <= x.phase < SETTLED)
 
 
 def urgent(s: State, c: Configuration) -> Iterator[Step]:
@@ -140,7 +148,7 @@ def _never_registered(s: State, c: Configuration, i: int) -> Iterator[Step]:
 def _abandoned(s: State, c: Configuration) -> Iterator[Step]:
     """The record of an Abandoned instant of a living writer is removed when the agent has swept it; the registration stays."""
     for k, y in enumerate(s.instants):
-        if y.record == "A" and y.outcome and s.incs[c.owner(k)].phase in (NONE, SETTLED):
+        if y.record == "A" and y.outcome and s.incs[c.owner(k)].phase in (NONE, SETTLED, COLLECTED):
             yield f"the operator removes the record of {c.names[c.owner(k)]}'s Abandoned instant", s.instant(k, record="-")
 
 

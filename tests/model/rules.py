@@ -21,8 +21,10 @@ class Rules:
     """I1, I6: a clean exit first resolves every unknown outcome."""
     suspects_from_lock: bool = True
     """I6: suspects are also taken from `lock` and `instant/*`, not only from `writer/*`."""
-    fence_forever: bool = True
-    """I2: a fence is never collected while its incarnation could still ask."""
+    collects_settled: bool = True
+    """I2: record and fence are collected only when the incarnation is settled: it can register, renew and acquire no more."""
+    collect_waits: bool = True
+    """I2: nothing is collected while a request of it, or about it, may still be on the wire."""
     admit_withdrawn: bool = True
     """I6: the admission of an attempt that died before registering is deleted before its pod's finalizer is dropped."""
     release_waits: bool = True
@@ -105,6 +107,8 @@ class Configuration:
     archival: bool = False
     clock: int = 0
     """Ticks of the wall clock; 0: time is not modelled."""
+    collects: bool = False
+    """Settle records and fences are collected."""
     gate: bool = False
     """The mode is changed from LeaseOnly to PodTermination through the gate."""
     foreign: bool = False

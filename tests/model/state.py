@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# settle/<inc>: phases in their order; 0 means that there is no settle record.
-NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED = range(8)
-PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+# settle/<inc>: phases in their order; 0 means that there is no settle record. Neither is there one in COLLECTED: the search remembers what was.
+NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED, COLLECTED = range(9)
+PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled", "collected")
 
 # Executors of an incarnation.
 GONE, RUNNING, LOST = 0, 1, 2  # LOST: runs, but the driver counts it as dead (a partition)

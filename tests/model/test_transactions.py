@@ -47,6 +47,8 @@ SECOND_LINE = {
     ("fence", "version(alive/<inc>) = 0 when the reason is LeaseGone"): "only a needless fence of one that came back",
     ("unlock", "version(fence/<inc>) > 0"): "the phase Draining is reached through the fence only",
     ("settled", "mod(settle/<inc>) = seen"): "the phases after Swept do not go back",
+    ("collect", "mod(settle/<inc>) = seen"): "a record that is Settled changes no more",
+    ("collect", "version(writer/<inc>) = 0"): "the registration goes when the record becomes Settled",
 }
 
 

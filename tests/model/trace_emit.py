@@ -14,7 +14,7 @@ from typing import Any
 from tests.model.invariants import settled
 from tests.model.rules import Configuration
 from tests.model.search import initial, steps
-from tests.model.state import DRAINING, NONE, PHASES, ROLLING_BACK, SWEPT, State
+from tests.model.state import COLLECTED, DRAINING, NONE, PHASES, ROLLING_BACK, SETTLED, SWEPT, State
 from tests.model.trace_events import Event
 
 # Words of steps that are rarer than others: without this nearly every walk would end in its first steps.
@@ -132,8 +132,8 @@ class Emitter:
         x, y, key = s.incs[i], t.incs[i], f"settle/{self.incs[i]}"
         if x.phase == NONE and y.phase:
             self.operator("fence", key=f"fence/{self.incs[i]}", detail="Suspect")
-        elif x.phase != y.phase and y.phase == len(PHASES) - 1:
-            self.operator("settled", key=key)
+        elif x.phase != y.phase and y.phase in (SETTLED, COLLECTED):
+            self.operator("settled" if y.phase == SETTLED else "collect", key=key)
         elif x.phase != y.phase and y.phase == SWEPT and self.c.agents:
             for k in [k for k, planner in self.planners.items() if planner == i]:
                 del self.planners[k]

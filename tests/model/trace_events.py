@@ -11,7 +11,7 @@ MARK = "PROTOCOL {"
 # Steps that always write, so that no two of them may carry one revision. The others only read, or delete what may be gone already.
 WRITES = frozenset(
     {"register", "keepalive", "acquire", "enqueue", "record-instant", "publish", "abandon", "release"}
-    | {"gate-put", "admit", "fence", "settle-update", "unlock", "settled"}
+    | {"gate-put", "admit", "fence", "settle-update", "unlock", "settled", "collect"}
 )
 
 

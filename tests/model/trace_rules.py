@@ -10,7 +10,7 @@ from tests.model.trace_state import BROKEN, COMPARES, PHASES, Record, TableState
 from tests.model.transactions import TRANSACTIONS
 
 TIME = re.compile(r"\d{17}")
-OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "fence", "unlock", "settled", "delete-report"})
+OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "fence", "unlock", "settled", "collect", "delete-report"})
 # Transactions in the log that docs/contracts.md does not list: without effect on the state, or an addition of one part.
 WITHOUT_EFFECT = frozenset({"assign", "delete-report", "enqueue", "leave", "keepalive", "acquire-resolve"})
 GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
@@ -210,6 +210,14 @@ def _settled(s: TableState, e: Event) -> str:
     return f"it removes the record of {other[0]}, which {short(s.instants[other[0]].executor)} has claimed (I12)" if other else ""
 
 
+def _collect(s: TableState, e: Event) -> str:
+    phase = s.settles.get(e.subject, "no settle record")
+    if phase != "Settled" and not s.no_operator:
+        return f"record and fence are collected in the phase {phase}: a fence stands until it is settled (I2)"
+    left = s.left_by(e.subject)
+    return f"record and fence are collected while {left[0]} names that incarnation (I7)" if left else ""
+
+
 def _drain(s: TableState, e: Event) -> str:
     if s.owner != e.actor or s.token != e.token:
         return f"it waits for a publication without holding the lock; {s.holder()}"
@@ -247,6 +255,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "settle-update": _settle_update,
     "unlock": _unlock,
     "settled": _settled,
+    "collect": _collect,
     "drain": _drain,
     "done": _done,
     "gate-put": _gate,
@@ -321,6 +330,11 @@ def _do_settled(s: TableState, e: Event) -> None:
     s.gone.add(e.subject)
 
 
+def _do_collect(s: TableState, e: Event) -> None:
+    s.settles.pop(e.subject, None)
+    s.fences.discard(e.subject)
+
+
 def _do_gate(s: TableState, e: Event) -> None:
     s.gate = e.detail
 
@@ -351,6 +365,7 @@ _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
     "settle-update": _do_settle_update,
     "unlock": _do_unlock,
     "settled": _do_settled,
+    "collect": _do_collect,
     "gate-put": _do_gate,
     "drain": _do_drain,
     "drained": _do_drained,

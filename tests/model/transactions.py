@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from tests.model.rules import Configuration, Rules
-from tests.model.state import FENCED, SETTLED, Instant, Lock, Request, State
+from tests.model.state import COLLECTED, FENCED, SETTLED, Instant, Lock, Request, State
 
 # name -> compares. All must hold (etcd joins them by AND).
 TRANSACTIONS: dict[str, tuple[str, ...]] = {
@@ -31,6 +31,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "settle-update": ("mod(settle/<inc>) = seen",),
     "unlock": ("create(lock) = seen and lock owned by inc", "version(fence/<inc>) > 0"),
     "settled": ("mod(settle/<inc>) = seen",),
+    "collect": ("mod(settle/<inc>) = seen", "version(writer/<inc>) = 0"),
 }
 
 # What the model does in the branch "then" (and else), in the words of protocol.json.
@@ -52,6 +53,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
     "settle-update": ("put settle/<inc>",),
     "unlock": ("delete lock",),
     "settled": ("put settle/<inc> Settled", "delete instant/<t> of inc", "delete writer/<inc>"),
+    "collect": ("delete settle/<inc>", "delete fence/<inc>"),
 }
 
 NOT_SEARCHED = {
@@ -84,6 +86,7 @@ COMPARES: dict[str, Compare] = {
     "version(fence/<inc>) = 0": lambda s, q: not s.incs[q.inc].fence,
     "version(fence/<inc>) > 0": lambda s, q: s.incs[q.inc].fence,
     "version(writer/<inc>) > 0": lambda s, q: s.incs[q.inc].writer,
+    "version(writer/<inc>) = 0": lambda s, q: not s.incs[q.inc].writer,
     "version(lock) = 0": lambda s, q: s.lock is None,
     "mod(alive/<inc>) = m": lambda s, q: s.incs[q.inc].alive == q.alive,
     "mod(gate) = g": lambda s, q: s.gate.rev == q.gate,
@@ -176,6 +179,7 @@ _APPLY: dict[str, Callable[[State, Configuration, Request], State]] = {
     "settle-update": _phase,
     "unlock": _unlock,
     "settled": _settled,
+    "collect": lambda s, c, q: s.inc(q.inc, phase=COLLECTED, fence=False),
 }
 
 Step = tuple[str, State]

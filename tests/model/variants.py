@@ -70,7 +70,8 @@ FURTHER: tuple[Variant, ...] = (
     _variant("left-over heartbeat of a rollback", on.AGENTS, "I6", beats_removed=False),
     _variant("rollback taken over without a claim", on.AGENTS, "I12", claims=False),
     _variant("exit with an unresolved acquire, suspects from writer/* alone", on.SESSION, "I6", resolve_before_exit=False, suspects_from_lock=False),
-    _lacks("fence collected, acquire guarded by the fence alone", on.SESSION, "I2", ("acquire", "mod(alive/<inc>) = m"), fence_forever=False),
+    _lacks("fence collected, acquire guarded by the fence alone", on.SESSION, "I2", ("acquire", "mod(alive/<inc>) = m"), collect_waits=False),
+    _lacks("record and fence collected before it is settled", on.SESSION, "I2", ("collect", "version(writer/<inc>) = 0"), collects_settled=False),
     _variant("admission left behind by an attempt that never registered", on.REQUESTS, "I6", admit_withdrawn=False),
     _variant("mode changed while writers are left", on.GATE, "I1", gate_waits=False),
 )

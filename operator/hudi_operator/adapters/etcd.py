@@ -210,6 +210,13 @@ class EtcdStore:
         keys = [(self.table(table_id, f"instant/{instant}"), revision) for instant, revision in instants]
         return [rpc.mod_is(key, revision) for key, revision in keys], [rpc.delete(key) for key, _ in keys]
 
+    async def collect(self, table_id: str, *, inc: str, expected_mod: int) -> bool:
+        """collect (I2): record and fence of a settled incarnation go together."""
+        key = self.table(table_id, f"settle/{inc}")
+        compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.table(table_id, f"writer/{inc}"), 0)]
+        operations = [rpc.delete(key), rpc.delete(self.control(table_id, f"fence/{inc}"))]
+        return await self._txn("collect", table_id, compare, operations, key=f"settle/{inc}")
+
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Forget a report."""
         return await self._txn("delete-report", table_id, [], [rpc.delete(self.table(table_id, f"report/{kind}"))], key=f"report/{kind}")

@@ -185,6 +185,15 @@ class FinishSettle(Action):
 
 
 @dataclass(frozen=True)
+class Collect(Action):
+    """collect: compare mod(settle) = ``expected_mod`` and version(writer/<inc>) = 0; delete settle/<inc> and fence/<inc> (I2: only when settled)."""
+
+    table_id: str
+    inc: str
+    expected_mod: int
+
+
+@dataclass(frozen=True)
 class DeleteReport(Action):
     """Delete ``report/<kind>`` that nobody needs any more."""
 

@@ -59,6 +59,7 @@ class Executor:
             act.UpdateSettle: self._update_settle,
             act.Unlock: self._unlock,
             act.FinishSettle: self._finish_settle,
+            act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
             act.StartTimer: self._start_timer,
             act.StopTimer: self._stop_timer,
@@ -164,6 +165,10 @@ class Executor:
             action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod, instants=action.instants
         )
         _held(finished, action)
+        context.done.append(action)
+
+    async def _collect(self, context: Context, action: act.Collect) -> None:
+        _held(await self._etcd.collect(action.table_id, inc=action.inc, expected_mod=action.expected_mod), action)
         context.done.append(action)
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:

@@ -76,6 +76,9 @@ class EtcdPort(Protocol):
     async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
         """settled."""
 
+    async def collect(self, table_id: str, *, inc: str, expected_mod: int) -> bool:
+        """collect."""
+
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Forget a report."""
 

@@ -13,7 +13,21 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.model.spec import ObjectRef, SpecError
-from hudi_operator.reconcile import admission, agent_pods, agents, attempts, deletion, evidence, gate, settling, stall, suspects, table_status, writer_status
+from hudi_operator.reconcile import (
+    admission,
+    agent_pods,
+    agents,
+    attempts,
+    collection,
+    deletion,
+    evidence,
+    gate,
+    settling,
+    stall,
+    suspects,
+    table_status,
+    writer_status,
+)
 from hudi_operator.reconcile.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import Progress
@@ -56,7 +70,8 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, deletion.plan_table(view)]), progress
-    return together([gate.plan_gate(view), *safe, *([agents.plan_agent(view)] if gate.is_mine(view) else [])]), progress
+    mine = [agents.plan_agent(view), collection.plan_collection(view)] if gate.is_mine(view) else []
+    return together([gate.plan_gate(view), *safe, *mine]), progress
 
 
 def _finish(view: View, step: Step, progress: dict[str, Progress]) -> Plan:

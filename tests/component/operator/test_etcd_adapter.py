@@ -134,6 +134,19 @@ def test_settled_removes_what_belonged_to_it_however_much_it_is(store: EtcdStore
     assert (facts.instants, facts.writers, facts.settles["i"].value["phase"]) == ({}, {}, "Settled")
 
 
+def test_a_record_is_collected_with_its_fence_and_only_as_it_was_read(store: EtcdStore, etcd: Etcd) -> None:
+    fence(store)
+    fence(store, "other")
+    mod = read(store).settles["i"].mod_revision
+    assert not run(store.collect(T, inc="i", expected_mod=mod - 1)), "another state of the record"
+    etcd.put(table("writer/i"), {"inc": "i"})
+    assert not run(store.collect(T, inc="i", expected_mod=mod)), "it is registered"
+    etcd.delete(table("writer/i"))
+    assert run(store.collect(T, inc="i", expected_mod=mod))
+    facts = read(store)
+    assert (set(facts.settles), set(facts.fences)) == ({"other"}, {"other"})
+
+
 def test_without_an_answer_a_write_is_unknown_and_a_refusal_is_final(etcd: Etcd) -> None:
     connection = connect(etcd, timeout=0.5)
     store = EtcdStore(connection, "/hudi", revisions=Revisions())

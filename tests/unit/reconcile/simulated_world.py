@@ -446,6 +446,14 @@ class World:
             self.drop(f"instant/{instant}")
         self.drop(f"writer/{a.inc}")
 
+    def _do_Collect(self, a: act.Collect) -> None:
+        if self.mod(f"settle/{a.inc}") != a.expected_mod or f"writer/{a.inc}" in self.kv:
+            raise ConflictError("collect")
+        assert self.kv[f"settle/{a.inc}"].value["phase"] == "Settled", f"the fence of {a.inc} is collected before it is settled (I2)"
+        self._check_dead(a.inc, "collect")
+        self.drop(f"settle/{a.inc}")
+        self.drop(f"fence/{a.inc}")
+
     def _do_DeleteReport(self, a: act.DeleteReport) -> None:
         self.drop(f"report/{a.kind}")
 
