@@ -135,6 +135,9 @@ def test_settling_conforms() -> None:
     log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(V, "clean-exit")
     log.add("operator", "delete-admit", key=f"admit/ns.{V}")
     assert log.said(complete=True) == ""
+    log.add("operator", "collect", key=f"settle/{W}")
+    assert log.said(complete=True) == ""
+    assert "not registered" in log.add(W, "acquire").said(), "without a fence nothing else lets it in"
 
 
 REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
@@ -185,6 +188,18 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
         "removed without an outcome (I4)",
     ),
     "settled at once": (lambda: phase(fenced(), "Terminating").add("operator", "settled", key=f"settle/{W}"), "Settled in the phase Terminating"),
+    "collected while it is settled": (
+        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add("operator", "collect", key=f"settle/{W}"),
+        "executed although this incarnation is registered",
+    ),
+    "collected although it was never fenced": (
+        lambda: begun().add(W, "clean-exit").add("operator", "collect", key=f"settle/{W}"),
+        "in the phase no settle record: a fence stands until it is settled (I2)",
+    ),
+    "collected twice": (
+        lambda: _settled().add("operator", "collect", key=f"settle/{W}").add("operator", "collect", key=f"settle/{W}"),
+        "no settle record",
+    ),
     "completed without leave": (
         lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
             A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Completed"
@@ -198,6 +213,12 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     "the fence of a stranger": (lambda: begun().add("operator", "fence", key="fence/nobody"), "can name"),
     "an unknown step": (lambda: begun().add(W, "steal"), "no such step"),
 }
+
+
+def _settled() -> Log:
+    log = phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Gone")
+    return log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}")
 
 
 def _same_revision(log: Log) -> Log:
