@@ -10,6 +10,7 @@ import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.Option;
@@ -25,6 +26,7 @@ import org.apache.hudi.table.HoodieTable;
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
+  private static final String DELTA_COMMIT = "deltacommit";
 
   private Session session;
 
@@ -47,6 +49,18 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
     session.conflictsChecked(current.requestedTime());
     return super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
+  }
+
+  /**
+   * A compaction that completed while a delta commit was written is no conflict: the log files of the commit belong to the file slice that
+   * is valid at its completion time, whether the compaction ends before or after it (Hudi lets the second case pass itself). So ingestion
+   * never fails because of a compaction. A base file that the same commit wrote into that file group conflicts with the delta commit whose
+   * log files made the group worth compacting.
+   */
+  @Override
+  public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
+    boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
+    return !compaction && super.hasConflict(mine, other);
   }
 
   @Override
