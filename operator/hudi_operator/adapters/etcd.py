@@ -221,6 +221,12 @@ class EtcdStore:
         """Forget a report."""
         return await self._txn("delete-report", table_id, [], [rpc.delete(self.table(table_id, f"report/{kind}"))], key=f"report/{kind}")
 
+    async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
+        """Ask the agent for something, or take the request back (None)."""
+        key = self.control(table_id, f"request/{id}")
+        operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
+        return await self._txn("request", table_id, [], [operation], key=f"request/{id}", detail="taken back" if value is None else value.get("nonce"))
+
     # ---- transport
 
     async def _txn(

@@ -97,7 +97,9 @@ def agent_defaults(table: TableSpec, config: OperatorConfig) -> dict[str, str]:
     settings["spark.app.name"] = table.agent_name(config.spark_image)
     settings["spark.driver.memory"] = config.agent.memory
     settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options, _DRIVER_JAVA_OPTIONS)
+    # One slot bounds the memory. Fair: a rollback's job waits for the task of a compaction that runs, not for all of them.
     settings["spark.master"] = "local[1]"
+    settings["spark.scheduler.mode"] = "FAIR"
     return settings
 
 

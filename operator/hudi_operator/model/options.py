@@ -24,6 +24,7 @@ class Rule:
 _LOCK = "the lock that keeps writers apart is owned by the operator"
 _TABLE = "the table's identity comes from the HudiTable"
 _SERVICE = "table services and rollbacks are run by the operator's agent"
+_SAID = "spec.services of the HudiTable says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
@@ -48,6 +49,13 @@ OWNED_HUDI = (
     Rule("hoodie.*async*", _SERVICE),
     Rule("hoodie.*schedule*", _SERVICE),
     Rule("hoodie.*automatic", _SERVICE),
+    Rule("hoodie.clean.policy", _SAID),
+    Rule("hoodie.clean.*retained", _SAID),
+    Rule("hoodie.clean.trigger.*", _SAID),
+    Rule("hoodie.clean.max.commits", _SAID),
+    Rule("hoodie.cleaner.policy", _SAID),
+    Rule("hoodie.cleaner.*retained", _SAID),
+    Rule("hoodie.keep.*", _SAID),
     Rule("hoodie.write.auto.upgrade", _TABLE),
     Rule("hoodie.write.table.version", _TABLE),
     Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
@@ -80,16 +88,8 @@ OF_THE_TABLE = tuple(
 )
 """What a table may set and a single writer may not."""
 ALLOWED_OF_THE_TABLE = (
-    "hoodie.clean.policy",
-    "hoodie.clean.*retained",
-    "hoodie.clean.max.commits",
-    "hoodie.clean.trigger.*",
-    "hoodie.cleaner.policy",
-    "hoodie.cleaner.*retained",
-    "hoodie.keep.*",
     "hoodie.archive.*",
     "hoodie.commits.archival.batch",
-    "hoodie.compact.max.delta.commits",
     "hoodie.compaction.target.io",
     "hoodie.compaction.logfile.*.threshold",
     "hoodie.clustering.plan.strategy.*bytes",

@@ -9,41 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from hudi_operator.model import naming
+from hudi_operator.model import naming, services
+from hudi_operator.model.fields import SpecError as SpecError
+from hudi_operator.model.fields import get as _get
+from hudi_operator.model.fields import string_map as _string_map
+from hudi_operator.model.fields import strings as _strings
 
 JsonDict = dict[str, Any]
-_T = TypeVar("_T")
-
-
-class SpecError(ValueError):
-    """An object whose spec cannot be understood; the message names the field."""
-
-
-def _get(source: Mapping[str, Any], key: str, kind: type[_T], default: _T, where: str) -> _T:
-    """Typed look-up: missing or null means ``default``. Raises SpecError for another type."""
-    value = source.get(key)
-    if value is None:
-        return default
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return cast(_T, int(value))
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise SpecError(f"{where}.{key}: expected {kind.__name__}, found {value!r}")
-    return value
-
-
-def _strings(source: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    return tuple(str(item) for item in _get(source, key, list, [], where))
-
-
-def _string_map(source: Mapping[str, Any], key: str, where: str) -> dict[str, str]:
-    return {str(k): _scalar(v) for k, v in _get(source, key, dict, {}, where).items()}
-
-
-def _scalar(value: object) -> str:
-    """Options may be written as YAML booleans and numbers; Spark and Hudi read them in lower case."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
@@ -165,6 +139,8 @@ class TableSpec:
     fencing: FencingSpec = FencingSpec()
     storage: StorageSpec = StorageSpec()
     hudi_options: Mapping[str, str] = field(default_factory=dict)
+    services: tuple[services.Service, ...] = ()
+    """Table services that the agent runs; those that are switched off are absent."""
     suspend: bool = False
 
     @classmethod
@@ -176,11 +152,12 @@ class TableSpec:
         if not path:
             raise SpecError("spec.path: required")
         mode = _get(concurrency, "mode", str, "Optimistic", "spec.concurrency")
+        kind = _get(spec, "type", str, "CopyOnWrite", "spec")
         return cls(
             ref=ref,
             path=path,
             table_name=_get(spec, "tableName", str, "", "spec") or ref.name,
-            type=_get(spec, "type", str, "CopyOnWrite", "spec"),
+            type=kind,
             record_key_fields=_strings(spec, "recordKeyFields", "spec"),
             partition_fields=_strings(spec, "partitionFields", "spec"),
             ordering_fields=_strings(spec, "orderingFields", "spec"),
@@ -194,6 +171,7 @@ class TableSpec:
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
+            services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
 

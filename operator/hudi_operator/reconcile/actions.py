@@ -201,6 +201,15 @@ class DeleteReport(Action):
     kind: str
 
 
+@dataclass(frozen=True)
+class PutRequest(Action):
+    """Ask the agent for something: put ``request/<id>``; with ``value`` None, take the request back."""
+
+    table_id: str
+    id: str
+    value: JsonDict | None
+
+
 # ---- time
 
 

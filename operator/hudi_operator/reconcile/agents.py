@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
-from hudi_operator.model import classify, conditions, naming
+from hudi_operator.model import classify, conditions, naming, services
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec
@@ -39,6 +39,8 @@ def assignment(table: TableSpec) -> JsonDict:
         "orderingFields": list(table.ordering_fields),
         "hiveStylePartitioning": table.hive_style_partitioning,
         "hudiProps": hudi_conf.hudi_defaults(table),
+        # A suspended table is left as it is, except that dead writers are settled.
+        "services": {} if table.suspend else services.assignment(table.services),
         "lock": {
             "leaseSeconds": lock.lease_seconds,
             "keepAliveSeconds": lock.keep_alive_seconds,

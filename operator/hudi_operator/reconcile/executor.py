@@ -61,6 +61,7 @@ class Executor:
             act.FinishSettle: self._finish_settle,
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
+            act.PutRequest: self._put_request,
             act.StartTimer: self._start_timer,
             act.StopTimer: self._stop_timer,
         }
@@ -173,6 +174,10 @@ class Executor:
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
         await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _put_request(self, context: Context, action: act.PutRequest) -> None:
+        await self._etcd.put_request(action.table_id, id=action.id, value=action.value)
         context.done.append(action)
 
     # ---- time

@@ -82,6 +82,9 @@ class EtcdPort(Protocol):
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Forget a report."""
 
+    async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
+        """Ask the agent for something, or take the request back (None)."""
+
 
 class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""

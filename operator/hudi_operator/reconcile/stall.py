@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hudi_operator.model import naming, options
+from hudi_operator.model import naming, options, services
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import gate
@@ -52,6 +52,9 @@ def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
         return Stall("PathNotAllowed", problem)
     if table.lock.problem():
         return Stall("InvalidSpec", table.lock.problem())
+    problem = services.problem(table.services)
+    if problem:
+        return Stall("InvalidSpec", problem)
     problem = options.table_problem(table, config.option_patterns)
     return Stall("OptionNotAllowed", problem) if problem else None
 

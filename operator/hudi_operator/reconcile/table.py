@@ -25,6 +25,7 @@ from hudi_operator.reconcile import (
     settling,
     stall,
     suspects,
+    table_services,
     table_status,
     writer_status,
 )
@@ -70,7 +71,7 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, deletion.plan_table(view)]), progress
-    mine = [agents.plan_agent(view), collection.plan_collection(view)] if gate.is_mine(view) else []
+    mine = [agents.plan_agent(view), table_services.plan_requests(view), collection.plan_collection(view)] if gate.is_mine(view) else []
     return together([gate.plan_gate(view), *safe, *mine]), progress
 
 

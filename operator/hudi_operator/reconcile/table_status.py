@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import agents, gate
+from hudi_operator.reconcile import agents, gate, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -32,6 +32,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
     if mine:
         status["agent"] = view.agent
         status["timeline"] = _timeline(view)
+        served = table_services.status(view, gate.timeline_report(view))
+        if served:
+            status["services"] = served
         settling = _settling(view)
         if settling:
             status["settling"] = settling[:LISTED]
@@ -191,6 +194,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         condition(
             "ForeignWriters", bool(foreign), "ForeignInstants" if foreign else "NoForeignInstants", f"instants without an owner: {names}" if foreign else ""
         ),
+        table_services.healthy(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 
@@ -227,6 +231,7 @@ _EVENTS = {
     ("Stalled", "True"): ("Warning", ""),
     ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
     ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
+    ("ServicesHealthy", "False"): ("Warning", ""),
 }
 
 

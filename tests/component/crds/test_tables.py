@@ -54,6 +54,15 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
     ("two-s3", {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}}, ("spec.storage.secretRefs", '["a", "b"]', "only one can be")),
+    ("compaction-of-cow", {"type": "CopyOnWrite", "services": {"compaction": {}}}, ("spec.services.compaction", "needs type MergeOnRead", "CopyOnWrite")),
+    ("retain-two", {"services": {"clean": {"retainCommits": 3, "retainHours": 3}}}, ("spec.services.clean", "one of retainCommits, retainHours and")),
+    ("after-none", {"services": {"clean": {"afterCommits": 0}}}, ("spec.services.clean.afterCommits", "0", "greater than or equal to 1")),
+    ("retain-none", {"services": {"clean": {"retainCommits": 0}}}, ("spec.services.clean.retainCommits", "0", "greater than or equal to 1")),
+    ("keep", {"services": {"archive": {"minCommitsToKeep": 30}}}, ("spec.services.archive", "maxCommitsToKeep 30 must be more than minCommitsToKeep 30")),
+    ("keep-short", {"services": {"archive": {"minCommitsToKeep": 9}}}, ("spec.services", "minCommitsToKeep 9 must be more than clean.retainCommits 10")),
+    ("keep-less", {"services": {"clean": {"retainCommits": 20}}}, ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20")),
+    ("cron", {"services": {"archive": {"schedule": {"cron": "@daily ok"}}}}, ("spec.services.archive.schedule.cron", "'@daily ok'", "five fields")),
+    ("zone", {"services": {"clean": {"schedule": {"cron": "0 3 * * *", "timeZone": "+01:00"}}}}, ("spec.services.clean.schedule.timeZone", "'+01:00'")),
     ("same-secret", {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}}, ("spec.storage.secretRefs[1]", "Duplicate value", '"a"')),
 ]
 
@@ -90,6 +99,28 @@ def test_storage_options_that_are_refused(light_cluster: Cluster, key: str, rule
     assert "spec.storage.options" in message
     assert key.strip() in message
     assert rule in message
+
+
+@pytest.mark.parametrize(
+    "services",
+    [
+        {},
+        {"clean": {"retainCommits": 50}, "archive": {"enabled": False}},
+        {
+            "clean": {"retainHours": 48, "schedule": {"cron": "30 2 * * 1-5", "timeZone": "Europe/Berlin"}},
+            "archive": {"minCommitsToKeep": 2, "maxCommitsToKeep": 3},
+        },
+        {"clean": {"retainFileVersions": 1}, "archive": {"minCommitsToKeep": 5}},
+        {"compaction": {"afterCommits": 1}, "clean": {"enabled": False}},
+    ],
+)
+def test_good_services(light_cluster: Cluster, services: dict[str, Any]) -> None:
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(table("default", type="MergeOnRead", services=services)))
+
+
+def test_compaction_switched_off_fits_any_table(light_cluster: Cluster) -> None:
+    off = table("default", type="CopyOnWrite", services={"compaction": {"enabled": False}})
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(off))
 
 
 def test_an_unknown_field_is_refused(light_cluster: Cluster) -> None:
@@ -151,7 +182,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
                 "secretRefs": [{"name": "a", "as": "S3"}, {"name": "b", "as": "Env"}],
                 "options": {"fs.s3a.endpoint": "http://s3:7070", "fs.s3a.path.style.access": "true"},
             },
-            hudiOptions={"hoodie.parquet.max.file.size": "1048576", "hoodie.clean.commits.retained": "5"},
+            hudiOptions={"hoodie.parquet.max.file.size": "1048576", "hoodie.compaction.target.io": "512"},
             suspend=True,
         )
     )

@@ -55,6 +55,14 @@ def read(store: EtcdStore) -> Any:
     return run(store.read_table(T, "agent-x"))
 
 
+def test_a_request_is_put_replaced_and_taken_back(store: EtcdStore) -> None:
+    for nonce in ("1", "2"):
+        assert run(store.put_request(T, id="service-clean", value={"nonce": nonce}))
+        assert read(store).requests["service-clean"].value == {"nonce": nonce}
+    assert run(store.put_request(T, id="service-clean", value=None))
+    assert read(store).requests == {}
+
+
 def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> None:
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=0))
     assert run(store.put_admit(T, attempt="ns.p-1", role="writer"))

@@ -111,10 +111,16 @@ def table(**hudi_options: str) -> str:
     return options.table_problem(TableSpec.from_object({"metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "hudiOptions": options_}}))
 
 
-@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.keep.max.commits", "hoodie.bucket.index.hash.field", "hoodie.archive.merge.enable"])
+@pytest.mark.parametrize("name", ["hoodie.compaction.target.io", "hoodie.bucket.index.hash.field", "hoodie.archive.merge.enable"])
 def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
     assert "HudiTable" in options.hudi_problem({name: "BLOOM"})
     assert table(**{name.replace(".", "__"): "BLOOM"}) == ""
+
+
+@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])
+def test_what_services_say_is_not_said_twice(name: str) -> None:
+    assert "spec.services" in table(**{name.replace(".", "__"): "5"})
+    assert "spec.services" in options.hudi_problem({name: "5"})
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ class World:
             reports=self._stored("report"),
             done=self._stored("done"),
             assignment=self._one("assignment"),
+            requests=self._stored("request"),
         )
 
     # ---- what the operator sees
@@ -456,6 +457,12 @@ class World:
 
     def _do_DeleteReport(self, a: act.DeleteReport) -> None:
         self.drop(f"report/{a.kind}")
+
+    def _do_PutRequest(self, a: act.PutRequest) -> None:
+        if a.value is None:
+            self.drop(f"request/{a.id}")
+        else:
+            self.put(f"request/{a.id}", a.value)
 
     def _do_StartTimer(self, a: act.StartTimer) -> None:
         self.timers.setdefault(a.name, self.now)

@@ -1,0 +1,90 @@
+"""`spec.services`: defaults, Hudi options, and what does not fit together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hudi_operator.model import services
+from hudi_operator.model.fields import SpecError
+from hudi_operator.model.schedule import Schedule
+
+
+def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:
+    return {s.kind: s for s in services.from_spec(raw, merge_on_read=merge_on_read)}
+
+
+def test_everything_is_on_with_hudis_own_numbers() -> None:
+    found = made({})
+    assert {kind: s.after_commits for kind, s in found.items()} == {"compaction": 5, "clean": 10, "archive": 10}
+    assert found["clean"].options == {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "10"}
+    assert found["archive"].options == {**found["clean"].options, "hoodie.keep.min.commits": "20", "hoodie.keep.max.commits": "30"}
+    assert services.problem(tuple(found.values())) == ""
+
+
+def test_compaction_is_for_merge_on_read() -> None:
+    assert set(made({}, merge_on_read=False)) == {"clean", "archive"}
+
+
+def test_a_schedule_replaces_the_default_trigger() -> None:
+    schedule = {"cron": "0 3 * * *"}
+    assert made({"clean": {"schedule": schedule}})["clean"].after_commits is None
+    both = made({"clean": {"schedule": schedule, "afterCommits": 3}})["clean"]
+    assert (both.after_commits, both.schedule) == (3, Schedule("0 3 * * *", "Etc/UTC"))
+
+
+@pytest.mark.parametrize(
+    ("clean", "policy", "option"),
+    [
+        ({"retainCommits": 4}, "KEEP_LATEST_COMMITS", ("hoodie.clean.commits.retained", "4")),
+        ({"retainHours": 5}, "KEEP_LATEST_BY_HOURS", ("hoodie.clean.hours.retained", "5")),
+        ({"retainFileVersions": 6}, "KEEP_LATEST_FILE_VERSIONS", ("hoodie.clean.fileversions.retained", "6")),
+    ],
+)
+def test_what_cleaning_retains(clean: dict[str, int], policy: str, option: tuple[str, str]) -> None:
+    found = made({"clean": clean})
+    for kind in ("clean", "archive"):
+        assert found[kind].options["hoodie.clean.policy"] == policy
+        assert found[kind].options[option[0]] == option[1], "archival must know it: it goes no further"
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({"archive": {"minCommitsToKeep": 30}}, "maxCommitsToKeep 30 must be more than minCommitsToKeep 30"),
+        ({"archive": {"minCommitsToKeep": 10}}, "minCommitsToKeep 10 must be more than clean.retainCommits 10"),
+        ({"clean": {"retainCommits": 20}}, "minCommitsToKeep 20 must be more than clean.retainCommits 20"),
+        ({"compaction": {"schedule": {"cron": "x y z a b"}}}, "spec.services.compaction.schedule.cron 'x y z a b'"),
+        ({"clean": {"retainCommits": 19}}, ""),
+        ({"clean": {"retainHours": 99}}, ""),
+        ({"clean": {"retainCommits": 99}, "archive": {"enabled": False}}, ""),
+    ],
+)
+def test_what_does_not_fit_together(raw: dict[str, Any], words: str) -> None:
+    found = services.problem(services.from_spec(raw, merge_on_read=True))
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_a_wrong_type_names_the_field() -> None:
+    with pytest.raises(SpecError, match=r"spec\.services\.clean\.retainCommits"):
+        made({"clean": {"retainCommits": "many"}})
+
+
+def ms(*moment: int) -> int:
+    return int(datetime(*moment, tzinfo=UTC).timestamp() * 1000)  # type: ignore[arg-type, misc]
+
+
+def test_ticks_are_in_the_schedules_time_zone() -> None:
+    berlin = Schedule("30 2 * * *", "Europe/Berlin")
+    assert berlin.next(ms(2026, 7, 1, 12)) == datetime(2026, 7, 2, 0, 30, tzinfo=UTC)
+    assert berlin.next(ms(2026, 1, 1, 12)) == datetime(2026, 1, 2, 1, 30, tzinfo=UTC)
+    assert berlin.previous(ms(2026, 1, 1, 12)) == datetime(2026, 1, 1, 1, 30, tzinfo=UTC)
+
+
+def test_a_tick_in_the_hour_that_does_not_exist_is_not_lost() -> None:
+    """On 29 March 2026 the clocks of Berlin go from 2:00 to 3:00."""
+    ticks = Schedule("30 2 * * *", "Europe/Berlin").next(ms(2026, 3, 28, 12))
+    assert datetime(2026, 3, 29, 0, 0, tzinfo=UTC) < ticks < datetime(2026, 3, 29, 2, 0, tzinfo=UTC)
