@@ -22,6 +22,7 @@ from hudi_runtime.assignment import Assignment
 from hudi_runtime.errors import FailureClass, environment_secrets, redact
 from hudi_runtime.etcd import Etcd, unbound
 from hudi_runtime.result import Tally, write_termination
+from hudi_runtime.services import Slot
 from hudi_runtime.stopping import Stop
 from hudi_runtime.writer import diagnose
 
@@ -40,6 +41,7 @@ class Agent:
         self._etcd: Etcd = unbound(spark)
         self._assignments: dict[str, Assignment] = {}
         self._running: dict[str, tuple[Future[None], float]] = {}
+        self._slot = Slot()
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
     def run(self) -> None:
@@ -60,11 +62,12 @@ class Agent:
             raise ConnectionError("the JVM has ended")
         wanted = {entry.name: entry.value for entry in self._etcd.range(f"control/agents/{self._name}/")}
         for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
-            if self._idle(table_id):
+            self._assignments[table_id].retire()
+            if self._idle(table_id) and self._assignments[table_id].idle:
                 self._assignments.pop(table_id).close()
         for table_id, value in wanted.items():
             if table_id not in self._assignments:
-                self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=lambda: self._stop.requested)
+                self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=lambda: self._stop.requested, slot=self._slot)
             self._step(table_id, self._assignments[table_id])
 
     def _idle(self, table_id: str) -> bool:
@@ -87,6 +90,9 @@ class Agent:
 
     def _close(self) -> None:
         self._pool.shutdown(wait=True)
+        for assignment in self._assignments.values():
+            assignment.cancel_service()
+        self._slot.close()
         for assignment in self._assignments.values():
             try:
                 assignment.close()

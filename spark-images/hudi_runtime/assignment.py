@@ -10,12 +10,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import creation, facts
+from hudi_runtime import creation, facts, triggers
+from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.etcd import Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.rollback import NotYet
+from hudi_runtime.service_actions import Actions
+from hudi_runtime.services import Services, Slot
 from hudi_runtime.session import Session
 from hudi_runtime.settle import ROLLING_BACK, Records, Settler
 from hudi_runtime.storage import Storage
@@ -41,7 +44,7 @@ PROBE_SETTINGS = {
 class Assignment:
     """One table; `step` is called about once a second, never twice at a time."""
 
-    def __init__(self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool]) -> None:
+    def __init__(self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool], slot: Slot) -> None:
         self.value = dict(value)
         self.spec = TableSpec.from_json(value)
         self._spark = spark
@@ -50,6 +53,10 @@ class Assignment:
         self._options = {str(key): str(item) for key, item in (value.get("hudiProps") or {}).items()}
         self._session: Session | None = None
         self._settler: Settler | None = None
+        self._slot = slot
+        self._services: Services | None = None
+        self._timeline: tl.Timeline | None = None
+        self._retired = False
         self._table: Table | None = None
         self._ready = False
         self._fingerprint: tuple[tuple[str, int], ...] = ()
@@ -115,6 +122,7 @@ class Assignment:
         if self._session is None:
             self._session = Session.open(self._spark, self._settings())
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
+            self._services = self._make_services(self._table, self._session)
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
         authority = str(gate.value.get("authority", "")) if gate else ""
         if exists:
@@ -126,6 +134,14 @@ class Assignment:
         if not exists:
             creation.create(self._spark, self._table, self.spec, self._agent_options())
         self._ready = True
+
+    def _make_services(self, table: Table, session: Session) -> Services:
+        actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session))
+        wanted, merge_on_read = triggers.from_assignment(self.value), self.spec.type == "MERGE_ON_READ"
+        return Services(self._spark, actions, session, wanted=wanted, merge_on_read=merge_on_read, label=self.spec.table, slot=self._slot)
+
+    def _records(self, session: Session) -> Records:
+        return Records.from_entries(session.etcd.range(""), prefix=f"{self._etcd.prefix}/tables/{self.spec.id}/")
 
     def _probe(self) -> bool:
         probe = Storage(self._spark, self.spec.path, settings=PROBE_SETTINGS)
@@ -163,8 +179,7 @@ class Assignment:
     # -- the pass ------------------------------------------------------------------------------------------------------------------
 
     def _pass(self, session: Session, table: Table) -> None:
-        prefix = f"{self._etcd.prefix}/tables/{self.spec.id}/"
-        records = Records.from_entries(session.etcd.range(""), prefix=prefix)
+        records = self._records(session)
         busy = any(entry.value.get("phase") == ROLLING_BACK for entry in records.settles.values())
         busy = busy or bool(records.given_up) or any(entry.value.get("state") == "Abandoned" for entry in records.instants.values())
         if busy and self._settler is not None and self._settler.run(records, stopping=self._stopping):
@@ -172,13 +187,20 @@ class Assignment:
         fingerprint = tuple(sorted((name, entry.mod_revision) for name, entry in records.instants.items()))
         if fingerprint != self._fingerprint or time.monotonic() - self._listed >= self._interval:
             self._fingerprint = fingerprint
-            self._list(session, table)
+            self._list(session, table, records)
+        if self._services is not None and self._timeline is not None and not (self._retired or self._stopping()):
+            self._services.consider(records, self._timeline, self._requests() if self._services.scheduled else {})
 
-    def _list(self, session: Session, table: Table) -> None:
-        timeline = table.timeline()
+    def _requests(self) -> dict[str, Mapping[str, Any]]:
+        prefix = f"{self._etcd.prefix}/control/{self.spec.id}/request/"
+        return {entry.name: entry.value for entry in self._etcd.range(prefix)}
+
+    def _list(self, session: Session, table: Table, records: Records) -> None:
+        self._timeline = timeline = table.timeline()
         recorded = {entry.name for entry in session.etcd.range("instant/")}
         foreigners = facts.foreign(timeline, recorded, table.timeline)
-        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners))
+        counts = self._services.counts(timeline, records) if self._services is not None else {}
+        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts))
         self._listed = time.monotonic()
         self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
 
@@ -196,6 +218,20 @@ class Assignment:
             return
         self._etcd.put(f"{self._etcd.prefix}/tables/{self.spec.id}/report/timeline", {"atMs": now_ms(), **report})
         self._reported, self._reported_at = report, now
+
+    @property
+    def idle(self) -> bool:
+        """Whether no service of the table is under way."""
+        return self._services is None or self._services.idle
+
+    def retire(self) -> None:
+        """Begin no service any more: this assignment is to be closed."""
+        self._retired = True
+
+    def cancel_service(self) -> None:
+        """Ask the service under way, if any, to end."""
+        if self._services is not None:
+            self._services.cancel()
 
     def close(self) -> bool:
         """Give claims back and leave; False when the operator has to settle this incarnation."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hudi_runtime import timeline as tl
@@ -23,8 +23,8 @@ def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[]
     return tuple(instant for instant in second.pending if instant.requested in suspects)
 
 
-def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...]) -> dict[str, Any]:
-    """`report/timeline` of contracts, section 1, without its time."""
+def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...], commits_since: Mapping[str, int]) -> dict[str, Any]:
+    """`report/timeline` of contracts, section 1, without its time. `commits_since` the last run, by table service."""
     last = timeline.last_completed
     pending = timeline.pending
     return {
@@ -37,6 +37,7 @@ def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...
         "pendingCount": len(pending),
         "activeLength": len(timeline.instants),
         "foreign": [{"instant": i.requested, "action": i.action} for i in foreigners[:MAX_LISTED]],
+        "commitsSince": dict(commits_since),
     }
 
 

@@ -141,6 +141,18 @@ class Table:
         finally:
             client.close()
 
+    def no_option(self) -> Any:
+        """Hudi's empty Option."""
+        return self._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def archive(self, config: Any) -> int:
+        """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""
+        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
+        layout = table.getMetaClient().getTimelineLayoutVersion()
+        archiver = self._jvm.org.apache.hudi.client.timeline.TimelineArchivers.getInstance(layout, config, table)
+        return int(archiver.archiveIfRequired(engine, False))
+
     @contextmanager
     def locked(self, config: Any) -> Iterator[None]:
         """Hold the table's lock (through Hudi's LockManager, so with the provider and waits of the configuration)."""

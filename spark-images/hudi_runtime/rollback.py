@@ -13,6 +13,7 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.hudi import Table
 from hudi_runtime.sweep import archived_as_completed, remove_heartbeat
+from hudi_runtime.triggers import SERVICE_ACTIONS
 
 #: The agent's client never chooses instants by heartbeat (F2). Set on the built config: the builder would turn it into LAZY under OCC.
 NEVER_KEY = "hoodie.clean.failed.writes.policy"
@@ -33,6 +34,7 @@ class Step(enum.Enum):
     KEEP = "keep"
     NOTHING = "nothing"
     ROLL_BACK = "roll back"
+    EXECUTE = "execute again"
     UNSUPPORTED = "unsupported"
 
 
@@ -43,14 +45,20 @@ class NotYet(Exception):
 def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> tuple[Step, str]:
     """What to do about an instant of a settled incarnation, and the victim of the rollback that does it (empty when none).
 
-    `victims` maps the victim of each pending rollback to that rollback.
+    `victims` maps the victim of each pending rollback to that rollback. A pending clean or compaction is executed again, and so is the
+    rollback of a compaction to its plan: the victim is then the service's instant.
     """
     found = timeline.get(instant)
     if found is not None and not found.pending:
         return Step.KEEP, ""
     if found is not None and found.action == "rollback":
         victim = next((victim for victim, rollback in victims.items() if rollback == instant), "")
+        planned = timeline.get(victim)
+        if planned is not None and planned.action in SERVICE_ACTIONS:
+            return (Step.EXECUTE, victim) if planned.pending else (Step.UNSUPPORTED, "")
         return (Step.ROLL_BACK, victim) if victim else (Step.UNSUPPORTED, "")
+    if found is not None and found.action in SERVICE_ACTIONS:
+        return Step.EXECUTE, instant
     if found is not None:
         return (Step.ROLL_BACK, instant) if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")
     return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")
@@ -59,7 +67,8 @@ def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> t
 def look_and_roll_back(table: Table, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]) -> tuple[Outcome, str]:
     """Look at the timeline as it is now and roll back exactly that instant if it is pending (I4, I7). Returns outcome and victim.
 
-    `claim` makes this incarnation the only executor of an instant, or raises NotYet. Done is what a fresh timeline says, never what Hudi
+    `claim` makes this incarnation the only executor of an instant, or raises NotYet. A service instant is only claimed here, and executed
+    beside settling (NotYet until then), because that may take long. Done is what a fresh timeline says, never what Hudi
     returned. Raises OutcomeUnknown when the timeline is ambiguous or does not show the end; nothing is deleted then.
     """
     timeline = table.timeline()
@@ -73,6 +82,10 @@ def look_and_roll_back(table: Table, instant: str, *, name: str, options: Mappin
     if step is Step.UNSUPPORTED:
         found = timeline.get(instant)
         raise OutcomeUnknown(f"instant {instant}: pending {found.action if found else '?'} is not executed by this agent")
+    if step is Step.EXECUTE:
+        for service in sorted({instant, victim} | ({victims[victim]} if victim in victims else set())):
+            claim(service)
+        raise NotYet(f"instant {victim} is claimed, and waits for its execution by this agent")
     claim(instant)
     touched = {instant, victim} | ({victims[victim]} if victim in victims else set())
     for other in sorted(touched - {instant}):

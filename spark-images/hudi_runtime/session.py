@@ -66,6 +66,10 @@ class Session:
         """Declare an own pending instant Abandoned: never published from then on, so that the agent may roll it back."""
         return bool(self._java.abandon(instant))
 
+    def forget(self, instant: str) -> bool:
+        """Give up an own recorded instant that a fresh listing does not show; it is looked at and swept like an abandoned one."""
+        return bool(self._java.forget(instant))
+
     def claim(self, instant: str, previous_owner: str) -> bool:
         """Become the only executor of an instant whose owner is settled (F3, I12)."""
         return bool(self._java.claim(instant, previous_owner))

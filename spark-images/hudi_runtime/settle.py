@@ -18,6 +18,7 @@ from hudi_runtime.hudi import Table
 from hudi_runtime.rollback import NotYet, Outcome, look_and_roll_back
 from hudi_runtime.session import Session
 from hudi_runtime.sweep import sweep
+from hudi_runtime.triggers import SERVICE_ACTIONS
 
 ROLLING_BACK = "RollingBack"
 SWEPT_PHASES = frozenset({"Swept", "Settled"})
@@ -32,9 +33,12 @@ class Records:
 
     instants: Mapping[str, Entry]
     settles: Mapping[str, Entry]
-    writers: frozenset[str]
+    writers: Mapping[str, Entry]
+    """`writer/<inc>`: registered incarnations, agents included."""
     given_up: Mapping[str, Entry]
     """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner."""
+    services: Mapping[str, Entry] = field(default_factory=dict)
+    """`done/service-<kind>`, keyed by `service-<kind>`: last run of each table service."""
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
@@ -44,8 +48,10 @@ class Records:
             kind, _, name = entry.key.removeprefix(prefix).partition("/")
             kinds.setdefault(kind, {})[name] = entry
         marker = "abandoned-"
-        done = {name.removeprefix(marker): entry for name, entry in kinds.get("done", {}).items() if name.startswith(marker)}
-        return cls(kinds.get("instant", {}), kinds.get("settle", {}), frozenset(kinds.get("writer", {})), done)
+        done = kinds.get("done", {})
+        given_up = {name.removeprefix(marker): entry for name, entry in done.items() if name.startswith(marker)}
+        services = {name: entry for name, entry in done.items() if name.startswith("service-")}
+        return cls(kinds.get("instant", {}), kinds.get("settle", {}), kinds.get("writer", {}), given_up, services)
 
     def proven(self, inc: str) -> bool:
         """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit."""
@@ -53,6 +59,33 @@ class Records:
         if settle is not None:
             return str(settle.value.get("phase")) in PROVEN_PHASES
         return inc not in self.writers
+
+    def other_agents(self, me: str) -> list[str]:
+        """Agent incarnations other than this one that may still do something (F22)."""
+        agents = {inc for inc, entry in {**self.settles, **self.writers}.items() if entry.value.get("role") == "agent"}
+        return sorted(inc for inc in agents if inc != me and not self.proven(inc))
+
+    def rolling_back(self) -> bool:
+        """Whether something waits to be rolled back. A service instant that waits for its execution is not that."""
+        open_items = (
+            item
+            for entry in self.settles.values()
+            if entry.value.get("phase") == ROLLING_BACK
+            for item in (entry.value.get("instants") or {"": {}}).values()
+            if item.get("outcome") is None
+        )
+        abandoned = any(entry.value.get("state") == "Abandoned" for entry in self.instants.values())
+        return abandoned or any(item.get("action") not in SERVICE_ACTIONS for item in open_items)
+
+    def services_of(self, me: str) -> dict[str, str]:
+        """Pending service instants (with their action) whose only executor is this incarnation (I12)."""
+        return {
+            instant: str(entry.value["action"])
+            for instant, entry in self.instants.items()
+            if entry.value.get("state") == "Pending"
+            and entry.value.get("action") in SERVICE_ACTIONS
+            and (entry.value.get("claimedBy") or entry.value.get("inc")) == me
+        }
 
 
 def instants_of(inc: str, record: Mapping[str, Any], records: Records) -> dict[str, str]:

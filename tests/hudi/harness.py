@@ -28,7 +28,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
 
 from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
+from hudi_operator.model import services  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
+from hudi_operator.model.services import KINDS  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
 
@@ -179,13 +181,25 @@ class Table:
             "hiveStylePartitioning": spec.hive_style_partitioning,
             "hudiProps": hudi_conf.hudi_defaults(spec),
             "lock": {"leaseSeconds": 10},
+            "services": services.assignment(spec.services),
         }
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
 
-    def fence(self, process: Process, *, phase: str = "RollingBack") -> str:
+    def fence(self, process: Process, *, phase: str = "RollingBack", inc: str = "") -> str:
         """Settle a process that is proven dead, up to RollingBack (the test has killed it and waited for it)."""
-        inc = process.inc
-        settle = {"inc": inc, "attempt": process.name, "reason": "LeaseGone", "phase": phase, "proofs": {}, "instants": {}, "abandoned": False, "times": {}}
+        inc = inc or process.inc
+        role = (self.get(f"writer/{inc}") or {}).get("role", "writer")
+        settle = {
+            "inc": inc,
+            "attempt": process.name,
+            "role": role,
+            "reason": "LeaseGone",
+            "phase": phase,
+            "proofs": {},
+            "instants": {},
+            "abandoned": False,
+            "times": {},
+        }
         etcd = self.world.etcd
         etcd.put(self.control(f"fence/{inc}"), {"inc": inc, "reason": "LeaseGone", "atMs": 0})
         etcd.delete(self.key(f"alive/{inc}"))
@@ -314,7 +328,10 @@ class World:
         }
 
     def table(self, name: str, *, type: str = "CopyOnWrite", s3: bool = False, endpoint: str = "", path: str = "", **changes: Any) -> Table:
-        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec. With `s3`, on the S3 server (or on `endpoint`)."""
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec. With `s3`, on the S3 server (or on `endpoint`).
+
+        No table services unless `services` says so: most tests count instants.
+        """
         storage: dict[str, Any] = {}
         if s3:
             options = {
@@ -332,6 +349,7 @@ class World:
             "orderingFields": ["ts"],
             "storage": storage,
             "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
+            "services": {kind: {"enabled": False} for kind in KINDS},
             **changes,
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}

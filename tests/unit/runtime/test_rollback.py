@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -196,7 +196,28 @@ def test_policy_must_be_never_on_the_built_config() -> None:
     assert table.rolled_back == []
 
 
-@pytest.mark.parametrize("action", ["compaction", "clean", "clustering", "indexing", "restore"])
+@pytest.mark.parametrize("action", ["compaction", "clean"])
+def test_service_instants_are_claimed_for_their_execution(action: str) -> None:
+    """I12, F3: claimed before anything else, never rolled back; executed beside settling."""
+    table, claimed = FakeTable([f"{T1}.{action}.requested"]), []
+    with pytest.raises(NotYet, match=T1):
+        look_and_roll_back(cast(Any, table), T1, name="t", options={}, claim=claimed.append)
+    assert claimed == [T1]
+    assert table.rolled_back == []
+
+
+@pytest.mark.parametrize("looked_at", [T1, R1])
+def test_the_rollback_of_a_compaction_to_its_plan_goes_with_it(looked_at: str) -> None:
+    """A dead executor's rollback of what it had written: plan and rollback get one new executor."""
+    names = [f"{T1}.compaction.requested", f"{T1}.compaction.inflight", f"{R1}.rollback.requested"]
+    table, claimed = FakeTable(names, victims={T1: R1}), []
+    with pytest.raises(NotYet):
+        look_and_roll_back(cast(Any, table), looked_at, name="t", options={}, claim=claimed.append)
+    assert set(claimed) == {T1, R1}
+    assert table.rolled_back == []
+
+
+@pytest.mark.parametrize("action", ["clustering", "indexing", "restore"])
 def test_service_instants_are_not_rolled_back(action: str) -> None:
     """F3: they are executed again by whoever can, never rolled back exactly."""
     table = FakeTable([f"{T1}.{action}.requested"])

@@ -23,8 +23,12 @@ T1, T2, T3 = "20260101000000001", "20260101000000002", "20260101000000003"
         ([f"{T2}.rollback.inflight"], {T1: T2}, T1, (Step.ROLL_BACK, T1)),
         ([f"{T2}.rollback.requested", f"{T1}.commit.requested"], {T1: T2}, T2, (Step.ROLL_BACK, T1)),
         ([f"{T2}.rollback.requested"], {}, T2, (Step.UNSUPPORTED, "")),
-        ([f"{T1}.compaction.requested"], {}, T1, (Step.UNSUPPORTED, "")),
-        ([f"{T1}.clean.inflight"], {}, T1, (Step.UNSUPPORTED, "")),
+        ([f"{T1}.compaction.requested"], {}, T1, (Step.EXECUTE, T1)),
+        ([f"{T1}.clean.inflight"], {}, T1, (Step.EXECUTE, T1)),
+        ([f"{T2}.rollback.requested", f"{T1}.compaction.inflight"], {T1: T2}, T2, (Step.EXECUTE, T1)),
+        ([f"{T2}.rollback.requested", f"{T1}.compaction.inflight"], {T1: T2}, T1, (Step.EXECUTE, T1)),
+        ([f"{T2}.rollback.requested", f"{T1}_{T3}.clean"], {T1: T2}, T2, (Step.UNSUPPORTED, "")),
+        ([f"{T1}.clustering.requested"], {}, T1, (Step.UNSUPPORTED, "")),
         ([f"{T2}_{T3}.rollback"], {}, T2, (Step.KEEP, "")),
     ],
 )
@@ -104,6 +108,50 @@ def test_no_second_listing_without_a_suspect() -> None:
 
 def test_report_is_bounded() -> None:
     timeline = tl.parse([f"202601010000{n:05d}.commit.requested" for n in range(100)])
-    report = facts.report(timeline, inc="a", foreigners=timeline.pending)
+    report = facts.report(timeline, inc="a", foreigners=timeline.pending, commits_since={"clean": 3})
     assert len(report["pending"]) == len(report["foreign"]) == 20
     assert report["pendingCount"] == 100
+    assert report["commitsSince"] == {"clean": 3}
+
+
+def test_who_else_may_still_be_at_work() -> None:
+    """F22: an agent that is not proven dead keeps the new one from beginning a service; writers do not."""
+    known = records(
+        entry("writer/me", inc="me", role="agent"),
+        entry("writer/writer", inc="writer", role="writer"),
+        entry("writer/old", inc="old", role="agent"),
+        entry("settle/fenced", inc="fenced", role="agent", phase="Terminating"),
+        entry("settle/dead", inc="dead", role="agent", phase="RollingBack"),
+    )
+    assert known.other_agents("me") == ["fenced", "old"]
+
+
+def test_service_instants_of_one_executor() -> None:
+    """I12: owned and not claimed away, or claimed; pending only."""
+    known = records(
+        entry(f"instant/{T1}", inc="me", action="compaction", state="Pending"),
+        entry(f"instant/{T2}", inc="me", action="clean", state="Pending", claimedBy="other"),
+        entry(f"instant/{T3}", inc="dead", action="clean", state="Pending", claimedBy="me"),
+        entry("instant/20260101000000004", inc="me", action="rollback", state="Pending"),
+        entry("instant/20260101000000005", inc="me", action="clean", state="Abandoned"),
+    )
+    assert known.services_of("me") == {T1: "compaction", T3: "clean"}
+
+
+@pytest.mark.parametrize(
+    ("items", "waits"),
+    [
+        ({}, True),
+        ({T1: {"action": "commit", "outcome": None}}, True),
+        ({T1: {"action": "commit", "outcome": "RolledBack"}}, False),
+        ({T1: {"action": "compaction", "outcome": None}}, False),
+        ({T1: {"action": "compaction", "outcome": None}, T2: {"action": "rollback", "outcome": None}}, True),
+    ],
+)
+def test_what_keeps_services_waiting(items: dict[str, object], waits: bool) -> None:
+    assert records(entry("settle/dead", phase="RollingBack", instants=items)).rolling_back() is waits
+    assert not records(entry("settle/dead", phase="Terminating", instants=items)).rolling_back()
+
+
+def test_what_was_given_up_keeps_services_waiting() -> None:
+    assert records(entry(f"instant/{T1}", inc="alive", action="commit", state="Abandoned")).rolling_back()

@@ -1,0 +1,156 @@
+"""The table services as Hudi runs them: clean, archival, compaction. Nothing here decides when.
+
+Every client carries the failed-writes policy NEVER on its built config: Hudi's `clean()` would otherwise roll back what it takes for dead (F2).
+An instant is executed only by the incarnation that owns or has claimed it (I12); done is what a fresh timeline says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.errors import OutcomeUnknown
+from hudi_runtime.hudi import Table
+from hudi_runtime.rollback import NEVER_KEY, NotYet
+from hudi_runtime.settle import SWEPT_PHASES, Records, instants_of
+from hudi_runtime.sweep import remove_heartbeat
+from hudi_runtime.triggers import Result
+
+#: Services are switched on for these clients only, and nothing runs beside what is asked for.
+OPTIONS = {
+    "hoodie.table.services.enabled": "true",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.clean.multiple.enabled": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.compact.schedule.inline": "false",
+}
+KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run did: its instant (empty when it has none) and one sentence."""
+
+    result: Result
+    instant: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """The services of one table."""
+
+    table: Table
+    name: str
+    options: Mapping[str, str]
+    records: Callable[[], Records]
+    """Reads the table's keys in etcd now."""
+
+    def config(self, options: Mapping[str, str]) -> Any:
+        """A write config for a service. Raises OutcomeUnknown when the policy NEVER does not hold on it."""
+        config = self.table.write_config(self.name, {**self.options, **options, **OPTIONS})
+        config.setValue(NEVER_KEY, "NEVER")
+        if not config.getFailedWritesCleanPolicy().isNever():
+            raise OutcomeUnknown("the client's failed-writes policy is not NEVER: no service runs")
+        return config
+
+    # -- clean ---------------------------------------------------------------------------------------------------------------------
+
+    def clean(self, options: Mapping[str, str], *, mine: frozenset[str]) -> Done:
+        """Plan and execute a clean, or finish those that are pending. `mine` are the service instants of this incarnation.
+
+        Hudi executes every pending clean that it finds, so all of them must be ours.
+        """
+        others = [i.requested for i in self.table.timeline().pending if i.action == "clean" and i.requested not in mine]
+        if others:
+            raise NotYet(f"clean {others[0]} belongs to another incarnation")
+        with self.table.client(self.config(options)) as client:
+            metadata = client.clean()
+        if metadata is None:
+            return Done(Result.NOTHING_TO_DO, message="no file is old enough")
+        instant = str(metadata.getStartCleanTime())
+        self._completed(instant)
+        return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
+
+    # -- compaction ----------------------------------------------------------------------------------------------------------------
+
+    def compact(self, options: Mapping[str, str], *, planned: Callable[[str], None]) -> Done:
+        """Plan a compaction and execute it; `planned` hears of its instant before the execution."""
+        with self.table.client(self.config(options)) as client:
+            plan = client.scheduleCompaction(self.table.no_option())
+            if not plan.isPresent():
+                return Done(Result.NOTHING_TO_DO, message="no log file to compact")
+            instant = str(plan.get())
+            planned(instant)
+            client.compact(instant, True)
+        return self._compacted(instant)
+
+    def compact_again(self, instant: str, options: Mapping[str, str]) -> Done:
+        """Execute a pending plan. What an earlier execution has written is rolled back first, by Hudi, to the plan.
+
+        A heartbeat file that its dead executor has left would make Hudi wait for it.
+        """
+        remove_heartbeat(self.table, instant)
+        with self.table.client(self.config(options)) as client:
+            client.compact(instant, True)
+        return self._compacted(instant)
+
+    def _compacted(self, instant: str) -> Done:
+        self._completed(instant)
+        return Done(Result.COMPLETED, instant, "compacted")
+
+    def _completed(self, instant: str) -> None:
+        found = self.table.timeline().get(instant)
+        if found is None or found.pending:
+            raise OutcomeUnknown(f"instant {instant} is not completed after its execution")
+
+    # -- archival ------------------------------------------------------------------------------------------------------------------
+
+    def archive(self, options: Mapping[str, str]) -> Done:
+        """Archive the oldest instants. Timeline and records are read under the lock, so nothing can become older than the floor meanwhile."""
+        with self.table.locked(self.config(options)):
+            timeline = self.table.timeline()
+            least = keep_at_least(timeline, floor(timeline, self.records()))
+            archived = self.table.archive(self.config(with_least(options, least)))
+        if not archived:
+            return Done(Result.NOTHING_TO_DO, message="nothing may be archived yet")
+        return Done(Result.COMPLETED, message=f"{archived} instants archived")
+
+
+def floor(timeline: tl.Timeline, records: Records) -> str:
+    """The oldest instant that has to stay in the active timeline; empty when nothing has to (I5, I9).
+
+    * Instants whose files may not be swept yet: those of settle records that are not Swept, given up ones, and every recorded one. A late
+      file of theirs would be taken for committed once the active timeline begins after it.
+    * Commits that completed after a pending instant was requested: its conflict check reads them from the active timeline. Hudi itself
+      keeps by requested time only, and would let a long commit go that completed meanwhile.
+    """
+    named = set(records.instants)
+    for inc, entry in records.settles.items():
+        if str(entry.value.get("phase")) not in SWEPT_PHASES:
+            named |= set(instants_of(inc, entry.value, records))
+    for entry in records.given_up.values():
+        named |= {str(instant) for instant in entry.value.get("instants", [])}
+    pending = {i.requested for i in timeline.pending} | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}
+    oldest = min(pending, default="")
+    overlapping = {i.requested for i in timeline.completed if oldest and i.completion > oldest}
+    return min(named | pending | overlapping, default="")
+
+
+def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:
+    """How many of the newest completed commits hold everything from `oldest` on; 0 when it is empty.
+
+    One more than are as new as it: the active timeline must begin before `oldest`, or readers take its files for committed.
+    """
+    return 1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS) if oldest else 0
+
+
+def with_least(options: Mapping[str, str], least: int) -> dict[str, str]:
+    """Archival options that keep at least so many commits."""
+    minimum, maximum = int(options[KEEP_MIN]), int(options[KEEP_MAX])
+    if least <= minimum:
+        return dict(options)
+    return {**options, KEEP_MIN: str(least), KEEP_MAX: str(max(maximum, least + 1))}

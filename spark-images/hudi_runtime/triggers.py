@@ -1,0 +1,149 @@
+"""When a table service is due, judged from the timeline and from what is on record of its last run. Pure: no I/O, `now_ms` is an argument.
+
+A service runs when `afterCommits` commits have completed since its last run began, or when the operator has asked for a tick of its schedule
+(`request/service-<kind>`; only the newest tick counts, so ticks missed during an outage run once). A run that failed or was interrupted is
+repeated after a back-off that survives the agent.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_runtime import timeline as tl
+
+FIRST_BACKOFF_MS = 10_000
+MAX_BACKOFF_MS = 3_600_000
+POSTPONED_MS = 30_000
+"""A service that met a writer, or did not get the lock, tries again after this time."""
+
+
+class Kind(enum.Enum):
+    """The services, in the order in which they are looked at; the value is the field of `spec.services`."""
+
+    COMPACTION = "compaction"
+    CLEAN = "clean"
+    ARCHIVE = "archive"
+
+
+#: Actions of pending instants that are executed again, never rolled back away, and the service that does it.
+SERVICE_ACTIONS: Mapping[str, Kind] = {"compaction": Kind.COMPACTION, "clean": Kind.CLEAN}
+
+
+class Result(enum.Enum):
+    """How the last run of a service ended."""
+
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+    NOTHING_TO_DO = "NothingToDo"
+    POSTPONED = "Postponed"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service that the table wants: `after_commits` None means only by schedule; `options` are Hudi's."""
+
+    kind: Kind
+    after_commits: int | None = None
+    scheduled: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def from_assignment(value: Mapping[str, Any]) -> dict[Kind, Service]:
+    """Services of an agent's assignment (contracts, section 1); those that are absent do not run."""
+    found = {}
+    for kind in Kind:
+        raw = (value.get("services") or {}).get(kind.value)
+        if raw is not None:
+            options = {str(key): str(item) for key, item in (raw.get("options") or {}).items()}
+            found[kind] = Service(kind, raw.get("afterCommits"), bool(raw.get("scheduled")), options)
+    return found
+
+
+@dataclass(frozen=True)
+class Record:
+    """`done/service-<kind>`: the last run. `up_to` is the completion time of the last commit that it saw, `nonce` the last tick that it served.
+
+    `Running` is written ahead with the failure counted and the time of the next try set, so that a run that kills its process does not
+    follow on itself without pause.
+    """
+
+    result: str = ""
+    instant: str = ""
+    message: str = ""
+    at_ms: int = 0
+    duration_ms: int = 0
+    failures: int = 0
+    retry_at_ms: int = 0
+    up_to: str = ""
+    nonce: str = ""
+    inc: str = ""
+
+    @classmethod
+    def from_value(cls, value: Mapping[str, Any] | None) -> Record:
+        """From the stored JSON; an absent record is the record of a service that never ran."""
+        data = value or {}
+        return cls(
+            result=str(data.get("result", "")),
+            instant=str(data.get("instant", "")),
+            message=str(data.get("message", "")),
+            at_ms=int(data.get("atMs", 0)),
+            duration_ms=int(data.get("durationMs", 0)),
+            failures=int(data.get("failures", 0)),
+            retry_at_ms=int(data.get("retryAtMs", 0)),
+            up_to=str(data.get("upTo", "")),
+            nonce=str(data.get("nonce", "")),
+            inc=str(data.get("inc", "")),
+        )
+
+    def value(self, kind: Kind) -> dict[str, Any]:
+        """The JSON to store."""
+        return {
+            "service": kind.value,
+            "result": self.result,
+            "instant": self.instant,
+            "message": self.message,
+            "atMs": self.at_ms,
+            "durationMs": self.duration_ms,
+            "failures": self.failures,
+            "retryAtMs": self.retry_at_ms,
+            "upTo": self.up_to,
+            "nonce": self.nonce,
+            "inc": self.inc,
+        }
+
+
+def record_key(kind: Kind) -> str:
+    """Key of a service's record below `P/tables/T/`."""
+    return f"done/service-{kind.value}"
+
+
+def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> int:
+    """Completed commits of writers after that completion time. On MergeOnRead action `commit` is the result of a compaction."""
+    own = {"commit"} if merge_on_read else set()
+    return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own)
+
+
+def backoff_ms(failures: int) -> int:
+    """Milliseconds before the next try after that many failures in a row."""
+    return 0 if failures <= 0 else min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, 20))
+
+
+def tick(request: Mapping[str, Any] | None) -> str:
+    """The tick that the operator asks for; empty when there is none, or when it only marks the beginning of the schedule."""
+    return "" if request is None or request.get("baseline") else str(request.get("nonce", ""))
+
+
+def due(service: Service, record: Record, *, commits: int, request: Mapping[str, Any] | None, now_ms: int) -> str:
+    """Why the service has to run now, in words; empty when it has not."""
+    if now_ms < record.retry_at_ms:
+        return ""
+    wanted = tick(request) if service.scheduled else ""
+    if wanted and wanted != record.nonce:
+        return f"schedule {wanted}"
+    if service.after_commits is not None and commits >= service.after_commits:
+        return f"{commits} commits since the last run"
+    return ""

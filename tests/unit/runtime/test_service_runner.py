@@ -1,0 +1,256 @@
+"""The runner of table services: who may begin what, what is written ahead, what a failure leaves (I12; F2, F12, F22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from test_settler import PREFIX, MemoryEtcd
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.errors import FailureClass, RuntimeFailure
+from hudi_runtime.etcd import now_ms
+from hudi_runtime.rollback import NotYet
+from hudi_runtime.service_actions import Done
+from hudi_runtime.services import FORGET_MS, Services, Slot
+from hudi_runtime.settle import Records
+from hudi_runtime.triggers import Kind, Result, Service
+
+C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
+COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
+LAST = "20260101000000010"
+
+
+class Etcd(MemoryEtcd):
+    def put(self, key: str, value: Mapping[str, Any]) -> int:
+        self.set(key, **value)
+        return self.revision
+
+
+class Session:
+    inc, table_id = "me", "x"
+
+    def __init__(self) -> None:
+        self.etcd = Etcd()
+        self.forgotten: list[str] = []
+
+    def forget(self, instant: str) -> bool:
+        self.forgotten.append(instant)
+        return True
+
+
+class Context:
+    """Spark's context, as far as a service uses it."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+
+    def setLocalProperty(self, key: str, value: str) -> None:
+        self.properties[key] = value
+
+    def setJobGroup(self, group: str, _text: str, **more: bool) -> None:
+        assert more == {"interruptOnCancel": True}
+        self.properties["group"] = group
+
+
+class World:
+    """One table; `outcome` is what Hudi does: a Done, or an error to raise. The names of the calls are in `calls`."""
+
+    def __init__(self, *wanted: Service) -> None:
+        self.session = Session()
+        self.names = list(COMMITS)
+        self.calls: list[tuple[str, object]] = []
+        self.during: list[Mapping[str, Any]] = []
+        self.outcome: Done | Exception = Done(Result.COMPLETED, T1, "done")
+        self.slot = Slot()
+        spark: Any = type("Spark", (), {"sparkContext": Context()})
+        self.context: Context = spark.sparkContext
+        services = {service.kind: service for service in wanted}
+        self.services = Services(spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot)  # type: ignore[arg-type]
+
+    # -- Actions
+
+    @property
+    def table(self) -> World:
+        return self
+
+    def timeline(self) -> tl.Timeline:
+        return tl.parse(self.names)
+
+    def _do(self, name: str, detail: object, kind: Kind) -> Done:
+        self.calls.append((name, detail))
+        self.during.append(self.record(kind))
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def clean(self, _options: object, *, mine: frozenset[str]) -> Done:
+        return self._do("clean", mine, Kind.CLEAN)
+
+    def archive(self, _options: object) -> Done:
+        return self._do("archive", None, Kind.ARCHIVE)
+
+    def compact(self, _options: object, *, planned: Callable[[str], None]) -> Done:
+        planned(T1)
+        return self._do("compact", None, Kind.COMPACTION)
+
+    def compact_again(self, instant: str, _options: object) -> Done:
+        return self._do("compact again", instant, Kind.COMPACTION)
+
+    # -- the test's part
+
+    def record(self, kind: Kind) -> Mapping[str, Any]:
+        entry = self.session.etcd.keys.get(f"done/service-{kind.value}")
+        return entry.value if entry else {}
+
+    def consider(self, **requests: Mapping[str, Any]) -> list[tuple[str, object]]:
+        """One look, and what it started, waited for."""
+        before = len(self.calls)
+        records = Records.from_entries(self.session.etcd.range(""), prefix=PREFIX)
+        self.services.consider(records, self.timeline(), {f"service-{name}": value for name, value in requests.items()})
+        if self.services._running is not None:
+            self.services._running.result(10)
+        return self.calls[before:]
+
+    def patience(self, kind: Kind) -> None:
+        """Let the time until the next try pass."""
+        self.session.etcd.set(f"done/service-{kind.value}", **{**self.record(kind), "retryAtMs": 0})
+
+
+def test_a_due_service_runs_once() -> None:
+    world = World(Service(Kind.CLEAN, 2))
+    assert world.consider() == [("clean", frozenset())]
+    (during,) = world.during
+    assert (during["result"], during["failures"]) == ("Running", 1), "written ahead: a run that kills its process is counted"
+    assert during["retryAtMs"] > during["atMs"]
+    assert during["upTo"] == "", "nothing is served yet"
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["instant"], record["upTo"], record["failures"], record["retryAtMs"]) == ("Completed", T1, LAST, 0, 0)
+    assert world.consider() == []
+    assert world.context.properties["spark.scheduler.pool"] == "services"
+
+
+def test_the_order_and_one_at_a_time() -> None:
+    world = World(Service(Kind.COMPACTION, 1), Service(Kind.CLEAN, 1), Service(Kind.ARCHIVE, 1))
+    world.slot._taken.acquire()
+    assert world.consider() == [], "another table's service is under way"
+    world.slot._taken.release()
+    assert [world.consider()[0][0] for _ in range(3)] == ["compact", "clean", "archive"]
+    assert world.consider() == []
+
+
+def test_a_tick_is_served_once() -> None:
+    world = World(Service(Kind.CLEAN, None, scheduled=True))
+    assert world.consider() == []
+    assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == [("clean", frozenset())]
+    assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == []
+    assert world.record(Kind.CLEAN)["nonce"] == "2026-11-22T03:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("settle/dead", {"phase": "RollingBack", "instants": {}}),
+        (f"instant/{T1}", {"inc": "w", "action": "deltacommit", "state": "Abandoned"}),
+        ("writer/old", {"inc": "old", "role": "agent"}),
+        ("settle/old", {"role": "agent", "phase": "Terminating"}),
+    ],
+)
+def test_settling_and_other_agents_come_first(key: str, value: dict[str, Any]) -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.session.etcd.set(key, **value)
+    assert world.consider() == []
+    world.session.etcd.keys.clear()
+    assert world.consider() == [("clean", frozenset())]
+
+
+def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
+    """Also while its dead owner is being settled, which waits for exactly this, and although compaction is switched off."""
+    world = World(Service(Kind.CLEAN, 1))
+    world.names.append(f"{T1}.compaction.inflight")
+    world.session.etcd.set(f"instant/{T1}", inc="dead", action="compaction", state="Pending", claimedBy="me")
+    world.session.etcd.set("settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}})
+    assert world.consider() == [("compact again", T1)]
+    assert world.during[0]["instant"] == T1
+    assert world.record(Kind.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
+
+
+def test_a_claimed_clean_is_named_to_the_clean() -> None:
+    world = World(Service(Kind.CLEAN, 99))
+    world.names.append(f"{T1}.clean.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="dead", action="clean", state="Pending", claimedBy="me")
+    assert world.consider() == [("clean", frozenset({T1}))]
+
+
+def test_an_instant_of_somebody_else_is_not_executed() -> None:
+    world = World()
+    world.names.append(f"{T1}.compaction.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="compaction", state="Pending", claimedBy="other")
+    assert world.consider() == []
+
+
+def test_a_failure_is_counted_shown_and_repeated_later() -> None:
+    world = World(Service(Kind.COMPACTION, 2))
+    world.outcome = OSError("disk full\nmore")
+    assert world.consider() == [("compact", None)]
+    record = world.record(Kind.COMPACTION)
+    assert (record["result"], record["failures"], record["message"], record["upTo"]) == ("Failed", 1, "OSError: disk full", "")
+    assert record["instant"] == T1, "what was planned is named"
+    assert world.consider() == [], "not before the next try"
+    world.patience(Kind.COMPACTION)
+    assert world.consider() == [("compact", None)]
+    assert world.record(Kind.COMPACTION)["failures"] == 2
+    world.patience(Kind.COMPACTION)
+    world.outcome = Done(Result.NOTHING_TO_DO)
+    assert world.consider()
+    assert (world.record(Kind.COMPACTION)["result"], world.record(Kind.COMPACTION)["failures"]) == ("NothingToDo", 0)
+
+
+@pytest.mark.parametrize(
+    "error", [NotYet("another incarnation"), RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), RuntimeFailure(FailureClass.LOCK_TIMEOUT, "busy")]
+)
+def test_what_a_writer_wins_is_no_failure(error: Exception) -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = error
+    world.consider()
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["failures"]) == ("Postponed", 0)
+    assert record["retryAtMs"] > record["atMs"]
+
+
+def test_an_agent_that_stops_has_not_failed() -> None:
+    """Its jobs are cancelled; the next agent goes on without a pause."""
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = OSError("job cancelled")
+    world.services.cancel()
+    world.consider()
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["failures"]) == ("Postponed", 0)
+    assert record["retryAtMs"] <= now_ms()
+
+
+def test_a_record_without_file_is_given_up() -> None:
+    """F12: otherwise a clean exit would never come. What is young (its file may be on the wire), has a file, or is claimed, stays."""
+    world = World()
+    old, young, claimed = "20260101000000030", "20260101000000032", "20260101000000033"
+    world.session.etcd.set(f"instant/{old}", inc="me", action="clean", state="Pending", atMs=now_ms() - FORGET_MS - 1000)
+    world.session.etcd.set(f"instant/{young}", inc="me", action="clean", state="Pending", atMs=now_ms() - 1000)
+    world.session.etcd.set(f"instant/{claimed}", inc="dead", claimedBy="me", action="clean", state="Pending", atMs=0)
+    assert world.consider() == []
+    assert world.session.forgotten == [old]
+    world.names.append(f"{old}.clean.requested")
+    assert world.consider() == [("clean", frozenset({old}))]
+    assert world.session.forgotten == [old]
+
+
+def test_the_runner_survives_a_silent_etcd() -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = OSError("x")
+    world.session.etcd.range = lambda prefix: (_ for _ in ()).throw(ConnectionError()) if prefix == "instant/" else []  # type: ignore[method-assign]
+    records = Records.from_entries([], prefix=PREFIX)
+    world.services.consider(records, world.timeline(), {})
+    assert world.services._running is not None
+    assert world.services._running.result(10) is None
+    assert world.services.idle
+    assert not world.slot._taken.locked()

@@ -1,0 +1,132 @@
+"""When a service is due, and how far archival may go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hudi_runtime import timeline as tl
+from hudi_runtime import triggers
+from hudi_runtime.etcd import Entry
+from hudi_runtime.service_actions import KEEP_MAX, KEEP_MIN, floor, keep_at_least, with_least
+from hudi_runtime.settle import Records
+from hudi_runtime.triggers import Kind, Record, Result, Service, due
+
+NOW = 1_000_000
+TICK = "2026-11-22T03:00:00Z"
+
+
+def t(number: int) -> str:
+    return f"20260101000000{number:03d}"
+
+
+def timeline(*names: str) -> tl.Timeline:
+    return tl.parse(names)
+
+
+def done(requested: int, completed: int, action: str = "deltacommit") -> str:
+    return f"{t(requested)}_{t(completed)}.{action}"
+
+
+def test_commits_of_writers_are_counted() -> None:
+    found = timeline(done(1, 2), done(3, 9), done(4, 5, "commit"), done(6, 7, "clean"), f"{t(8)}.deltacommit.requested", done(10, 11, "replacecommit"))
+    assert triggers.commits_since(found, "", merge_on_read=True) == 3, "on MergeOnRead a commit is a compaction's result"
+    assert triggers.commits_since(found, "", merge_on_read=False) == 4
+    assert triggers.commits_since(found, t(2), merge_on_read=True) == 2, "by completion time: 3 completed after 2"
+    assert triggers.commits_since(found, t(9), merge_on_read=True) == 1
+
+
+@pytest.mark.parametrize(("commits", "starts"), [(4, False), (5, True), (6, True)])
+def test_after_commits(commits: int, starts: bool) -> None:
+    assert bool(due(Service(Kind.CLEAN, 5), Record(), commits=commits, request=None, now_ms=NOW)) is starts
+
+
+def test_a_tick_runs_once() -> None:
+    service = Service(Kind.CLEAN, None, scheduled=True)
+    request: dict[str, Any] = {"nonce": TICK, "baseline": False}
+    assert due(service, Record(), commits=99, request=None, now_ms=NOW) == "", "without afterCommits no number of commits starts it"
+    assert TICK in due(service, Record(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), "missed ticks run once: the newest counts"
+    assert due(service, Record(nonce=TICK), commits=0, request=request, now_ms=NOW) == ""
+    assert due(service, Record(), commits=0, request={**request, "baseline": True}, now_ms=NOW) == "", "what was past at the beginning is not run"
+    assert due(Service(Kind.CLEAN, None), Record(), commits=0, request=request, now_ms=NOW) == "", "a request for a service without schedule"
+
+
+def test_nothing_before_the_next_try() -> None:
+    service = Service(Kind.COMPACTION, 1)
+    assert due(service, Record(retry_at_ms=NOW + 1), commits=9, request=None, now_ms=NOW) == ""
+    assert due(service, Record(retry_at_ms=NOW), commits=9, request=None, now_ms=NOW)
+    assert [triggers.backoff_ms(n) for n in (0, 1, 2, 3, 60)] == [0, 10_000, 20_000, 40_000, 3_600_000]
+
+
+def test_record_round_trip() -> None:
+    record = Record(Result.FAILED.value, t(1), "why", 5, 6, 7, 8, t(9), TICK, "inc")
+    assert Record.from_value(record.value(Kind.CLEAN)) == record
+    assert Record.from_value(None) == Record()
+
+
+def test_services_of_an_assignment() -> None:
+    value = {"services": {"clean": {"afterCommits": None, "scheduled": True, "options": {"a": "b"}}, "unknown": {}}}
+    assert triggers.from_assignment(value) == {Kind.CLEAN: Service(Kind.CLEAN, None, True, {"a": "b"})}
+    assert triggers.from_assignment({}) == {}, "an operator that knows no services asks for none"
+
+
+# ---- archival
+
+
+def records(**keys: Any) -> Records:
+    entries = [Entry(f"/p/{name.replace('__', '/')}", value, 1) for name, value in keys.items()]
+    return Records.from_entries(entries, prefix="/p/")
+
+
+COMMITS = [done(n, n + 1) for n in range(10, 40, 2)]
+
+
+def test_nothing_holds_a_quiet_table() -> None:
+    quiet = timeline(*COMMITS)
+    assert floor(quiet, records()) == ""
+    assert keep_at_least(quiet, "") == 0
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"settle__dead": {"phase": "RollingBack", "instants": {t(20): {"action": "commit", "outcome": "RolledBack"}}}},
+        {"settle__dead": {"phase": "Fenced", "instants": {t(20): {"action": "commit", "outcome": None}}}},
+        {"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}},
+        {f"instant__{t(20)}": {"inc": "alive", "action": "commit", "state": "Abandoned"}},
+    ],
+)
+def test_archival_stays_behind_what_is_not_swept(keys: dict[str, Any]) -> None:
+    """I5: rolled back is not enough, a late file may still come."""
+    assert floor(timeline(*COMMITS), records(**keys)) == t(20)
+
+
+def test_what_is_swept_holds_nothing() -> None:
+    assert floor(timeline(*COMMITS), records(settle__dead={"phase": "Swept", "instants": {t(20): {"outcome": "RolledBack"}}})) == ""
+
+
+def test_commits_that_overlap_a_pending_one_stay() -> None:
+    """I9: the commit of 15 began before the pending 20 and ended after it; its conflict check needs it. Hudi itself would archive it."""
+    found = timeline(done(10, 11), done(15, 31), done(18, 19), f"{t(20)}.deltacommit.requested", done(22, 23), done(24, 25))
+    assert floor(found, records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})) == t(15)
+    assert floor(found, records()) == t(15), "the timeline alone says it too"
+
+
+def test_a_recorded_instant_without_file_counts() -> None:
+    """F12: its requested file may still be on the wire."""
+    assert floor(timeline(*COMMITS), records(**{f"instant__{t(21)}": {"inc": "w", "action": "commit", "state": "Pending"}})) == t(21)
+
+
+def test_the_active_timeline_begins_before_the_floor() -> None:
+    found = timeline(*COMMITS)
+    assert keep_at_least(found, t(20)) == len([c for c in COMMITS if c >= t(20)]) + 1
+    assert keep_at_least(found, t(99)) == 1
+
+
+def test_least_raises_what_hudi_keeps() -> None:
+    options = {KEEP_MIN: "4", KEEP_MAX: "5", "other": "x"}
+    assert with_least(options, 3) == options
+    assert with_least(options, 4) == options
+    assert with_least(options, 9) == {KEEP_MIN: "9", KEEP_MAX: "10", "other": "x"}
+    assert with_least({KEEP_MIN: "4", KEEP_MAX: "20"}, 9) == {KEEP_MIN: "9", KEEP_MAX: "20"}
