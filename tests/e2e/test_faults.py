@@ -57,6 +57,7 @@ def test_each_kill_is_settled(space: Space) -> None:
     assert len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"]) == KILLS + 1
 
 
+@pytest.mark.extra
 def test_force_deletion_is_no_proof(space: Space) -> None:
     """The pod object of a living driver is force-deleted: the lock stays until the kubelet says that its process has ended."""
     ready_table(space, "kills")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import time
 
+import pytest
+
 from conftest import make_space
 from demo import cluster
 from demo.cluster import kubectl
@@ -30,6 +32,7 @@ def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
     assert cluster.is_true(space.get("hudiwriter", "nomad"), "Succeeded")
 
 
+@pytest.mark.extra
 def test_namespace_deletion_in_the_middle_of_a_write(lake: Lake, watch: Watch) -> None:
     space = make_space("e2e-doomed", lake, watch)
     space.table("doomed")
