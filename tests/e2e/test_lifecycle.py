@@ -6,7 +6,6 @@ import signal
 import time
 
 import pytest
-
 from conftest import make_space
 from demo import cluster
 from demo.cluster import kubectl
