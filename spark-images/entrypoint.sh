@@ -5,6 +5,7 @@ set -euo pipefail
 case "${1:-}" in
 writer) exec tini -- python3 -m hudi_runtime.writer "${@:2}" ;;
 agent) exec tini -- python3 -m hudi_runtime.agent "${@:2}" ;;
+audit) exec tini -- python3 -m hudi_runtime.audit "${@:2}" ;;
 executor)
   # Spark's own kubernetes/dockerfiles/spark/entrypoint.sh does this; the pyspark package leaves that file out.
   options=()
@@ -20,6 +21,6 @@ executor)
     --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \
     --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" --podName "$SPARK_EXECUTOR_POD_NAME"
   ;;
-"") echo "usage: writer | agent | executor | COMMAND..." >&2; exit 2 ;;
+"") echo "usage: writer | agent | executor | audit PATH | COMMAND..." >&2; exit 2 ;;
 *) exec tini -- "$@" ;;
 esac

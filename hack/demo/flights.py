@@ -99,8 +99,8 @@ def expected(flights: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def normalized(table: pd.DataFrame) -> pd.DataFrame:
-    """``table`` in one form whichever reader it comes from: fixed column types, Hudi's own columns dropped, sorted by key."""
-    table = table[[column for column in table.columns if not column.startswith("_hoodie_")]].replace({"NA": None})
+    """``table`` with types instead of text, sorted by key."""
+    table = table.replace({"NA": None})
     result = {}
     for column in sorted(table.columns):
         values = table[column]
@@ -111,20 +111,3 @@ def normalized(table: pd.DataFrame) -> pd.DataFrame:
         else:
             result[column] = pd.to_numeric(values).astype("Int64")
     return pd.DataFrame(result).sort_values(KEY, ignore_index=True)
-
-
-def difference(actual: pd.DataFrame, wanted: pd.DataFrame) -> str:
-    """Empty when both normalized tables are the same row by row and column by column; else what differs first."""
-    if list(actual.columns) != list(wanted.columns):
-        return f"columns differ: {sorted(set(actual.columns) ^ set(wanted.columns))}"
-    if len(actual) != len(wanted):
-        return f"{len(actual)} rows instead of {len(wanted)}"
-    if not actual[KEY].equals(wanted[KEY]):
-        return "the keys differ"
-    for column in wanted.columns:
-        wrong = ~((actual[column] == wanted[column]) | (actual[column].isna() & wanted[column].isna())).fillna(False)
-        if wrong.any():
-            first = wrong.idxmax()
-            key = " ".join(str(wanted.loc[first, name]) for name in KEY)
-            return f"{column} differs in {int(wrong.sum())} rows, first {key}: {actual.loc[first, column]} instead of {wanted.loc[first, column]}"
-    return ""

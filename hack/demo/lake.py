@@ -68,6 +68,9 @@ class Lake:
         with self._fs.open_output_stream(path):
             pass
 
+    def remove(self, path: str) -> None:
+        self._fs.delete_file(path)
+
     def exists(self, path: str) -> bool:
         return bool(self._fs.get_file_info(path).type != fs.FileType.NotFound)
 

@@ -1,4 +1,4 @@
-"""The table as two independent readers see it: Spark with Hudi's own code, and hudi-rs without a JVM."""
+"""The audit of a table from outside of the cluster, in a process with a Spark of its own (hudi_runtime.audit says what is checked)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,30 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-from hudi import HudiTableBuilder
 
-from demo import flights
+from demo.cluster import ROOT
 from demo.lake import Lake
 from demo.screen import DemoFailed
 
 
-class SparkAnswers:
-    """What one Spark session found: the table, the same by incremental pull, and the commits' metadata."""
+class TableAnswers:
+    """What one Spark session found: the audit's report, and the commits' metadata."""
 
-    def __init__(self, lake: Lake, path: str, output: Path, *, seconds: float = 600) -> None:
+    def __init__(self, lake: Lake, path: str, output: Path, *, expected: pd.DataFrame | None = None, keys: str = "", seconds: float = 600) -> None:
+        """`expected`: the rows that the table must have; `keys`: its keys as `etcdctl get -w json` prints them."""
         environment = dict(os.environ, AWS_ACCESS_KEY_ID=lake.access_key, AWS_SECRET_ACCESS_KEY=lake.secret_key, TZ="UTC")
-        environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent.parent), environment.get("PYTHONPATH", "")])
+        places = [str(ROOT / "hack"), str(ROOT / "spark-images"), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(places)
         environment["PYSPARK_PYTHON"] = sys.executable
         environment.pop("SPARK_HOME", None)
         log = output / "spark.log"
         output.mkdir(parents=True, exist_ok=True)
+        for name in ("expected.parquet", "keys.json", "audit.json"):
+            (output / name).unlink(missing_ok=True)
+        if expected is not None:
+            expected.to_parquet(output / "expected.parquet", index=False)
+        if keys:
+            (output / "keys.json").write_text(keys)
         with log.open("wb") as out:
             done = subprocess.run(
                 [sys.executable, "-m", "demo.spark_read", lake.endpoint, path, str(output)],
@@ -37,24 +42,15 @@ class SparkAnswers:
         if done.returncode != 0:
             raise DemoFailed(f"Spark could not read the table, see {log}: {log.read_text(errors='replace').strip().splitlines()[-1:]}")
         self.commits: list[dict[str, Any]] = json.loads((output / "commits.json").read_text())
-        self._output = output
+        self.text = (output / "audit.txt").read_text()
+        self._checks: list[dict[str, Any]] = json.loads((output / "audit.json").read_text())["checks"]
 
-    def snapshot(self) -> pd.DataFrame:
-        return flights.normalized(pq.read_table(self._output / "snapshot", partitioning=None).to_pandas())
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """Outcome of each check: ok, violated, unknown, not asked."""
+        return {check["name"]: check["outcome"] for check in self._checks}
 
-    def incremental(self) -> pd.DataFrame:
-        return flights.normalized(pq.read_table(self._output / "incremental", partitioning=None).to_pandas())
-
-
-def with_hudi_rs(lake: Lake, path: str) -> pd.DataFrame:
-    """Snapshot by hudi-rs."""
-    options = {
-        "aws_endpoint": lake.endpoint,
-        "aws_access_key_id": lake.access_key,
-        "aws_secret_access_key": lake.secret_key,
-        "aws_region": "us-east-1",
-        "aws_allow_http": "true",
-        "aws_virtual_hosted_style_request": "false",
-    }
-    table = HudiTableBuilder.from_base_uri(f"s3://{path}").with_options(options).build()
-    return flights.normalized(pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()]).to_pandas())
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """The report's checks, as JSON."""
+        return self._checks

@@ -1,6 +1,7 @@
 """Reads the table with Spark, in a process of its own: `python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
 
-Writes `snapshot` and `incremental` (parquet, Hudi's own columns left out) and `commits.json`: what each completed instant's metadata says.
+Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys of OUTPUT/keys.json if they are there; and
+`commits.json`: what each completed instant's metadata says.
 """
 
 from __future__ import annotations
@@ -13,33 +14,24 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_runtime.audit import audit
+from hudi_runtime.audit.command import expected_file, hudi_rs_options, session
+from hudi_runtime.audit.keys import from_etcdctl
 
-def session(endpoint: str) -> SparkSession:
-    cache = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
-    jars = ":".join(str(path) for path in sorted((cache / "jars").glob("*.jar")))
-    settings = {
-        "spark.driver.memory": "1g",
-        "spark.driver.extraClassPath": jars,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-        "spark.hadoop.fs.s3a.endpoint": endpoint,
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.EnvironmentVariableCredentialsProvider",
+
+def storage_options(endpoint: str) -> dict[str, str]:
+    """As in the HudiTable's spec.storage.options."""
+    return {
+        "fs.s3a.endpoint": endpoint,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.connection.ssl.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("demo-reader")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+
+
+def jars() -> str:
+    cache = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
+    return ":".join(str(path) for path in sorted((cache / "jars").glob("*.jar")))
 
 
 def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
@@ -65,22 +57,20 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 
 
 def main(endpoint: str, table: str, output: Path) -> None:
-    spark = session(endpoint)
-    spark.sparkContext.setLogLevel("ERROR")
+    options = storage_options(endpoint)
+    spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]"}, options)
     path = f"s3a://{table}"
-    output.mkdir(parents=True, exist_ok=True)
+    expected, keys = output / "expected.parquet", output / "keys.json"
+    report = audit(
+        spark,
+        path,
+        expected=expected_file(str(expected)) if expected.exists() else None,
+        keys=from_etcdctl(keys.read_text()) if keys.exists() else None,
+        hudi_rs_options=hudi_rs_options(options),
+    )
+    (output / "audit.json").write_text(json.dumps(report.to_dict(), indent=1))
+    (output / "audit.txt").write_text(report.text())
     (output / "commits.json").write_text(json.dumps(commits(spark, path), indent=1))
-    reads = {
-        "snapshot": spark.read.format("hudi").load(path),
-        # By completion time, from the beginning: what a consumer gets that has never read before.
-        "incremental": spark.read.format("hudi")
-        .option("hoodie.datasource.query.type", "incremental")
-        .option("hoodie.datasource.read.begin.instanttime", "000")
-        .load(path),
-    }
-    for name, frame in reads.items():
-        columns = [column for column in frame.columns if not column.startswith("_hoodie_")]
-        frame.select(columns).write.mode("overwrite").parquet(f"file://{output}/{name}")
     spark.stop()
 
 

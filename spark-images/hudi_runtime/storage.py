@@ -12,7 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 #: How FileStatus and its subclasses print themselves.
-_STATUS = re.compile(r"^\w+\{path=(.*?); isDirectory=(?:true|false);")
+_STATUS = re.compile(r"^\w+\{path=(.*?); isDirectory=(true|false);(?: length=(\d+);)?")
+_FOLDERS_AT_ONCE = 200
 
 
 class Missing(Exception):
@@ -30,9 +31,10 @@ class Storage:
     def __init__(self, spark: SparkSession, base_path: str, *, settings: dict[str, str] | None = None) -> None:
         context: Any = spark.sparkContext
         self._jvm: Any = context._jvm
+        self._gateway: Any = context._gateway
         self.base_path = base_path.rstrip("/")
         configuration: Any = context._jsc.hadoopConfiguration()
-        path = self._path("")
+        path = self.path("")
         if settings is None:
             self._fs: Any = path.getFileSystem(configuration)
         else:
@@ -40,22 +42,24 @@ class Storage:
             for key, value in settings.items():
                 private.set(key, value)
             self._fs = self._jvm.org.apache.hadoop.fs.FileSystem.newInstance(path.toUri(), private)
+        self._qualified = str(self._fs.makeQualified(path).toString())
 
     def close(self) -> None:
         """Close an own client made with `settings`; never call it on the shared one."""
         self._fs.close()
 
-    def _path(self, relative: str) -> Any:
+    def path(self, relative: str) -> Any:
+        """The Hadoop path of a relative one."""
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.base_path}/{relative}" if relative else self.base_path)
 
     def exists(self, relative: str) -> bool:
         """Whether the file or folder exists."""
-        return bool(self._fs.exists(self._path(relative)))
+        return bool(self._fs.exists(self.path(relative)))
 
     def names(self, relative: str) -> list[str]:
         """Names in one folder. Raises Missing when there is no such folder."""
         try:
-            statuses = self._fs.listStatus(self._path(relative))
+            statuses = self._fs.listStatus(self.path(relative))
         except Py4JJavaError as error:
             if _is_missing(error):
                 raise Missing(relative) from error
@@ -64,21 +68,59 @@ class Storage:
 
     def glob(self, pattern: str) -> list[str]:
         """Full paths that match a Hadoop glob below the base path; the part before the first wildcard must be free of glob characters."""
-        statuses = self._fs.globStatus(self._path(pattern))
+        statuses = self._fs.globStatus(self.path(pattern))
         return [] if statuses is None else self._paths(statuses)
 
+    def walk(self) -> dict[str, int]:
+        """Every file below the base path, by relative path, with its size in bytes. A folder that vanishes meanwhile is left out."""
+        files: dict[str, int] = {}
+        folders = [self.base_path]
+        while folders:
+            batch, folders = folders[:_FOLDERS_AT_ONCE], folders[_FOLDERS_AT_ONCE:]
+            for path, is_folder, size in self._list_all(batch):
+                if is_folder:
+                    folders.append(path)
+                else:
+                    files[self.relative(path)] = size
+        return files
+
+    def _list_all(self, folders: list[str]) -> list[tuple[str, bool, int]]:
+        array = self._gateway.new_array(self._jvm.org.apache.hadoop.fs.Path, len(folders))
+        for number, folder in enumerate(folders):
+            array[number] = self._jvm.org.apache.hadoop.fs.Path(folder)
+        try:
+            return self._statuses(self._fs.listStatus(array))
+        except Py4JJavaError as error:
+            if not _is_missing(error):
+                raise
+        if len(folders) == 1:
+            if folders[0] == self.base_path:
+                raise Missing(self.base_path)
+            return []
+        return [status for folder in folders for status in self._list_all([folder])]
+
+    def relative(self, path: str) -> str:
+        """A full path as one relative to the base path. Raises ValueError when it does not lie below it."""
+        for prefix in (f"{self._qualified}/", f"{self.base_path}/"):
+            if path.startswith(prefix):
+                return path[len(prefix) :]
+        raise ValueError(f"{path} is not below {self.base_path}")
+
     def _paths(self, statuses: Any) -> list[str]:
+        return [path for path, _, _ in self._statuses(statuses)]
+
+    def _statuses(self, statuses: Any) -> list[tuple[str, bool, int]]:
         # One call for the whole array: an element costs three round trips to the JVM otherwise.
         text = str(self._jvm.scala.Predef.genericWrapArray(statuses).mkString("\n"))
-        paths = [match[1] for line in text.split("\n") if (match := _STATUS.match(line))]
-        if len(paths) == len(statuses):
-            return paths
-        return [str(status.getPath().toString()) for status in statuses]
+        found = [(match[1], match[2] == "true", int(match[3] or 0)) for line in text.split("\n") if (match := _STATUS.match(line))]
+        if len(found) == len(statuses):
+            return found
+        return [(str(status.getPath().toString()), bool(status.isDirectory()), int(status.getLen())) for status in statuses]
 
     def read(self, relative: str) -> str:
         """Content of a text file. Raises Missing."""
         try:
-            stream = self._fs.open(self._path(relative))
+            stream = self._fs.open(self.path(relative))
         except Py4JJavaError as error:
             if _is_missing(error):
                 raise Missing(relative) from error
@@ -90,7 +132,7 @@ class Storage:
 
     def write(self, relative: str, text: str) -> None:
         """Create or replace a text file."""
-        stream = self._fs.create(self._path(relative), True)
+        stream = self._fs.create(self.path(relative), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:

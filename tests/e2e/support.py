@@ -9,16 +9,20 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
+import pandas as pd
 from demo import cluster
 from demo.lake import Lake
 from demo.protocol import Settling, Watch, attempts, settlings
+from demo.readers import TableAnswers
 
 JsonDict = dict[str, Any]
 Answer = TypeVar("Answer")
 NAMESPACE = "e2e"
 OPERATOR_NAMESPACE = "hudi-operator"
+OUT = Path(__file__).resolve().parents[2] / "build" / "e2e"
 SMALL = {
     "memory": "768m",
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
@@ -57,6 +61,12 @@ def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, e
             return answer
         assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
         time.sleep(every)
+
+
+def written(*, batches: int, rows: int, first: int = 0) -> pd.DataFrame:
+    """What `Space.writer` with these arguments writes."""
+    ids = pd.RangeIndex(first, first + batches * rows)
+    return pd.DataFrame({"id": ids, "part": "p", "value": ids, "ts": [(number - first) // rows for number in ids]})
 
 
 @dataclass
@@ -122,6 +132,19 @@ class Space:
         if table not in self._paths:
             self._paths[table] = str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
         return self._paths[table]
+
+    def audit(self, table: str, expected: pd.DataFrame | None = None) -> TableAnswers:
+        """The audit of a table, with its keys in etcd."""
+        output = OUT / "audit" / f"{self.namespace}-{table}"
+        keys = self.watch.ask("get", "--prefix", "/hudi/", "-w", "json")
+        return TableAnswers(self.lake, self.path(table), output, expected=expected, keys=keys)
+
+    def audited(self, table: str, expected: pd.DataFrame | None = None, **others: str) -> None:
+        """The oracle after a run: every check of the audit is ok, those in `others` (`-` as `_`) have that outcome."""
+        answers = self.audit(table, expected)
+        wanted = dict.fromkeys(answers.outcomes, "ok") | ({} if expected is not None else {"rows": "not asked"})
+        wanted |= {name.replace("_", "-"): outcome for name, outcome in others.items()}
+        assert answers.outcomes == wanted, answers.text
 
     def drivers(self, writer: str) -> list[JsonDict]:
         """Driver pods of a writer, the newest last."""

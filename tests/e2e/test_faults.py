@@ -11,7 +11,7 @@ import pytest
 from demo import cluster
 from demo.cluster import kubectl
 from demo.lake import data_files
-from support import Space, wait_for
+from support import Space, wait_for, written
 
 KILLS = int(os.environ.get("KILLS", "2"))
 """How many; phase times are published from five and more."""
@@ -24,7 +24,7 @@ def ready_table(space: Space, name: str) -> None:
 
 
 def assert_gone(space: Space, table: str, instant: str) -> None:
-    """Nothing of the instant is on the timeline or among the files."""
+    """Nothing of the instant is on the timeline or among the files (the audit would also accept a living one)."""
     path = space.path(table)
     assert instant not in {i.requested for i in space.lake.timeline(path)}
     assert not [f for f in data_files(space.lake.files(path)) if f.instant == instant]
@@ -55,6 +55,7 @@ def test_each_kill_is_settled(space: Space) -> None:
     writer = space.get("hudiwriter", "victim")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"]) == KILLS + 1
+    space.audited("kills", written(batches=KILLS + 1, rows=20))
 
 
 @pytest.mark.extra

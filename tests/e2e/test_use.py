@@ -7,7 +7,7 @@ import time
 
 from demo import cluster, world
 from demo.cluster import kubectl
-from support import OPERATOR_NAMESPACE, Space, wait_for
+from support import OPERATOR_NAMESPACE, Space, wait_for, written
 
 
 def test_table_and_writer(space: Space) -> None:
@@ -19,9 +19,32 @@ def test_table_and_writer(space: Space) -> None:
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["records"] == 40
     assert len([i for i in space.lake.timeline(space.path("plain")) if i.completed]) == 2
+    space.audited("plain", written(batches=2, rows=20))
     lines = [line for line in kubectl("get", "hudi", "-n", space.namespace).splitlines() if line.strip()]
     assert any(line.split()[0].endswith("/plain") and "True" in line for line in lines), lines
     assert any(line.split()[0].endswith("/once") and "Succeeded" in line for line in lines), lines
+
+
+def test_audit_as_a_job(space: Space) -> None:
+    """The audit of docs/operations.md, in the image, with the keys that a pod may read: ok for a good table, exit code 1 after damage."""
+    if not cluster.exists("huditable", "plain", "-n", space.namespace):
+        space.table("plain")
+        space.writer("once", "plain", batches=2, rows=20)
+        space.wait("hudiwriter/once", "Finished", seconds=300)
+    job = (cluster.ROOT / "examples" / "flights" / "audit.yaml").read_text()
+    job = job.replace("namespace: flights", f"namespace: {space.namespace}").replace("s3a://lake/flights", f"s3a://{space.path('plain')}")
+    cluster.apply(job)
+    kubectl("wait", "-n", space.namespace, "--for=condition=Complete", "job/audit-flights", "--timeout=300s", timeout=310)
+    said = kubectl("logs", "-n", space.namespace, "job/audit-flights")
+    assert f"s3a://{space.path('plain')}: ok" in said, said
+    kubectl("delete", "job", "audit-flights", "-n", space.namespace, "--wait=true")
+    space.lake.mark(f"{space.path('plain')}/p/00000000-0000-0000-0000-000000000000-0_0-1-1_20250101000000000.parquet")
+    cluster.apply(job)
+    kubectl("wait", "-n", space.namespace, "--for=condition=Failed", "job/audit-flights", "--timeout=300s", timeout=310)
+    said = kubectl("logs", "-n", space.namespace, "job/audit-flights")
+    assert "there is no instant 20250101000000000" in said, said
+    kubectl("delete", "job", "audit-flights", "-n", space.namespace, "--wait=true")
+    space.lake.remove(f"{space.path('plain')}/p/00000000-0000-0000-0000-000000000000-0_0-1-1_20250101000000000.parquet")
 
 
 def test_wrong_credentials_are_told_within_a_minute(space: Space) -> None:

@@ -2,7 +2,7 @@
 
 world = World(folder); world.start()
 table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
-writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.rows()
+writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.audited([…])
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.model.services import KINDS  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
+from hudi_runtime.audit import Keys, Report, audit  # noqa: E402
+from hudi_runtime.audit.keys import of_table  # noqa: E402
 
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
@@ -252,32 +254,37 @@ class Table:
                 found.append(str(relative))
         return sorted(found)
 
-    def files_bearing(self, instant: str) -> list[str]:
-        """Every file outside the timeline that bears an instant, metadata table, markers and heartbeats included."""
-        found = [str(path.relative_to(self.folder)) for path in self.folder.rglob(f"*{instant}*")]
-        return sorted(name for name in found if "/timeline/" not in name and not name.endswith(".crc"))
-
     def heartbeats(self) -> set[str]:
         folder = self.folder / ".hoodie" / ".heartbeat"
         return {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.is_dir() else set()
 
-    def rows(self) -> list[Row]:
-        """Snapshot by hudi-rs, which shares no code with the writer."""
-        from hudi import HudiTableBuilder
+    # -- the oracle ----------------------------------------------------------------------------------------------------------------
 
-        builder = HudiTableBuilder.from_base_uri(self.path.replace("s3a://", "s3://") if self.path.startswith("s3a") else str(self.folder))
-        if self.path.startswith("s3a"):
-            builder = builder.with_options(self.world.s3_reader_options())
-        found: list[Row] = []
-        for batch in builder.build().read():
-            columns = [batch.column(name).to_pylist() for name in ("id", "p", "v", "ts")]
-            found += list(zip(*columns, strict=True))
-        return sorted(found)
+    def audit(self, expected: Sequence[Row] | None = None) -> Report:
+        """Every check of the audit, with this table's keys and, if given, the rows that it must have."""
+        spark = self.world.spark()
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        s3 = self.path.startswith("s3a://")
+        for key, value in self.world.s3_settings().items() if s3 else ():
+            hadoop.set(key, value)
 
-    def spark_rows(self, **options: str) -> list[Row]:
-        """Snapshot by Spark, in this process."""
-        frame = self.world.spark().read.format("hudi").options(**options).load(self.path)
-        return sorted((row.id, row.p, row.v, row.ts) for row in frame.select("id", "p", "v", "ts").collect())
+        def wanted(session: Any, schema: Any) -> Any:
+            return session.createDataFrame(list(expected or ()), "id int, p string, v string, ts long")
+
+        def keys(table_id: str) -> Keys:
+            entries = [(key.key, key.value) for part in ("tables", "control") for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")]
+            return of_table(table_id, entries)
+
+        options = self.world.s3_reader_options() if s3 else {}
+        return audit(spark, self.path, expected=None if expected is None else wanted, keys=keys, hudi_rs_options=options)
+
+    def audited(self, expected: Sequence[Row], **others: str) -> Report:
+        """The oracle after a run: every check is ok, those in `others` (`-` as `_`) have that outcome."""
+        report = self.audit(expected)
+        found = {check.name: check.outcome.value for check in report.checks}
+        wanted = dict.fromkeys(found, "ok") | {name.replace("_", "-"): outcome for name, outcome in others.items()}
+        assert found == wanted, report.text()
+        return report
 
 
 class World:
@@ -317,6 +324,17 @@ class World:
                 self._children.append(subprocess.Popen([*command, "posix", str(self.s3_folder)], stdout=log, stderr=log))
             self._s3_url = f"http://127.0.0.1:{port}"
         return self._s3_url
+
+    def s3_settings(self) -> dict[str, str]:
+        """Hadoop settings of this process's own readers."""
+        return {
+            "fs.s3a.endpoint": self.start_s3(),
+            "fs.s3a.endpoint.region": "us-east-1",
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "false",
+            "fs.s3a.access.key": ACCESS_KEY,
+            "fs.s3a.secret.key": SECRET_KEY,
+        }
 
     def s3_reader_options(self) -> dict[str, str]:
         return {

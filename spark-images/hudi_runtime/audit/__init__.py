@@ -1,0 +1,108 @@
+"""`audit`: does a table hold what it should? Ten checks of any Hudi table, as a command and as a library.
+
+    report = audit(spark, "s3a://lake/flights", keys=..., expected=...)
+    assert report.outcome is Outcome.OK, report.text()
+
+The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image (docs/operations.md). It only reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.audit import rows, structure
+from hudi_runtime.audit.facts import Facts, Keys
+from hudi_runtime.audit.look import Look, reason_of
+from hudi_runtime.audit.report import TITLES, Check, Outcome, Report, not_asked, unknown
+from hudi_runtime.audit.rows import Expected
+
+__all__ = ["TITLES", "Check", "Expected", "Facts", "Keys", "Outcome", "Report", "audit"]
+
+#: Commits that are pulled one by one in the incremental check.
+STEPS = 20
+#: How often a table that changes meanwhile is read again.
+ATTEMPTS = 3
+ROW_CHECKS = ("rows", "origin", "hudi-rs", "incremental")
+
+
+def audit(
+    spark: SparkSession,
+    path: str,
+    *,
+    expected: Expected | None = None,
+    keys: Callable[[str], Keys] | None = None,
+    hudi_rs_options: Mapping[str, str] | None = None,
+    only: Collection[str] = tuple(TITLES),
+    steps: int = STEPS,
+) -> Report:
+    """Run the checks named in `only` on the table at `path`; the others are reported as not asked.
+
+    `expected` makes the expected rows; `keys` reads the table's keys in etcd by its table id; `hudi_rs_options` are hudi-rs's storage options.
+    Never raises for what the table is like: what cannot be looked at is unknown.
+    """
+    look = Look(spark, path, keys=keys, open_files="files" in only)
+    done: dict[str, Check] = {name: not_asked(name, "switched off") for name in TITLES if name not in only}
+    try:
+        facts = look.facts()
+        structural = [name for name in structure.CHECKS if name in only]
+        done |= _structure(look, facts, structural)
+        if any(name in only for name in ROW_CHECKS):
+            done |= _rows(spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps)
+    except Exception as error:
+        for name in TITLES:
+            done.setdefault(name, unknown(name, "could not be looked at", [reason_of(error)]))
+    return Report(path, tuple(done[name] for name in TITLES))
+
+
+def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Check]:
+    """A violation that a second look does not find again was only the table changing between two listings."""
+    first = {name: structure.CHECKS[name](facts) for name in names}
+    doubtful = [name for name, check in first.items() if check.outcome is Outcome.VIOLATED]
+    if not doubtful:
+        return first
+    again = look.facts()
+    for name in doubtful:
+        second = structure.CHECKS[name](again)
+        if second.outcome is Outcome.VIOLATED:
+            both = [finding for finding in second.findings if finding in first[name].findings]
+            second = Check(name, Outcome.VIOLATED, second.sentence, tuple(both)) if both else unknown(name, "the table changes too fast", second.findings)
+        first[name] = second
+    return first
+
+
+def _rows(
+    spark: SparkSession, look: Look, facts: Facts, *, expected: Expected | None, only: Collection[str], hudi_rs_options: Mapping[str, str], steps: int
+) -> dict[str, Check]:
+    """The checks that read rows: all of them of one and the same state of the table."""
+    names = [name for name in ROW_CHECKS if name in only]
+    if facts.timeline.last_completed is None and expected is None:
+        return {name: Check(name, Outcome.OK, "nothing was committed") for name in names}
+    for _ in range(ATTEMPTS):
+        checks = _row_checks(spark, look, facts, expected=expected, hudi_rs_options=hudi_rs_options, steps=steps)
+        done = {name: _guarded(name, checks[name]) for name in names}
+        if all(check.outcome in (Outcome.OK, Outcome.NOT_ASKED) for check in done.values()) or rows.unchanged(facts.timeline, look.table.timeline()):
+            return done
+        facts = look.facts()
+    return {name: unknown(name, f"the table was written to during each of {ATTEMPTS} looks") for name in names}
+
+
+def _row_checks(
+    spark: SparkSession, look: Look, facts: Facts, *, expected: Expected | None, hudi_rs_options: Mapping[str, str], steps: int
+) -> dict[str, Callable[[], Check]]:
+    path = look.table.path
+    snapshot = rows.read(spark, path)
+    return {
+        "rows": lambda: rows.expected(spark, snapshot, expected) if expected else not_asked("rows", "no expected rows were given"),
+        "origin": lambda: rows.origin(snapshot, facts, look.archived),
+        "hudi-rs": lambda: rows.hudi_rs(spark, path, snapshot, facts, hudi_rs_options),
+        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps),
+    }
+
+
+def _guarded(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Exception as error:
+        return unknown(name, "could not be read", [reason_of(error)])

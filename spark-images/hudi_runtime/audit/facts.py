@@ -1,0 +1,104 @@
+"""What an audit has seen of one table: listings, timelines, what completed instants say about themselves, and the keys of etcd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_runtime import timeline as tl
+
+_INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]+)$")
+_DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")
+#: Operations that work beside writers of the same file group by design.
+COMPACTIONS = frozenset({"COMPACT", "LOG_COMPACT"})
+METADATA = ".hoodie/metadata/"
+MARKER_FOLDER = ".hoodie/hudi-operator/"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a completed write says about itself."""
+
+    instant: tl.Instant
+    operation: str
+    files: Mapping[str, int]
+    """Relative path → size in bytes (0: not told)."""
+    groups: frozenset[str]
+    """File groups written or replaced, `partition/file id`."""
+    deletes: bool
+    """Whether it removed rows or replaced file groups."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The table's keys in etcd: names relative to `P/tables/T/` and `P/control/T/` → JSON values."""
+
+    tables: Mapping[str, Mapping[str, Any]]
+    control: Mapping[str, Mapping[str, Any]]
+
+    def of(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """Keys `<kind>/<name>` of either range, by name."""
+        return {name.partition("/")[2]: value for keys in (self.tables, self.control) for name, value in keys.items() if name.startswith(f"{kind}/")}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that the structural checks need. An aspect that could not be looked at is named in `errors`, with the reason."""
+
+    timeline: tl.Timeline
+    """Listed after the files."""
+    before: tl.Timeline
+    """Listed before the files."""
+    files: Mapping[str, int]
+    """Every file below the base path, `.hoodie` included: relative path → size in bytes."""
+    commits: tuple[Commit, ...] = ()
+    archived: frozenset[str] = frozenset()
+    """Requested times of completed instants in the archived timeline; read only when a data file bears an instant that is not active."""
+    history: bool = False
+    """Whether anything was ever archived."""
+    cleaned: frozenset[str] = frozenset()
+    """Relative paths that completed cleans name as deleted."""
+    rolled_back: Mapping[str, str] = field(default_factory=dict)
+    """Instant → completed rollback that names it."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Files of completed instants that could not be opened, with the reason."""
+    metadata_timeline: tl.Timeline = field(default_factory=tl.Timeline)
+    metadata_files: Mapping[str, int] | None = None
+    """Data files as the metadata table lists them; None: the table has none."""
+    keys: Keys | None = None
+    """None: nobody asked etcd."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Aspect (`commits`, `archived`, `cleaned`, `metadata`, `keys`, `open`) → why it could not be looked at."""
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every instant that was on the active timeline before or after the files were listed, or is archived as completed."""
+        active = {instant.requested for timeline in (self.before, self.timeline) for instant in timeline.instants}
+        return frozenset(active) | self.archived
+
+
+def instant_of(path: str) -> str:
+    """The instant that a data or log file bears; empty when its name bears none."""
+    match = _INSTANT_OF_FILE.search(path)
+    return match[1] if match else ""
+
+
+def is_data_file(path: str) -> bool:
+    """Whether a path is a data or log file of the table itself (not of its metadata table)."""
+    name = path.rsplit("/", 1)[-1]
+    return not path.startswith(".hoodie/") and not name.endswith(".crc") and not name.startswith(".hoodie_partition") and bool(_DATA_SUFFIX.search(name))
+
+
+def is_metadata_file(path: str) -> bool:
+    """Whether a path is a data or log file of the metadata table."""
+    name = path.rsplit("/", 1)[-1]
+    inside = path.removeprefix(METADATA)
+    return inside != path and not inside.startswith(".hoodie/") and not name.endswith(".crc") and bool(_DATA_SUFFIX.search(name))
+
+
+def left_behind(path: str) -> str:
+    """The instant of a marker folder or heartbeat file, of the table or its metadata table; empty for any other file."""
+    match = re.match(r"(?:\.hoodie/metadata/)?\.hoodie/(?:\.temp/(\d{17,})/|\.heartbeat/(\d{17,})$)", path)
+    return (match[1] or match[2]) if match else ""

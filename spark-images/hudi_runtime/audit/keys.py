@@ -1,0 +1,47 @@
+"""Where the audit's `Keys` come from: etcd itself, or the output of `etcdctl get`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.audit.facts import Keys
+from hudi_runtime.etcd import unbound
+
+
+def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
+    """Reads by the Java module; address and identity are the environment's (`HUDI_OPERATOR_ETCD_…`)."""
+
+    def read(table_id: str) -> Keys:
+        etcd = unbound(spark)
+        entries = [(entry.key, entry.value) for part in ("tables", "control") for entry in etcd.range(f"{part}/{table_id}/")]
+        return of_table(table_id, entries)
+
+    return read
+
+
+def from_etcdctl(text: str) -> Callable[[str], Keys]:
+    """From the output of `etcdctl get --prefix <P>/ -w json`. Raises ValueError when it is none."""
+    pairs = []
+    for pair in json.loads(text).get("kvs") or []:
+        key = base64.b64decode(pair["key"]).decode()
+        if "/tables/" in key or "/control/" in key:
+            pairs.append((key, json.loads(base64.b64decode(pair.get("value", "")) or b"{}")))
+    return lambda table_id: of_table(table_id, pairs)
+
+
+def of_table(table_id: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Keys:
+    """The keys of one table. Raises ValueError when there is no gate: the answer is not the table's lock service, or was given in part."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {"tables": {}, "control": {}}
+    for key, value in entries:
+        for part, keys in found.items():
+            _, hit, name = key.partition(f"{part}/{table_id}/")
+            if hit:
+                keys[name] = value
+    if "gate" not in found["control"]:
+        raise ValueError(f"there is no gate of table {table_id}: another etcd or prefix, or the keys below control/ were not given")
+    return Keys(found["tables"], found["control"])

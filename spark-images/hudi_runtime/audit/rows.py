@@ -1,0 +1,227 @@
+"""Checks of the table's rows. Tables are compared as multisets of rows, in Spark, so that their size does not matter."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sql
+from pyspark.sql.types import MapType, StructType
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.audit.facts import Commit, Facts, is_data_file
+from hudi_runtime.audit.report import Check, ok, unknown, violated
+
+#: Makes the rows that are expected, from the session and the table's schema (without Hudi's own columns).
+Expected = Callable[[SparkSession, StructType], DataFrame]
+EXAMPLES = 5
+META = "_hoodie_"
+KEY, COMMIT_TIME = "_hoodie_record_key", "_hoodie_commit_time"
+PARTITION = "_hoodie_partition_path"
+#: The timeline's beginning for an incremental query.
+BEGINNING = "000"
+
+
+def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
+    """The table by Spark and Hudi's own code; snapshot unless the options say otherwise."""
+    return spark.read.format("hudi").options(**options).load(path)
+
+
+def user_columns(frame: DataFrame) -> list[str]:
+    """Columns that are not Hudi's own."""
+    return [name for name in frame.columns if not name.startswith(META)]
+
+
+def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tuple[int, int, list[str]]:
+    """Rows only on the left, rows only on the right (doubles counted), and a few of both. The right side is cast to the left one's types."""
+    types = {field.name: field.dataType for field in left.schema.fields}
+    ours = left.select(*(_comparable(left, name, types[name]) for name in columns), sql.lit(1).alias("__n"))
+    theirs = right.select(*(_comparable(right, name, types[name]) for name in columns), sql.lit(-1).alias("__n"))
+    odd = ours.unionByName(theirs).groupBy(*columns).agg(sql.sum("__n").alias("__n")).where("__n <> 0").persist()
+    try:
+        counts = odd.agg(sql.sum(sql.expr("greatest(__n, 0)")).alias("l"), sql.sum(sql.expr("greatest(-__n, 0)")).alias("r")).collect()[0]
+        shown = [(row["__n"], {name: row[name] for name in columns}) for row in odd.limit(2 * EXAMPLES).collect()]
+    finally:
+        odd.unpersist()
+    sentences = [f"{abs(n)} × {'only there' if n < 0 else 'only here'}: {row}" for n, row in shown]
+    return int(counts["l"] or 0), int(counts["r"] or 0), sentences
+
+
+def _comparable(frame: DataFrame, name: str, wanted: Any) -> Any:
+    column = sql.col(f"`{name}`").cast(wanted)
+    return (sql.array_sort(sql.map_entries(column)) if isinstance(wanted, MapType) else column).alias(name)
+
+
+def _differs(name: str, found: tuple[int, int, list[str]], *, here: str, there: str) -> Check:
+    left, right, examples = found
+    examples = [text.replace("only here", f"only in {here}").replace("only there", f"only in {there}") for text in examples]
+    return violated(name, f"{left} rows only in {here}, {right} rows only in {there}", examples)
+
+
+def expected(spark: SparkSession, snapshot: DataFrame, wanted: Expected) -> Check:
+    """The rows that the caller expects, each as often as expected, and no others (I8)."""
+    columns = user_columns(snapshot)
+    right = wanted(spark, StructType([field for field in snapshot.schema.fields if field.name in columns]))
+    if set(right.columns) != set(columns):
+        return violated("rows", "the columns differ", [f"table: {', '.join(sorted(columns))}", f"expected: {', '.join(sorted(right.columns))}"])
+    found = difference(snapshot, right, columns)
+    if found[0] or found[1]:
+        return _differs("rows", found, here="the table", there="what is expected")
+    return ok("rows", f"{snapshot.count()} rows as expected")
+
+
+def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[str]]) -> Check:
+    """No row of an instant that is not completed: neither of a pending one, nor of one that was rolled back."""
+    if COMMIT_TIME not in snapshot.columns:
+        return unknown("origin", "the rows do not name their commits (hoodie.populate.meta.fields is off)")
+    counts = {str(row[0]): int(row[1]) for row in snapshot.groupBy(COMMIT_TIME).count().collect()}
+    completed = {i.requested for i in facts.timeline.completed} | facts.archived
+    if counts.keys() - completed:
+        completed |= archived()
+    wrong = [f"{counts[instant]} rows of {instant}, which is not completed" for instant in sorted(counts.keys() - completed)]
+    if wrong:
+        return violated("origin", "rows of instants that are not completed are readable", wrong)
+    return ok("origin", f"{sum(counts.values())} rows of {len(counts)} completed instants")
+
+
+# -- hudi-rs -------------------------------------------------------------------------------------------------------------------------------
+
+
+def hudi_rs(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, options: Mapping[str, str]) -> Check:
+    """hudi-rs, which shares no code with the writers, reads the same rows. What it cannot read is listed in `hudi_rs_cannot`."""
+    cannot = hudi_rs_cannot(facts)
+    if cannot:
+        return unknown("hudi-rs", "hudi-rs cannot read this state: ask again after a compaction", cannot)
+    try:
+        builder = importlib.import_module("hudi").HudiTableBuilder
+        pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        return unknown("hudi-rs", f"the Python package is not installed: {error}")
+    table = builder.from_base_uri(for_hudi_rs(path)).with_options(dict(options)).build()
+    columns = user_columns(snapshot)
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
+        rows = _save(table, Path(folder) / "rows.parquet", pyarrow, parquet)
+        if rows == 0:
+            found = difference(snapshot, snapshot.limit(0), columns)
+        else:
+            right = spark.read.parquet(f"file://{folder}/rows.parquet")
+            if missing := set(columns) - set(right.columns):
+                return violated("hudi-rs", "the columns differ", sorted(missing))
+            found = difference(snapshot, right, columns)
+    if found[0] or found[1]:
+        return _differs("hudi-rs", found, here="Spark's answer", there="hudi-rs's answer")
+    return ok("hudi-rs", f"{rows} rows, the same")
+
+
+def _save(table: Any, target: Path, pyarrow: Any, parquet: Any) -> int:
+    """Stream the snapshot into one parquet file; returns the number of rows. Nothing is written when there is none."""
+    writer: Any = None
+    rows = 0
+    try:
+        for batch in table.read_stream():
+            data = pyarrow.record_batch(batch)
+            writer = writer or parquet.ParquetWriter(str(target), data.schema, coerce_timestamps="us", allow_truncated_timestamps=False)
+            writer.write_batch(data)
+            rows += data.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def hudi_rs_cannot(facts: Facts) -> list[str]:
+    """States that hudi-rs 0.5.0 answers with too few rows and no error: file groups that have log files only."""
+    based: set[str] = set()
+    logged: dict[str, str] = {}
+    for path in facts.files:
+        if is_data_file(path):
+            folder, _, name = path.rpartition("/")
+            if name.startswith("."):
+                logged.setdefault(f"{folder}/{name[1:].rpartition('.log.')[0].rpartition('_')[0]}", path)
+            else:
+                based.add(f"{folder}/{name.split('_', 1)[0]}")
+    return [f"{path}: its file group has log files only" for group, path in sorted(logged.items()) if group not in based]
+
+
+def for_hudi_rs(path: str) -> str:
+    """The path as hudi-rs's object store names it."""
+    for scheme in ("s3a://", "s3n://"):
+        if path.startswith(scheme):
+            return f"s3://{path.removeprefix(scheme)}"
+    return path
+
+
+# -- incremental ---------------------------------------------------------------------------------------------------------------------------
+
+
+def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int) -> Check:
+    """A consumer that pulls by completion time, commit by commit, ends with the final row of each key.
+
+    Only the last `steps` commits are pulled one by one, what is older in one pull before them. Where files of the beginning were cleaned, the
+    pull begins behind them.
+    """
+    if "commits" in facts.errors:
+        return unknown("incremental", "the commits could not be read", [facts.errors["commits"]])
+    if not {KEY, PARTITION, COMMIT_TIME} <= set(snapshot.columns):
+        return unknown("incremental", "the rows do not name their keys (hoodie.populate.meta.fields is off)")
+    commits = sorted(facts.commits, key=lambda c: c.instant.completion)
+    if not commits:
+        return ok("incremental", "nothing was committed")
+    begin = retained_from(facts, commits)
+    pulled = [c for c in commits if c.instant.completion > begin]
+    ends = [c.instant.completion for c in pulled][-max(1, steps) :]
+    if not ends:
+        return unknown("incremental", "files of the newest commit were cleaned: nothing is left to pull")
+    columns = [KEY, PARTITION, COMMIT_TIME, *user_columns(snapshot)]
+    pulls = [_pull(spark, path, start, end, columns) for start, end in windows(begin, pulled, ends)]
+    union = reduce(DataFrame.unionByName, pulls)
+    newest = Window.partitionBy(KEY, PARTITION).orderBy(sql.col("__end").desc())
+    last = union.withColumn("__rank", sql.row_number().over(newest)).where("__rank = 1").drop("__rank", "__end")
+    if any(c.deletes for c in pulled):  # a pull does not tell of deleted rows: of these keys the final row is "none"
+        last = last.join(snapshot.select(KEY, PARTITION), [KEY, PARTITION], "left_semi")
+    of_pulled = snapshot.where(sql.col(COMMIT_TIME).isin([c.instant.requested for c in pulled])) if begin != BEGINNING else snapshot
+    found = difference(of_pulled, last, columns)
+    since = "the beginning" if begin == BEGINNING else f"{begin} (older files were cleaned or archived)"
+    if found[0] or found[1]:
+        return _differs("incremental", found, here="the snapshot", there=f"the incremental pull from {since}")
+    return ok("incremental", f"{len(ends)} pulls from {since}")
+
+
+def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
+    """Completion time behind which every file that a commit wrote is still there; BEGINNING when nothing was cleaned or archived."""
+    begin = BEGINNING
+    if facts.history:
+        begin = max((i.completion for i in facts.timeline.completed[:1]), default=BEGINNING)
+    for commit in commits:
+        if any(path in facts.cleaned for path in commit.files):
+            begin = max(begin, commit.instant.completion)
+    return begin
+
+
+def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(from, to] of each pull: first everything before the single steps, then one commit after the other."""
+    older = [c.instant.completion for c in pulled if c.instant.completion < ends[0]]
+    start = begin
+    for end in [*older[-1:], *ends]:
+        yield start, end
+        start = end
+
+
+def _pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
+    options = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.read.begin.instanttime": start,
+        "hoodie.datasource.read.end.instanttime": end,
+    }
+    return read(spark, path, **options).select(*columns).withColumn("__end", sql.lit(end))
+
+
+def unchanged(first: tl.Timeline, second: tl.Timeline) -> bool:
+    """Whether nothing was completed between two looks, so that all readers in between saw the same rows."""
+    last, now = first.last_completed, second.last_completed
+    return (last.completion if last else "") == (now.completion if now else "")

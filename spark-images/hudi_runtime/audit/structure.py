@@ -1,0 +1,204 @@
+"""Checks of the table's structure. Pure: everything is decided from `Facts`."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudi_runtime import timeline as tl
+from hudi_runtime.audit.facts import COMPACTIONS, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
+
+
+def _cannot(name: str, facts: Facts, *aspects: str) -> Check | None:
+    failed = [f"{aspect}: {facts.errors[aspect]}" for aspect in aspects if aspect in facts.errors]
+    return unknown(name, "could not be looked at", failed) if failed else None
+
+
+def files(facts: Facts) -> Check:
+    """Every file that a completed instant names exists in its full size and opens, unless a completed clean names it as deleted (I8)."""
+    if (cannot := _cannot("files", facts, "commits", "cleaned")) is not None:
+        return cannot
+    wrong: list[str] = []
+    count = 0
+    for commit in facts.commits:
+        for path, size in sorted(commit.files.items()):
+            found = facts.files.get(path)
+            if found is None:
+                if path not in facts.cleaned:
+                    wrong.append(f"{path} of completed {commit.instant.requested} is missing")
+                continue
+            count += 1
+            if size and found != size:
+                wrong.append(f"{path} of completed {commit.instant.requested} has {found} bytes instead of {size}")
+            elif path in facts.broken:
+                wrong.append(f"{path} of completed {commit.instant.requested} does not open: {facts.broken[path]}")
+    if wrong:
+        return violated("files", f"{len(wrong)} files of completed instants are missing or broken", wrong)
+    if (cannot := _cannot("files", facts, "open")) is not None:
+        return cannot
+    return ok("files", f"{len(facts.commits)} completed writes, {count} files")
+
+
+def stray(facts: Facts) -> Check:
+    """Every data file, marker and heartbeat bears a completed or pending instant; a completed one names its data files (I5)."""
+    if (cannot := _cannot("stray", facts, "archived", "commits")) is not None:
+        return cannot
+    wrong = [f".hoodie/timeline/{name} is no instant" for name in facts.timeline.unknown]
+    named = {commit.instant.requested: commit.files for commit in facts.commits}
+    metadata = {i.requested for i in facts.metadata_timeline.instants}
+    metadata_start = facts.metadata_timeline.earliest
+    count = 0
+    for path in sorted(facts.files):
+        if is_data_file(path):
+            count += 1
+            wrong += _stray_data(path, facts, named)
+        elif is_metadata_file(path):
+            instant = instant_of(path)
+            if instant not in metadata and not (metadata_start and instant < metadata_start):
+                wrong.append(f"{path}: the metadata table has no instant {instant or 'of that name'}")
+        elif (instant := left_behind(path)) and not path.endswith(".crc") and not _counts(instant, facts, metadata):
+            wrong.append(f"{path}: there is no instant {instant}")
+    if wrong:
+        return violated("stray", f"{len(wrong)} files belong to no instant", wrong)
+    return ok("stray", f"{count} data files")
+
+
+def _counts(instant: str, facts: Facts, metadata: Iterable[str]) -> bool:
+    return instant in facts.known or instant in metadata
+
+
+def _stray_data(path: str, facts: Facts, named: Mapping[str, Mapping[str, int]]) -> list[str]:
+    instant = instant_of(path)
+    if not instant:
+        return [f"{path}: its name bears no instant"]
+    if instant not in facts.known:
+        return [f"{path}: there is no instant {instant}"]
+    if instant in named and path not in named[instant]:
+        return [f"{path}: completed {instant} does not name it"]
+    return []
+
+
+def owners(facts: Facts) -> Check:
+    """Every pending instant has an owner that lives or is being settled (I7); nothing is pending in the metadata table alone."""
+    pending = {i.requested: i.action for i in facts.timeline.pending}
+    lone = [i for i in facts.metadata_timeline.pending if i.requested not in pending]
+    if not pending and not lone:
+        return ok("owners", "nothing is pending")
+    if (cannot := _cannot("owners", facts, "keys")) is not None:
+        return cannot
+    every = [*(f"{t} {action}" for t, action in sorted(pending.items())), *(f"{i.requested} {i.action} in the metadata table" for i in lone)]
+    if facts.keys is None:
+        return unknown("owners", f"{len(every)} instants are pending, and etcd was not given to ask for their owners", every)
+    wrong: list[str] = []
+    waits: list[str] = []
+    for instant, action in sorted(pending.items()):
+        verdict, why = _owner(instant, facts.keys)
+        if verdict != "ok":
+            (wrong if verdict == "wrong" else waits).append(f"{instant} {action}: {why}")
+    for i in lone:
+        busy = "lock" in facts.keys.tables or bool(pending)
+        (waits if busy else wrong).append(f"{i.requested} {i.action} is pending in the metadata table only{': a commit is under way' if busy else ''}")
+    if wrong:
+        return violated("owners", f"{len(wrong)} pending instants have no live owner", [*wrong, *waits])
+    if waits:
+        return unknown("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
+    return ok("owners", f"{len(pending)} pending, all of living owners")
+
+
+def _owner(instant: str, keys: Keys) -> tuple[str, str]:
+    record = keys.of("instant").get(instant)
+    named = [inc for inc, settle in keys.of("settle").items() if instant in (settle.get("instants") or {}) and settle.get("phase") != "Settled"]
+    if record is None:
+        return ("waits", f"{named[0]} is being settled") if named else ("wrong", "no record in etcd: it is foreign")
+    inc = str(record.get("claimedBy") or record.get("inc"))
+    settle = keys.of("settle").get(inc)
+    if settle is not None:
+        phase = str(settle.get("phase"))
+        return ("wrong", f"its owner {inc} is settled") if phase == "Settled" else ("waits", f"its owner {inc} is being settled, phase {phase}")
+    if record.get("state") == "Abandoned":
+        return "waits", f"given up by its owner {inc}, waits for the agent"
+    if inc in keys.of("fence"):
+        return "wrong", f"its owner {inc} is fenced, and nobody settles it"
+    if inc not in keys.of("writer"):
+        return "wrong", f"its owner {inc} is not registered"
+    if inc not in keys.of("alive"):
+        return "waits", f"the lease of its owner {inc} is gone, it is not fenced yet"
+    return "ok", ""
+
+
+def metadata(facts: Facts) -> Check:
+    """The metadata table lists exactly the files of the storage, in their sizes; files of instants that are not completed are left out."""
+    if (cannot := _cannot("metadata", facts, "metadata", "archived")) is not None:
+        return cannot
+    if facts.metadata_files is None:
+        return ok("metadata", "the table has no metadata table")
+    pending = {i.requested for timeline in (facts.before, facts.timeline) for i in timeline.pending}
+    # A file of an instant that nobody knows is `stray`, not a difference between table and listing.
+    stored = {p: s for p, s in facts.files.items() if is_data_file(p) and instant_of(p) in facts.known - pending}
+    listed = {p: s for p, s in facts.metadata_files.items() if instant_of(p) not in pending}
+    wrong = [f"{p} is in the storage, not in the metadata table" for p in sorted(stored.keys() - listed.keys())]
+    wrong += [f"{p} is in the metadata table, not in the storage" for p in sorted(listed.keys() - stored.keys())]
+    wrong += [f"{p} has {stored[p]} bytes, {listed[p]} in the metadata table" for p in sorted(stored.keys() & listed.keys()) if stored[p] != listed[p]]
+    if not wrong:
+        return ok("metadata", f"{len(listed)} files in both")
+    if any(i.action == "clean" for i in facts.timeline.pending):
+        return unknown("metadata", "a clean is under way: ask again", wrong)
+    return violated("metadata", f"{len(wrong)} differences", wrong)
+
+
+def late(facts: Facts) -> Check:
+    """No instant is completed that was rolled back, or found gone, when its owner was settled: its file was on the wire for longer than D (I3)."""
+    if (cannot := _cannot("late", facts, "rollbacks", "keys")) is not None:
+        return cannot
+    completed = {i.requested: i for i in facts.timeline.completed}
+    wrong = {t: f"{t} is completed at {completed[t].completion} although rollback {r} has removed it" for t, r in facts.rolled_back.items() if t in completed}
+    settles = facts.keys.of("settle") if facts.keys is not None else {}
+    for inc, record in settles.items():
+        for instant, item in (record.get("instants") or {}).items():
+            outcome = item.get("outcome")
+            if outcome in ("RolledBack", "Gone") and instant in completed:
+                at = completed[instant].completion
+                wrong[instant] = f"{instant} is completed at {at} although its owner {inc} was settled with the outcome {outcome}"
+    if wrong:
+        sentence = "an instant was completed after its owner was settled: a request was on the wire for longer than the drain D; its data may be torn"
+        return violated("late", sentence, [wrong[t] for t in sorted(wrong)])
+    if facts.keys is None:
+        return not_asked("late", "no rollback contradicts the timeline; etcd was not given to compare what was settled")
+    return ok("late", f"{len(settles)} settled incarnations, {len(facts.rolled_back)} rollbacks")
+
+
+def overlap(facts: Facts) -> Check:
+    """Of two commits on one file group, one was requested after the other was completed (I9)."""
+    if (cannot := _cannot("overlap", facts, "commits")) is not None:
+        return cannot
+    mode = str((_gate(facts).get("concurrency") or {}).get("mode", ""))
+    if mode == "NonBlocking":
+        return not_asked("overlap", "the table allows concurrent commits on one file group")
+    groups: dict[str, list[Commit]] = defaultdict(list)
+    for commit in facts.commits:
+        if commit.operation not in COMPACTIONS:
+            for group in commit.groups:
+                groups[group].append(commit)
+    wrong: dict[tuple[str, str], str] = {}
+    for group, commits in sorted(groups.items()):
+        for first, second in itertools.combinations(sorted(commits, key=lambda c: c.instant.requested), 2):
+            if second.instant.requested < first.instant.completion:
+                pair = (first.instant.requested, second.instant.requested)
+                wrong.setdefault(pair, f"{_interval(first.instant)} and {_interval(second.instant)} both wrote {group}")
+    if wrong:
+        return violated("overlap", f"{len(wrong)} pairs of commits overlap on a file group: rows of one of them may be lost", list(wrong.values()))
+    return ok("overlap", f"{len(facts.commits)} completed writes, {len(groups)} file groups")
+
+
+def _gate(facts: Facts) -> Mapping[str, Any]:
+    return facts.keys.control.get("gate", {}) if facts.keys is not None else {}
+
+
+def _interval(instant: tl.Instant) -> str:
+    return f"{instant.requested} (completed {instant.completion})"
+
+
+CHECKS = {"files": files, "stray": stray, "owners": owners, "metadata": metadata, "late": late, "overlap": overlap}
