@@ -150,7 +150,7 @@ class Settler:
                 item["error"] = str(waiting)  # not counted: it is nobody's failure
             except Exception as error:
                 self._failed(inc, instant, item, error)
-            updated = self._put(inc, record, revision)
+            updated = self._put(inc, record, revision, instant=instant)
             if updated is None:
                 return done
             revision = updated
@@ -167,9 +167,21 @@ class Settler:
         item["error"] = f"{failure.kind.value}: {failure.message}"[:500]
         self._due[(inc, instant)] = time.monotonic() + backoff(item["failures"])
 
-    def _put(self, inc: str, record: Mapping[str, Any], revision: int) -> int | None:
-        updated = self.session.etcd.cas(f"settle/{inc}", record, revision)
-        self._log("settle-update", updated or 0, ok=updated is not None, key=f"settle/{inc}", detail=str(record.get("phase")))
+    def _put(self, inc: str, record: Mapping[str, Any], revision: int, *, instant: str = "") -> int | None:
+        """Write the record; `instant` is the one that the change is about."""
+        more = {"key": f"settle/{inc}", "detail": str(record.get("phase"))}
+        if instant:
+            more |= {"instant": instant, "outcome": str(record["instants"][instant].get("outcome") or "")}
+        return self._cas("settle-update", f"settle/{inc}", record, revision, **more)
+
+    def _cas(self, action: str, name: str, value: Mapping[str, Any], revision: int, **more: str) -> int | None:
+        """A logged compare-and-set; a lost answer is logged as what it is: etcd may have executed it, or may yet."""
+        try:
+            updated = self.session.etcd.cas(name, value, revision)
+        except Exception:
+            self._log(action, 0, ok=False, **{**more, "detail": "unknown"})
+            raise
+        self._log(action, updated or 0, ok=updated is not None, **{field: text for field, text in more.items() if text})
         return updated
 
     def _log(self, action: str, revision: int, *, ok: bool, **more: str) -> None:
@@ -200,9 +212,7 @@ class Settler:
         if unproven:
             raise NotYet(f"instant {instant} belongs to {unproven[0]}, which is not proven dead")
         if given_up:
-            revision = self.session.etcd.cas(f"instant/{instant}", {**entry.value, "claimedBy": me}, entry.mod_revision)
-            self._log("claim", revision or 0, ok=revision is not None, instant=instant)
-            claimed = revision is not None
+            claimed = self._cas("claim", f"instant/{instant}", {**entry.value, "claimedBy": me}, entry.mod_revision, instant=instant) is not None
         else:
             claimed = self.session.claim(instant, claimant or owner)
         if not claimed:
@@ -217,9 +227,7 @@ class Settler:
             named = named or (given_up is not None and instant in given_up.value.get("instants", []))
             if named and records.proven(inc):
                 record = {"inc": inc, "action": "commit", "state": "Abandoned", "claimedBy": self.session.inc, "atMs": now_ms()}
-                revision = self.session.etcd.cas(f"instant/{instant}", record, 0)
-                self._log("claim", revision or 0, ok=revision is not None, instant=instant)
-                if revision is not None:
+                if self._cas("claim-unrecorded", f"instant/{instant}", record, 0, instant=instant, key=f"settle/{inc}") is not None:
                     return
         raise NotYet(f"instant {instant} has no record: it is foreign")
 
@@ -232,17 +240,17 @@ class Settler:
             outcome = self._one(instant, records)
             if outcome is not Outcome.COMPLETED:
                 self._remember_given_up(inc, instant)
-            self._drop_record(instant)
-            self._log("done", 0, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
+            self._drop_record(instant, outcome)
         except Exception as error:
             self._postpone(inc, instant, error)
             return 0
         return 1
 
-    def _drop_record(self, instant: str) -> None:
+    def _drop_record(self, instant: str, outcome: Outcome) -> None:
+        """The record of an Abandoned instant goes when a fresh timeline has shown its end."""
         entry = self.session.etcd.get(f"instant/{instant}")
-        if entry is not None:
-            self.session.etcd.delete(f"instant/{instant}", entry.mod_revision)
+        if entry is not None and self.session.etcd.delete(f"instant/{instant}", entry.mod_revision):
+            self._log("done", 0, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
 
     def _postpone(self, inc: str, instant: str, error: Exception) -> None:
         """Try again later what has no settle record to count its failures in."""
@@ -275,8 +283,7 @@ class Settler:
                 continue
             try:
                 for instant in entry.value.get("instants", []):
-                    self._one(str(instant), records)
-                    self._drop_record(str(instant))
+                    self._drop_record(str(instant), self._one(str(instant), records))
                 self._forget_given_up(inc, records)
             except Exception as error:
                 self._postpone(inc, "", error)

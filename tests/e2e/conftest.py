@@ -20,7 +20,7 @@ from demo.cluster import kubectl  # noqa: E402
 from demo.lake import Lake  # noqa: E402
 from demo.protocol import Watch  # noqa: E402
 from demo.screen import Screen  # noqa: E402
-from support import NAMESPACE, SLOW_SOURCE, Space, run, wait_for  # noqa: E402
+from support import NAMESPACE, OPERATOR_NAMESPACE, OUT, SLOW_SOURCE, Space, run, wait_for  # noqa: E402
 
 ENDPOINT = "http://s3.storage.svc:9000"
 
@@ -46,6 +46,23 @@ def lake(installed: None) -> Lake:
 
 
 @pytest.fixture(scope="session")
+def operator_logs(installed: None) -> Iterator[cluster.PodLogs]:
+    """Logs of the operator's pods."""
+    logs = cluster.PodLogs(OPERATOR_NAMESPACE, OUT / "logs" / OPERATOR_NAMESPACE)
+    logs.start()
+    yield logs
+    logs.stop()
+
+
+@pytest.fixture(autouse=True)
+def conform(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What operator, drivers and agents say that they did with the tables of the shared namespace is what the protocol allows."""
+    yield
+    if "space" in request.fixturenames:
+        request.getfixturevalue("space").conform(request.getfixturevalue("operator_logs"))
+
+
+@pytest.fixture(scope="session")
 def watch(installed: None) -> Iterator[Watch]:
     """Every change of the tables' keys in etcd."""
     found, forward = world.etcd_watch(Screen())
@@ -68,8 +85,10 @@ def make_space(name: str, lake: Lake, watch: Watch) -> Space:
 
 
 @pytest.fixture(scope="session")
-def space(lake: Lake, watch: Watch) -> Iterator[Space]:
+def space(lake: Lake, watch: Watch, operator_logs: cluster.PodLogs) -> Iterator[Space]:
     """The namespace that most tests share, so that one agent serves them all. The wrong-credentials table is there from the start."""
     found = make_space(NAMESPACE, lake, watch)
+    found.logs.start()
     yield found
+    found.logs.stop()
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")

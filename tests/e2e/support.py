@@ -14,9 +14,13 @@ from typing import Any, TypeVar
 
 import pandas as pd
 from demo import cluster
+from demo.cluster import PodLogs
 from demo.lake import Lake
 from demo.protocol import Settling, Watch, attempts, settlings
 from demo.readers import TableAnswers
+from demo.world import table_id
+from tests.model.trace import assert_conform
+from tests.model.trace_events import read_files
 
 JsonDict = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -79,6 +83,33 @@ class Space:
     endpoint: str
     """The S3 server's address as pods see it."""
     _paths: dict[str, str] = field(default_factory=dict)
+    _modes: dict[str, str] = field(default_factory=dict)
+    """Fencing mode by table id."""
+
+    def __post_init__(self) -> None:
+        self.logs = PodLogs(self.namespace, OUT / "logs" / self.namespace)
+
+    def conform(self, operator: PodLogs) -> None:
+        """The protocol log of operator, drivers and agents conforms, for the tables made here.
+
+        Logs come a little late and not in step: what a writer did may be missing when the operator's answer to it is there. So a rejection counts
+        when it is still there after some seconds.
+        """
+        deadline = time.monotonic() + 15
+        while True:
+            paths = [*operator.directory.glob("*.log"), *self.logs.directory.glob("*.log")]
+            seen = {event.table for event in read_files(paths)}
+            try:
+                for mode in set(self._modes.values()):
+                    tables = {table for table, its in self._modes.items() if its == mode} & seen
+                    if tables:
+                        assert_conform(paths, lease_only=mode == "LeaseOnly", tables=tables)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+            else:
+                return
 
     def table(self, name: str, *, apply: bool = True, **changes: Any) -> JsonDict:
         """A HudiTable at ``s3a://e2e/<namespace>-<name>-<time>``."""
@@ -101,6 +132,7 @@ class Space:
         found = {"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiTable", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec}
         if apply:
             cluster.apply(json.dumps(found))
+            self._modes[table_id(str(spec["path"]).removeprefix("s3a://"))] = str(changes.get("fencing", {}).get("mode", "PodTermination"))
         return found
 
     def writer(self, name: str, table: str, *, batches: int = 1, rows: int = 50, delay: float = 0.0, first: int = 0, **changes: Any) -> None:

@@ -22,6 +22,15 @@ def agent(world: World) -> Process:
     return world.agent(AGENT)
 
 
+@pytest.fixture(autouse=True)
+def conform(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the JVMs and agents say that they did with this test's tables is what the protocol allows (the test has played the operator)."""
+    before = set(request.getfixturevalue("world").tables) if "world" in request.fixturenames else set()
+    yield
+    if "world" in request.fixturenames:
+        request.getfixturevalue("world").conform(before)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Several JVMs share the machine: the bounds of the waits inside a test (harness.TIMEOUT) are what tells a failure."""
     for item in items:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +26,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
 
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
+from tests.model.trace import assert_conform  # noqa: E402
+from tests.model.trace_events import read_files  # noqa: E402
 
 from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
 from hudi_operator.model import services  # noqa: E402
@@ -298,6 +300,7 @@ class World:
         self._s3_url = ""
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
+        self.tables: set[str] = set()
         self._config = OperatorConfig(allowed_schemes=("s3a", "file"))
 
     def start(self) -> None:
@@ -371,7 +374,9 @@ class World:
             **changes,
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
-        return Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
+        made = Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
+        self.tables.add(made.id)
+        return made
 
     # -- processes -----------------------------------------------------------------------------------------------------------------
 
@@ -486,6 +491,13 @@ class World:
         process = Process(name, folder, module=module, env=env)
         self._children.append(process)
         return process
+
+    def conform(self, before: Collection[str] = ()) -> None:
+        """The protocol log of all processes conforms, for the tables made since `before`."""
+        logs = sorted(self.folder.glob("pods/*/log"))
+        tables = self.tables.difference(before)
+        if any(event.table in tables for event in read_files(logs)):
+            assert_conform(logs, missing={"operator"}, tables=tables)
 
     # -- readers -------------------------------------------------------------------------------------------------------------------
 

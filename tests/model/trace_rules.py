@@ -53,7 +53,7 @@ def _is_update(s: TableState, e: Event) -> bool:
 
 def _refused(s: TableState, e: Event) -> str:
     """A refusal must have a reason: some compare that does not hold, or one that the log does not show."""
-    if e.rev == 0 or e.action in ("acquire-resolve", "claim", "drained", "done"):
+    if e.rev == 0 or e.action in ("acquire-resolve", "claim", "claim-unrecorded", "drained", "done"):
         return ""
     compares = () if s.no_operator or s.no_jvms else TRANSACTIONS.get(e.action, ())
     if compares and not _is_update(s, e) and all(COMPARES[text](s, e) for text in compares):
@@ -130,6 +130,15 @@ def _claim(s: TableState, e: Event) -> str:
     return ""
 
 
+def _claim_unrecorded(s: TableState, e: Event) -> str:
+    if e.actor in s.fences:
+        return "a fenced incarnation claims (I2)"
+    if not s.proven(e.subject):
+        return f"it claims an instant of {short(e.subject)}, which is not settled (I7)"
+    named = s.no_operator or e.subject in s.settles or e.subject in s.given_up.values()
+    return "" if named else f"it claims an instant without record for {short(e.subject)}, which is not being settled: the instant is foreign (I7)"
+
+
 def _clean_exit(s: TableState, e: Event) -> str:
     if s.owner == e.actor:
         return "it leaves while it holds the lock (I1)"
@@ -175,9 +184,9 @@ def _outcome(s: TableState, e: Event, inc: str) -> str:
         return f"{e.outcome} is no outcome"
     if record is None and s.no_jvms:
         return ""
-    if record is None or inc not in (record.owner, record.claimed):
+    if (record is None or inc not in (record.owner, record.claimed)) and s.given_up.get(e.instant) != inc:
         return f"it writes an outcome of {e.instant}, which is not recorded for that incarnation (I7)"
-    if e.outcome == "Completed" and not record.promised:
+    if e.outcome == "Completed" and not (record and record.promised):
         return f"{e.instant} is called completed, which never got leave to publish (I3)"
     if e.instant in s.outcomes:
         return f"{e.instant} has the outcome {s.outcomes[e.instant]} already (I3)"
@@ -250,6 +259,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "publish": _publish,
     "release": _release,
     "claim": _claim,
+    "claim-unrecorded": _claim_unrecorded,
     "clean-exit": _clean_exit,
     "fence": _fence,
     "settle-update": _settle_update,
@@ -261,7 +271,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "gate-put": _gate,
     "admit": _admit,
 }
-_EXTRA = frozenset({"delete-admit", "assign", "delete-report", "leave", "drain", "drained", "done"})
+_EXTRA = frozenset({"assign", "delete-report", "leave", "drain", "drained"})
 
 
 # ---------------------------------------------------------------- effects
@@ -297,6 +307,10 @@ def _do_abandon(s: TableState, e: Event) -> None:
 
 def _do_claim(s: TableState, e: Event) -> None:
     s.instants.setdefault(e.instant, Record(e.actor)).claimed = e.actor
+
+
+def _do_claim_unrecorded(s: TableState, e: Event) -> None:
+    s.instants[e.instant] = Record(e.subject, state="Abandoned", claimed=e.actor)
 
 
 def _do_clean_exit(s: TableState, e: Event) -> None:
@@ -349,7 +363,9 @@ def _do_drained(s: TableState, e: Event) -> None:
 
 def _do_done(s: TableState, e: Event) -> None:
     if e.detail.startswith("abandoned"):
-        s.instants.pop(e.instant, None)
+        record = s.instants.pop(e.instant, None)
+        if record is not None:
+            s.given_up[e.instant] = record.owner
 
 
 _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
@@ -360,6 +376,7 @@ _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
     "release": _do_release,
     "abandon": _do_abandon,
     "claim": _do_claim,
+    "claim-unrecorded": _do_claim_unrecorded,
     "clean-exit": _do_clean_exit,
     "fence": _do_fence,
     "settle-update": _do_settle_update,

@@ -49,6 +49,8 @@ class TableState:
     roles: dict[str, str] = field(default_factory=dict)
     unresolved: dict[str, set[str]] = field(default_factory=dict)
     """Per incarnation: instants whose publication it drains."""
+    given_up: dict[str, str] = field(default_factory=dict)
+    """Instant → owner that had given it up, after the agent has removed its record."""
     outcomes: dict[str, str] = field(default_factory=dict)
     """Instant → what the agent says became of it, where the log tells."""
     outcomes_logged: bool = True

@@ -27,6 +27,9 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "clean-exit": ("version(fence/<inc>) = 0",),
     "gate-put": ("mod(gate) = seen",),
     "admit": ("version(admit/<attempt>) = 0",),
+    "delete-admit": (),
+    "claim-unrecorded": ("version(instant/<t>) = 0",),
+    "done": ("mod(instant/<c>) = seen",),
     "fence": ("version(fence/<inc>) = 0", "version(alive/<inc>) = 0 when the reason is LeaseGone"),
     "settle-update": ("mod(settle/<inc>) = seen",),
     "unlock": ("create(lock) = seen and lock owned by inc", "version(fence/<inc>) > 0"),
@@ -49,6 +52,9 @@ EFFECTS: dict[str, tuple[str, ...]] = {
     "clean-exit": ("delete alive/<inc>", "delete writer/<inc>"),
     "gate-put": ("put gate",),
     "admit": ("put admit/<attempt>",),
+    "delete-admit": ("delete admit/<attempt>",),
+    "claim-unrecorded": ("put instant/<t> Abandoned claimedBy inc",),
+    "done": ("delete instant/<t>",),
     "fence": ("put settle/<inc> Fenced", "put fence/<inc>", "delete alive/<inc>", "delete admit/<attempt>"),
     "settle-update": ("put settle/<inc>",),
     "unlock": ("delete lock",),
@@ -59,6 +65,9 @@ EFFECTS: dict[str, tuple[str, ...]] = {
 NOT_SEARCHED = {
     "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
     "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",
+    "delete-admit": "only what nobody will use any more is deleted; a registration that comes too late is refused like one that was never admitted",
+    "claim-unrecorded": "the search keeps the record of an Abandoned instant; that it goes and comes back is for the traces",
+    "done": "the search keeps the record of an Abandoned instant; that it goes is for the traces",
     "admit": "the search begins after the admissions were put; a second put would change nothing (checked in traces)",
 }
 

@@ -50,5 +50,6 @@ def world(cluster: Cluster, etcd: Etcd, tmp_path: Path, request: pytest.FixtureR
         yield made
     finally:
         made.close()
+        made.conform()
         # Shown by pytest when the test failed.
         print(made.logs())

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from tests.model.trace import assert_conform
+from tests.model.trace_events import read_files
 
 from hudi_operator.model import naming
 
@@ -310,6 +312,12 @@ class World:
                     operator.process.send_signal(signal.SIGCONT)
                     operator.process.kill()
             operator.process.wait(timeout=10)
+
+    def conform(self) -> None:
+        """What the operators say that they did is what the protocol allows (the test has played the JVMs)."""
+        logs = [operator.log for operator in self.operators]
+        if read_files(logs):
+            assert_conform(logs, missing={"jvms"})
 
     def logs(self) -> str:
         return "\n".join(f"---- {o.log.name}\n{o.log.read_text()[-8000:]}" for o in self.operators)
