@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model chart
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model chart faults faults-setup prove-stock-hudi
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,18 @@ fmt: ## format and sort imports
 
 model: ## search the protocol exhaustively, with the variants that must fail
 	@tests/run model
+
+faults-setup:
+	@hack/venv >/dev/null
+	@hack/build-binaries etcd versitygw
+	@hack/fetch-jars
+	@mvn -q -B -f spark-images/etcd-lock/pom.xml package -DskipTests
+
+faults: faults-setup ## storage and process faults put to stock Hudi, to ours in LeaseOnly and to ours; continues where it was cut off; writes docs/results/faults.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults
+
+prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours (about four minutes)
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
 
 chart: ## copy the CRDs into the chart
 	mkdir -p charts/hudi-operator/files/crds

@@ -14,8 +14,8 @@ from urllib.parse import urlparse
 
 import pytest
 from demo import cluster
-from s3proxy import COMPLETED, Held, Proxy
 from support import Space, wait_for
+from tests.faults.s3proxy import Held, Proxy, completed
 
 pytestmark = pytest.mark.timeout(600)
 MODES = ("LeaseOnly", "PodTermination")
@@ -53,7 +53,7 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
     recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
     published = f"/{list(recorded)[-1]}_"
-    held = proxy.hold_next(lambda line: bool(COMPLETED.match(line)) and published in line and ".hoodie/metadata" not in line)
+    held = proxy.hold_next(lambda line: completed(line) and published in line)
     assert held.arrived.wait(120), "the first writer did not come to its commit"
     pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
     space.signal_all(pod, signal.SIGSTOP)

@@ -11,12 +11,9 @@ import glob
 import hashlib
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
 
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
+from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
 from tests.model.trace_events import read_files  # noqa: E402
 
@@ -44,70 +42,8 @@ S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
-TIMEOUT = 240.0
-T = TypeVar("T")
+P = TypeVar("P", bound=Process)
 Row = tuple[int, str, str, int]
-
-
-def until(what: str, probe: Callable[[], T | None], *, timeout: float = TIMEOUT, alive: Process | None = None, every: float = 0.1) -> T:
-    """Wait for a condition; fails with its name, or when the process that should bring it about has ended."""
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        found = probe()
-        if found:
-            return found
-        if alive is not None and alive.poll() is not None:
-            raise AssertionError(f"{what}: {alive.name} has ended with {alive.poll()}\n{alive.log()[-4000:]}")
-        time.sleep(every)
-    raise AssertionError(f"{what}: not within {timeout:.0f} s" + (f"\n{alive.log()[-4000:]}" if alive else ""))
-
-
-class Process:
-    """A Python process with a JVM below it."""
-
-    def __init__(self, name: str, folder: Path, *, module: str, env: Mapping[str, str]) -> None:
-        self.name = name
-        self.folder = folder
-        self._log = folder / "log"
-        self.started = time.monotonic()
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module], env=dict(env), stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
-            )
-
-    def poll(self) -> int | None:
-        return self._process.poll()
-
-    def wait(self, timeout: float = TIMEOUT) -> int:
-        try:
-            return self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} has not ended within {timeout:.0f} s\n{self.log()[-4000:]}") from None
-
-    def log(self) -> str:
-        return self._log.read_text(errors="replace")
-
-    def protocol(self, action: str = "") -> list[dict[str, Any]]:
-        """The PROTOCOL lines so far, of one action if named."""
-        lines = [json.loads(line) for line in re.findall(r"^PROTOCOL (\{.*\})$", self.log(), re.M)]
-        return [line for line in lines if not action or line["action"] == action]
-
-    @property
-    def inc(self) -> str:
-        """The incarnation, from the registration's line."""
-        found = self.protocol("register")
-        return str(found[0]["actor"]) if found else ""
-
-    def termination(self) -> dict[str, Any]:
-        return dict(json.loads((self.folder / "termination").read_text()))
-
-    def terminate(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """SIGKILL to the JVM, its Python workers and its parent: the whole group is ours."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(20)
 
 
 @dataclass
@@ -117,6 +53,9 @@ class Table:
     world: World
     spec: TableSpec
     attempts: dict[str, int] = field(default_factory=dict)
+    mode: str = "PodTermination"
+    drain: int = 2
+    """D, in seconds."""
 
     # -- the operator's part -------------------------------------------------------------------------------------------------------
 
@@ -152,11 +91,11 @@ class Table:
         return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
 
     def gate(self, state: str, *, admitted: Sequence[str] = ()) -> None:
-        lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5, "drainSeconds": 2}
+        lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5}
         value = {
             "state": state,
             "admitted": list(admitted),
-            "mode": "PodTermination",
+            "mode": self.mode,
             "protocolVersion": 1,
             "tableVersion": 9,
             "authority": self.world.authority,
@@ -164,7 +103,7 @@ class Table:
             "concurrency": self.spec.concurrency_mode,
             "table": f"default/{self.spec.ref.name}",
             "tableUid": self.spec.ref.uid,
-            "lock": lock,
+            "lock": {**lock, "drainSeconds": self.drain},
         }
         self.world.etcd.put(self.control("gate"), value)
 
@@ -348,10 +287,21 @@ class World:
             "aws_allow_http": "true",
         }
 
-    def table(self, name: str, *, type: str = "CopyOnWrite", s3: bool = False, endpoint: str = "", path: str = "", **changes: Any) -> Table:
-        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec. With `s3`, on the S3 server (or on `endpoint`).
+    def table(
+        self,
+        name: str,
+        *,
+        type: str = "CopyOnWrite",
+        s3: bool = False,
+        endpoint: str = "",
+        path: str = "",
+        s3_options: Mapping[str, str] | None = None,
+        **changes: Any,
+    ) -> Table:
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec.
 
-        No table services unless `services` says so: most tests count instants.
+        With `s3`, on the S3 server (or on `endpoint`), with more storage options. No table services unless `services` says so: most tests count
+        instants.
         """
         storage: dict[str, Any] = {}
         if s3:
@@ -360,6 +310,7 @@ class World:
                 "fs.s3a.path.style.access": "true",
                 "fs.s3a.connection.ssl.enabled": "false",
                 "fs.s3a.endpoint.region": "us-east-1",
+                **(s3_options or {}),
             }
             storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options}
         spec = {
@@ -488,7 +439,10 @@ class World:
         table.gate("open")
 
     def _run(self, name: str, folder: Path, *, module: str, env: dict[str, str]) -> Process:
-        process = Process(name, folder, module=module, env=env)
+        return self.child(Process(name, folder, module=module, env=env))
+
+    def child(self, process: P) -> P:
+        """A process that ends with this world."""
         self._children.append(process)
         return process
 

@@ -49,7 +49,8 @@ def audit(
         structural = [name for name in structure.CHECKS if name in only]
         done |= _structure(look, facts, structural)
         if any(name in only for name in ROW_CHECKS):
-            done |= _rows(spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps)
+            with rows.row_reader(spark):
+                done |= _rows(spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps)
     except Exception as error:
         for name in TITLES:
             done.setdefault(name, unknown(name, "could not be looked at", [reason_of(error)]))

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -108,9 +109,17 @@ def hudi_rs_options(options: dict[str, str]) -> dict[str, str]:
     return found
 
 
+def own_stdout() -> TextIO:
+    """The real stdout, for the report alone: what the JVM and its libraries print goes to stderr from now on."""
+    ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return ours
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Audit one table, print the report, return the exit code."""
     given = arguments(words)
+    out = own_stdout()
     options, conf = pairs(given.option, "--option"), pairs(given.conf, "--conf")
     only = [name for name in given.only or TITLES if name not in given.skip]
     try:
@@ -129,5 +138,5 @@ def main(words: Sequence[str] | None = None) -> int:
         only=only,
         steps=given.steps,
     )
-    print(json.dumps(report.to_dict(), indent=1) if given.json else report.text(), flush=True)
+    print(json.dumps(report.to_dict(), indent=1) if given.json else report.text(), file=out, flush=True)
     return report.exit_code

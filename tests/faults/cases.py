@@ -1,0 +1,284 @@
+"""The forty acceptance cases, by number: the fault, what must come of it, and the tests that are about it.
+
+A test that is named here exists (tests/unit/faults checks it); what it shows is told by its tier: `unit` tests play everything but the planner,
+`component` tests the kubelet and the JVM, `hudi` and `faults` the operator, `e2e` nothing. Where no tier with real parts is named, the case does
+not count as passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNIT = "tests/unit"
+SIMULATED = f"{UNIT}/reconcile/test_simulated.py"
+COMPONENT = "tests/component/operator"
+CRDS = "tests/component/crds"
+HUDI = "tests/hudi"
+E2E = "tests/e2e"
+JAVA = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One acceptance case. `tests`: `file::test` or `faults::scenario`; `open`: what no test shows yet."""
+
+    number: int
+    fault: str
+    expected: str
+    tests: tuple[str, ...] = ()
+    open: str = ""
+
+    @property
+    def tiers(self) -> list[str]:
+        """Tiers of its tests, those with the most real parts last."""
+        order = {"unit": 0, "java": 1, "component": 2, "hudi": 3, "faults": 4, "e2e": 5}
+        found = {_tier(test) for test in self.tests}
+        return sorted(found, key=lambda tier: order[tier])
+
+
+def _tier(test: str) -> str:
+    if test.startswith("faults::"):
+        return "faults"
+    if test.startswith(JAVA):
+        return "java"
+    return test.split("/")[1]
+
+
+CASES = (
+    Case(
+        1,
+        "SIGKILL of the driver during a data write",
+        "fenced, settled, rolled back; other writers never blocked",
+        (
+            f"{E2E}/test_faults.py::test_each_kill_is_settled",
+            f"{HUDI}/test_writer.py::test_files_exactly_once_over_sigkill",
+            f"{SIMULATED}::test_killed_without_the_lock",
+        ),
+    ),
+    Case(
+        2,
+        "SIGKILL after acquire, before the completed file",
+        "others wait for proof and drain, then rollback",
+        ("faults::listing-fails", f"{SIMULATED}::test_killed_while_holding_the_lock"),
+        "on a real pod at that very point",
+    ),
+    Case(
+        3,
+        "SIGKILL after the completed file, before release",
+        "the look finds it completed: kept",
+        ("faults::inside-the-drain", f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit"),
+        "on a real pod at that very point",
+    ),
+    Case(
+        4,
+        "SIGSTOP 3 × TTL before acquire, then resume",
+        "acquire refused, the JVM halts, rollback",
+        (f"{JAVA}/AcquireTest.java::fencedNeverAcquires", f"{JAVA}/RegistrationTest.java::theFenceHaltsTheProcess"),
+        "on a real pod",
+    ),
+    Case(
+        5,
+        "SIGSTOP inside the critical section, before the completed file; another writer wants to commit",
+        "it waits; after proof exactly one of the two commits stands",
+        (
+            "faults::paused-writer",
+            "faults::publication-on-the-wire",
+            f"{E2E}/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
+            f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
+        ),
+    ),
+    Case(
+        6,
+        "as 5, the kubelet cannot confirm (node lost)",
+        "no takeover, AwaitingProofOfDeath; goes on after attestation",
+        (
+            f"{SIMULATED}::test_node_lost_then_rebooted",
+            f"{SIMULATED}::test_node_proofs_count_only_as_configured",
+            f"{CRDS}/test_policies.py::test_an_attestation_in_ones_own_name",
+        ),
+        "with a real kubelet that is stopped",
+    ),
+    Case(
+        7,
+        "as 5, a person force-deletes the pod",
+        "no proof: the finalizer keeps the evidence",
+        (f"{E2E}/test_faults.py::test_force_deletion_is_no_proof", f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead"),
+    ),
+    Case(
+        8,
+        "the completed file's PUT is held, the driver killed, the PUT arrives inside the drain",
+        "the look sees completion: kept",
+        ("faults::inside-the-drain", "faults::client-times-out", f"{JAVA}/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant"),
+    ),
+    Case(
+        9,
+        "the PUT arrives after the drain (assumption broken)",
+        "the audit reports it loudly",
+        ("faults::after-the-drain", f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back"),
+    ),
+    Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", (), "the mode is not offered"),
+    Case(
+        11,
+        "an executor outlives its driver and finishes a file after the rollback",
+        "impossible (executors are proven dead); the sweep deletes late files",
+        (f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant", f"{SIMULATED}::test_force_deleted_executor_is_no_proof"),
+        "a real executor that is stopped and resumed",
+    ),
+    Case(12, "loss of an executor only", "no fence, the job succeeds", (), "no test"),
+    Case(
+        13,
+        "driver cut from etcd for 5 s / 60 s",
+        "survives / halts and is settled",
+        (f"{JAVA}/RegistrationTest.java::silenceHaltsTheProcess", f"{JAVA}/RegistrationTest.java::aLostLeaseIsReplacedAndTheSessionGoesOn"),
+        "a cut of a real pod's network",
+    ),
+    Case(
+        14,
+        "etcd's leader is killed while writers run",
+        "no false fence",
+        (f"{JAVA}/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",),
+        "ten writers at once",
+    ),
+    Case(
+        15,
+        "etcd's quorum is lost for minutes",
+        "no commit, no rollback, no deletion; recovers by itself",
+        (f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",),
+        "with writers",
+    ),
+    Case(
+        16,
+        "the response of acquire is lost",
+        "the provider finds its own token",
+        (f"{JAVA}/AcquireTest.java::aLostAnswerOfAcquireEndsWithTheLock", f"{JAVA}/AcquireTest.java::aLostAnswerOnTheNetworkEndsWithTheLock"),
+    ),
+    Case(
+        17,
+        "the response of release is lost",
+        "repeated until definite; frees nobody else's lock",
+        (f"{JAVA}/AcquireTest.java::aLostAnswerOfReleaseIsRepeated", f"{JAVA}/AcquireTest.java::aLateReleaseDoesNotTouchTheNextOwner"),
+    ),
+    Case(18, "the API server is down while a writer dies", "no settling; catches up", (), "no test"),
+    Case(
+        19,
+        "the operator is killed before and after every write",
+        "same end state",
+        (
+            f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
+            f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
+        ),
+    ),
+    Case(
+        20,
+        "frozen watch, stale list, dropped events",
+        "no deletion on a stale view; converges",
+        (f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",),
+        "the API server's watches",
+    ),
+    Case(21, "two operators at once", "no double effect", (f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",)),
+    Case(
+        22,
+        "a driver pod is replaced while the old one lives",
+        "the new one starts only after the old one is fenced",
+        (f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",),
+    ),
+    Case(23, "a container restarts inside the same pod", "new incarnation; the old one's instants are settled", (), "no test with a kubelet"),
+    Case(
+        24,
+        "eviction with 30 s grace while holding the lock",
+        "commit or clean release",
+        (f"{HUDI}/test_writer.py::test_sigterm_gives_up_what_does_not_fit",),
+        "an eviction",
+    ),
+    Case(
+        25,
+        "a writer's clock is off by 5 s",
+        "bound enforced, the lock unaffected",
+        (
+            f"{UNIT}/reconcile/test_table_plan.py::test_a_fast_clock_is_fenced",
+            f"{JAVA}/AcquireTest.java::aClockALittleAheadIsWaitedFor",
+            f"{JAVA}/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
+        ),
+        "a real pod",
+    ),
+    Case(
+        26,
+        "the rollback fails again and again",
+        "resumed, back-off, condition",
+        (
+            f"{UNIT}/runtime/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
+            f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
+        ),
+    ),
+    Case(
+        27,
+        "listings fail during the look",
+        "nothing deleted; retried",
+        ("faults::listing-fails", "faults::store-is-busy", f"{JAVA}/ReleaseTest.java::aListingThatFailsDecidesNothing"),
+    ),
+    Case(28, "two writers, one file group", "exactly one commits; the loser is told", (f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",)),
+    Case(29, "two writers, disjoint partitions, 200 commits each", "all commit", (), "no test of that length"),
+    Case(
+        30,
+        "32 writers on one lock",
+        "first come, first served, within tolerance",
+        (f"{JAVA}/QueueTest.java::manyContendersExcludeEachOther", f"{JAVA}/QueueTest.java::firstComeFirstServed"),
+        "p99",
+    ),
+    Case(
+        31, "a foreign writer commits to the table", "reported; never rolled back", (f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",)
+    ),
+    Case(
+        32,
+        "a writer sets options of the operator",
+        "rejected at admission and at launch",
+        (
+            f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
+            f"{HUDI}/test_writer.py::test_hostile_application_harms_nobody",
+        ),
+    ),
+    Case(
+        33,
+        "etcd restored from an older snapshot",
+        "revision went back: frozen until a person has looked",
+        (f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",),
+        "a real restore",
+    ),
+    Case(34, "one writer attempts a table upgrade", "refused", (f"{UNIT}/model/test_options.py::test_owned_hudi_options",), "a real attempt"),
+    Case(
+        35,
+        "two HudiTables whose paths differ in spelling only",
+        "the second is refused; one lock",
+        (f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled", f"{UNIT}/model/test_naming.py::test_canonical_path"),
+    ),
+    Case(
+        36,
+        "base path file:///etc, a foreign bucket, an address of the metadata service",
+        "rejected",
+        (f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule", f"{UNIT}/model/test_spec.py::test_errors_name_the_field"),
+    ),
+    Case(37, "another service account without the right to it", "rejected", (), "no test"),
+    Case(
+        38,
+        "hostPath, pod template, javaagent, secret, newline in sparkConf",
+        "rejected, one error per key",
+        (f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused", f"{UNIT}/model/test_options.py::test_owned_spark_settings"),
+    ),
+    Case(
+        39,
+        "status, annotations, finalizers edited by hand; the object deleted while it is settled",
+        "destructive steps unaffected; deletion waits",
+        (
+            f"{SIMULATED}::test_writer_deleted_at_every_step",
+            f"{SIMULATED}::test_writer_and_table_deleted_in_every_phase",
+            f"{CRDS}/test_policies.py::test_evidence_is_written_by_kubelets_only",
+        ),
+    ),
+    Case(
+        40,
+        "a pod deletes fences or another table's lock in etcd",
+        "denied",
+        (f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",),
+        "another table's lock",
+    ),
+)

@@ -1,0 +1,110 @@
+"""The list of acceptance cases names tests that exist; the proxy of the fault runs does what it says."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults import s3proxy
+from tests.faults.cases import CASES
+
+ROOT = Path(__file__).parents[3]
+
+
+def scenarios() -> set[str]:
+    text = (ROOT / "tests/faults/scenarios.py").read_text()
+    return set(re.findall(r'Scenario\(\s*"([a-z-]+)"', text))
+
+
+def test_forty_cases_in_order() -> None:
+    assert [case.number for case in CASES] == list(range(1, 41))
+    assert all(case.tests or case.open for case in CASES)
+
+
+def test_every_named_test_exists() -> None:
+    missing = []
+    for case in CASES:
+        for test in case.tests:
+            place, _, name = test.partition("::")
+            if place == "faults":
+                found = name in scenarios()
+            else:
+                path = ROOT / place
+                found = path.exists() and f" {name}(" in path.read_text()
+            if not found:
+                missing.append(f"{case.number}: {test}")
+    assert not missing
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    puts: list[str]
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.puts.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def proxy() -> Iterator[s3proxy.Proxy]:
+    Store.puts = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    found = s3proxy.Proxy("127.0.0.1", ("127.0.0.1", server.server_address[1]))
+    yield found
+    found.stop()
+    server.shutdown()
+    server.server_close()
+
+
+TIMELINE = "/lake/t/.hoodie/timeline/20260101000000100_20260101000000200.commit"
+
+
+def put(proxy: s3proxy.Proxy, path: str, *, timeout: float = 5) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=timeout)
+    connection.request("PUT", path, body=b"x")
+    return connection.getresponse().status
+
+
+def test_a_held_request_is_delivered_although_its_sender_is_gone(proxy: s3proxy.Proxy) -> None:
+    held = proxy.hold_next(s3proxy.completed)
+    assert put(proxy, "/lake/t/p/x.parquet") == 200
+    with pytest.raises(TimeoutError):
+        put(proxy, TIMELINE, timeout=0.3)
+    assert held.arrived.wait(5)
+    assert Store.puts == ["/lake/t/p/x.parquet"]
+    held.deliver.set()
+    assert held.delivered.wait(5)
+    assert Store.puts[-1] == TIMELINE
+    assert " 200 " in held.answer
+    assert put(proxy, TIMELINE) == 200, "one only"
+
+
+def test_refused_requests_do_not_reach_the_store(proxy: s3proxy.Proxy) -> None:
+    refused = proxy.refuse(s3proxy.completed, times=2)
+    assert [put(proxy, TIMELINE) for _ in range(3)] == [503, 503, 200]
+    assert len(refused.lines) == 2
+    assert Store.puts == [TIMELINE]
+    assert len(proxy.lines) == 3
+
+
+def test_kinds_of_requests() -> None:
+    inside = TIMELINE.replace("/t/", "/t/.hoodie/metadata/")
+    assert s3proxy.completed(f"PUT {TIMELINE} HTTP/1.1")
+    assert not s3proxy.completed(f"PUT {inside} HTTP/1.1")
+    assert s3proxy.completed_in_metadata(f"PUT {inside} HTTP/1.1")
+    assert s3proxy.listing("GET /lake/?list-type=2&prefix=t HTTP/1.1")
+    assert not s3proxy.listing("GET /lake/t/x HTTP/1.1")
+    assert s3proxy.deletion("DELETE /lake/t/x HTTP/1.1")
+    assert s3proxy.deletion("POST /lake/?delete HTTP/1.1")
+    assert not s3proxy.deletion("POST /lake/t/x?uploads HTTP/1.1")
