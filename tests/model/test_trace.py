@@ -179,6 +179,25 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     ),
     "claim of a living owner's instant": (lambda: recorded().add(A, "claim", instant=T1, write=False), "not settled (I12)"),
     "forgetting an instant that was not given up": (lambda: recorded().add(A, "done", instant=T1, detail="abandoned RolledBack", write=False), "(I7)"),
+    "claim of an unrecorded instant of nobody": (
+        lambda: recorded().add(A, "claim-unrecorded", instant=T2, key="settle/stranger"),
+        "not being settled: the instant is foreign (I7)",
+    ),
+    "claim of an unrecorded instant of a living writer": (lambda: recorded().add(A, "claim-unrecorded", instant=T2, key=f"settle/{W}"), "not settled (I7)"),
+    "an outcome of somebody else's instant": (
+        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
+            A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T2, outcome="Gone"
+        ),
+        "not recorded for that incarnation (I7)",
+    ),
+    "an outcome that changes": (
+        lambda: (
+            phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
+            .add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
+            .add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Gone")
+        ),
+        "has the outcome RolledBack already (I3)",
+    ),
     "settled without an outcome": (
         lambda: (
             phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
@@ -230,6 +249,17 @@ def _same_revision(log: Log) -> Log:
 def test_a_forbidden_step_is_rejected_with_a_sentence(name: str) -> None:
     build, words = REJECTED[name]
     assert words in build().said()
+
+
+def test_what_was_given_up_comes_back_when_its_owner_is_settled() -> None:
+    """Its record goes with the rollback on its owner's word; the last look claims the instant again and records an outcome."""
+    log = recorded().add(W, "release", token=TOKEN).add(W, "abandon", instant=T1)
+    log.add(A, "claim", instant=T1).add(A, "done", instant=T1, detail="abandoned RolledBack", write=False)
+    log = phase(log.add("operator", "fence", key=f"fence/{W}", detail="LeaseGone"), "Terminating", "Draining", "Unlocked", "RollingBack")
+    log.add(A, "claim-unrecorded", instant=T1, key=f"settle/{W}")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}")
+    assert log.said() == ""
 
 
 def test_a_run_that_is_not_over_is_rejected_only_when_it_should_be() -> None:

@@ -179,17 +179,17 @@ def _settle_update(s: TableState, e: Event) -> str:
 
 def _outcome(s: TableState, e: Event, inc: str) -> str:
     """The agent writes what became of an instant; it must have seen what it claims."""
-    record = s.instants.get(e.instant)
     if e.outcome not in OUTCOMES:
         return f"{e.outcome} is no outcome"
-    if record is None and s.no_jvms:
+    holders = s.holders.get(e.instant)
+    if holders is None and s.no_jvms:
         return ""
-    if (record is None or inc not in (record.owner, record.claimed)) and s.given_up.get(e.instant) != inc:
+    if holders is None or inc not in holders:
         return f"it writes an outcome of {e.instant}, which is not recorded for that incarnation (I7)"
-    if e.outcome == "Completed" and not (record and record.promised):
+    if e.outcome == "Completed" and e.instant not in s.leave:
         return f"{e.instant} is called completed, which never got leave to publish (I3)"
-    if e.instant in s.outcomes:
-        return f"{e.instant} has the outcome {s.outcomes[e.instant]} already (I3)"
+    if (inc, e.instant) in s.outcomes:
+        return f"{e.instant} has the outcome {s.outcomes[inc, e.instant]} already (I3)"
     return ""
 
 
@@ -205,7 +205,7 @@ def _settled(s: TableState, e: Event) -> str:
     if s.owner == inc:
         return "it is called Settled while it owns the lock (I1)"
     left = s.left_by(inc)
-    without = left if phase == "Unlocked" else [t for t in left if s.outcomes_logged and t not in s.outcomes and s.instants[t].owner == inc]
+    without = left if phase == "Unlocked" else [t for t in left if s.outcomes_logged and (inc, t) not in s.outcomes and s.instants[t].owner == inc]
     if without:
         return f"the record of {without[0]} is removed without an outcome (I4)"
     other = [
@@ -286,12 +286,14 @@ def _do_acquire(s: TableState, e: Event) -> None:
 
 def _do_record(s: TableState, e: Event) -> None:
     s.instants[e.instant] = Record(e.actor)
+    s.hold(e.instant, e.actor)
     s.clock = e.instant
 
 
 def _do_publish(s: TableState, e: Event) -> None:
     record = s.instants[e.instant]
     record.promised, record.token = e.detail, s.token
+    s.leave |= {e.instant}
     s.clock = e.detail
 
 
@@ -307,10 +309,13 @@ def _do_abandon(s: TableState, e: Event) -> None:
 
 def _do_claim(s: TableState, e: Event) -> None:
     s.instants.setdefault(e.instant, Record(e.actor)).claimed = e.actor
+    s.hold(e.instant, e.actor)
 
 
 def _do_claim_unrecorded(s: TableState, e: Event) -> None:
     s.instants[e.instant] = Record(e.subject, state="Abandoned", claimed=e.actor)
+    s.hold(e.instant, e.subject)
+    s.hold(e.instant, e.actor)
 
 
 def _do_clean_exit(s: TableState, e: Event) -> None:
@@ -327,7 +332,7 @@ def _do_fence(s: TableState, e: Event) -> None:
 def _do_settle_update(s: TableState, e: Event) -> None:
     s.settles[e.subject] = e.detail
     if e.outcome:
-        s.outcomes[e.instant] = e.outcome
+        s.outcomes[e.subject, e.instant] = e.outcome
 
 
 def _do_unlock(s: TableState, e: Event) -> None:

@@ -51,8 +51,12 @@ class TableState:
     """Per incarnation: instants whose publication it drains."""
     given_up: dict[str, str] = field(default_factory=dict)
     """Instant → owner that had given it up, after the agent has removed its record."""
-    outcomes: dict[str, str] = field(default_factory=dict)
-    """Instant → what the agent says became of it, where the log tells."""
+    holders: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Instant → every incarnation that ever owned or claimed it; kept when the record goes."""
+    leave: frozenset[str] = frozenset()
+    """Instants that ever got leave to publish."""
+    outcomes: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(Incarnation, instant) → what the agent says became of it, where the log tells."""
     outcomes_logged: bool = True
     """False: the agent's lines of this trace do not tell outcomes."""
     maybe: list[Event] = field(default_factory=list)
@@ -70,6 +74,10 @@ class TableState:
     def holder(self) -> str:
         """The lock's owner for a sentence."""
         return f"{short(self.owner)} holds it" if self.owner else "nobody holds it"
+
+    def hold(self, instant: str, inc: str) -> None:
+        """`inc` owns or has claimed the instant."""
+        self.holders[instant] = self.holders.get(instant, frozenset()) | {inc}
 
     def left_by(self, inc: str) -> list[str]:
         """Instants that an incarnation owns or has claimed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -280,3 +281,39 @@ def test_stopping_stops_between_instants(world: World) -> None:
     records = Records.from_entries(world.etcd.range(""), prefix=PREFIX)
     assert world.settler.run(records, stopping=lambda: True) == 0
     assert world.record("dead") == {"inc": "dead", "phase": "RollingBack"}
+
+
+def protocol(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line.removeprefix("PROTOCOL ")) for line in capsys.readouterr().err.splitlines() if line.startswith("PROTOCOL ")]
+
+
+def test_the_log_tells_outcomes_and_lost_answers(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each outcome stands in the protocol log; a compare-and-set without an answer is logged as unknown, never as refused or done."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.run()
+    lines = [line for line in protocol(capsys) if line["action"] == "settle-update"]
+    assert [(line.get("instant"), line.get("outcome"), line["detail"]) for line in lines] == [(T1, "RolledBack", "RollingBack"), (None, None, "Swept")]
+
+    def silent(key: str) -> None:
+        raise ConnectionError("no answer")
+
+    world.settle("other")
+    world.instant(T2, "other")
+    world.etcd.before_cas = silent
+    with pytest.raises(ConnectionError):
+        world.run()
+    (line,) = [line for line in protocol(capsys) if line["action"] == "settle-update"]
+    assert (line["ok"], line["rev"], line["detail"], line["instant"]) == (False, 0, "unknown", T2)
+
+
+def test_the_log_tells_of_given_up_records(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """The removal of an Abandoned record is logged when it happened, and so is the claim of an instant whose record is gone."""
+    world.etcd.set("writer/living", inc="living")
+    world.instant(T1, "living", state="Abandoned")
+    world.run()
+    assert [(line["action"], line["ok"]) for line in protocol(capsys)] == [("claim", True), ("done", True)]
+    world.etcd.delete("writer/living", world.etcd.keys["writer/living"].mod_revision)
+    world.run()
+    found = [(line["action"], line.get("key")) for line in protocol(capsys)]
+    assert found == [("claim-unrecorded", "settle/living"), ("done", None)]
