@@ -14,7 +14,6 @@ _DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")
 #: Operations that work beside writers of the same file group by design.
 COMPACTIONS = frozenset({"COMPACT", "LOG_COMPACT"})
 METADATA = ".hoodie/metadata/"
-MARKER_FOLDER = ".hoodie/hudi-operator/"
 
 
 @dataclass(frozen=True)

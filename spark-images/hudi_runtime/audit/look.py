@@ -23,6 +23,7 @@ from hudi_runtime.hudi import Table
 from hudi_runtime.storage import Missing
 
 _INFO = re.compile(r"StoragePathInfo\{path=(.*?), length=(\d+),")
+_MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
 OPENERS = 8
 T = TypeVar("T")
 
@@ -183,7 +184,7 @@ class Look:
     def _read_keys(self, files: Mapping[str, int]) -> Keys | None:
         if self._keys is None:
             return None
-        markers = sorted(path.rsplit("/", 1)[-1] for path in files if path.startswith(".hoodie/hudi-operator/") and not path.endswith(".crc"))
+        markers = [match[1] for path in files if (match := _MARKER.match(path))]
         if len(markers) != 1:
             raise ValueError(f"the table has {len(markers)} markers in .hoodie/hudi-operator, one names its keys in etcd")
         return self._keys(markers[0])
