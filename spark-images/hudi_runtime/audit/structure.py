@@ -174,8 +174,7 @@ def overlap(facts: Facts) -> Check:
     """Of two commits on one file group, one was requested after the other was completed (I9)."""
     if (cannot := _cannot("overlap", facts, "commits")) is not None:
         return cannot
-    mode = str((_gate(facts).get("concurrency") or {}).get("mode", ""))
-    if mode == "NonBlocking":
+    if _gate(facts).get("concurrency") == "NonBlocking":
         return not_asked("overlap", "the table allows concurrent commits on one file group")
     groups: dict[str, list[Commit]] = defaultdict(list)
     for commit in facts.commits:

@@ -123,9 +123,7 @@ def test_what_is_allowed_is_not_called_wrong() -> None:
     assert bad(facts(commits=(written(A, P, FILE_A, group="p/other"), written(B, B_DONE, FILE_B)))) == set()
     old = "p/g7-0_0-1-1_20250101000000000.parquet"
     assert bad(dataclasses.replace(with_files({old: 4}), archived=frozenset({"20250101000000000"}), metadata_files={FILE_A: 10, FILE_B: 10, old: 4})) == set()
-    assert bad(facts(keys=keys(control={"gate": {"concurrency": {"mode": "NonBlocking"}}}), commits=(written(A, P, FILE_A), written(B, B_DONE, FILE_B)))) == {
-        "overlap"
-    }
+    assert bad(facts(keys=keys(control={"gate": {"concurrency": "NonBlocking"}}), commits=(written(A, P, FILE_A), written(B, B_DONE, FILE_B)))) == {"overlap"}
 
 
 @pytest.mark.parametrize(
