@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
+# hudi-rs does not read file groups that have log files only, and commits on one file group overlap here by design.
+CHECKS = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
 NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
 
 
@@ -23,7 +25,7 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
     until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
     quick = table.writer("quick", python={"batches": [{"rows": rows(range(20), "a", "quick", 3)}]})
     assert quick.wait() == 0, quick.log()[-4000:]
-    assert table.spark_rows() == rows(range(20), "a", "quick", 3), "a pending write is not seen"
+    table.audited(rows(range(20), "a", "quick", 3), only=("rows", "origin"))  # a pending write is not seen
     gate.touch()
     assert slow.wait() == 0, slow.log()[-4000:]
     for writer in (quick, slow):
@@ -35,7 +37,7 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
     assert done[quick_instant] < done[slow_instant], "the one that began first ended last"
     groups = [{Path(name).name.lstrip(".").split("_")[0] for name in table.data_files(instant)} for instant in (slow_instant, quick_instant)]
     assert groups[0] == groups[1] != set(), "both wrote the same file group"
-    assert table.spark_rows() == sorted(rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4))
+    table.audited(rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4), only=CHECKS)
 
 
 def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: Process) -> None:
@@ -55,6 +57,5 @@ def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: P
     assert again.wait() == 0, again.log()[-4000:]
     assert again.termination()["commits"] == 1, "the first batch is not repeated"
     assert until("swept", lambda: table.outcomes(inc), alive=agent) == {dead: "RolledBack"}
-    assert table.files_bearing(dead) == []
-    assert table.pending() == set()
-    assert table.spark_rows() == sorted(rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1))
+    assert table.data_files(dead) == []
+    table.audited(rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1), only=CHECKS)
