@@ -155,7 +155,7 @@ def _dead_writer(side: Side, *, inside: bool) -> Result:
     elif inside:
         deliver()
     if side.stock is not None:
-        time.sleep(4)  # past A's heartbeat (1 s x 2)
+        time.sleep(11)  # until B calls A dead (stock.py)
         b = side.write("b", other, services=True)
     else:
         b = side.write("b", other)

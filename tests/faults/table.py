@@ -22,8 +22,8 @@ unlocks). Afterwards `audit` ([operations.md](../operations.md)) looks at the ta
 * **corrupt**: the audit finds the table damaged, and nobody was told
 * **reported**: the assumption about the drain D was broken on purpose; the audit says so (`late`)
 
-The faults have no chance in them: a proxy holds one named request, so there is no seed. ZooKeeper's session is 4 s here and Hudi's heartbeat
-2 × 1 s, so that a run is short; both are a minute or more by default, the story is the same.
+The faults have no chance in them: a proxy holds one named request, so there is no seed. ZooKeeper's session is 4 s here and a
+stock writer is called dead after 10 s, so that a run is short; both are a minute or more by default, the story is the same.
 """
 
 
