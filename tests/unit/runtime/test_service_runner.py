@@ -104,11 +104,11 @@ class World:
         entry = self.session.etcd.keys.get(f"done/service-{kind.value}")
         return entry.value if entry else {}
 
-    def consider(self, **requests: Mapping[str, Any]) -> list[tuple[str, object]]:
-        """One look, and what it started, waited for."""
+    def consider(self, listing: tl.Timeline | None = None, **requests: Mapping[str, Any]) -> list[tuple[str, object]]:
+        """One look (with an older listing), and what it started, waited for."""
         before = len(self.calls)
         records = Records.from_entries(self.session.etcd.range(""), prefix=PREFIX)
-        self.services.consider(records, self.timeline(), {f"service-{name}": value for name, value in requests.items()})
+        self.services.consider(records, listing or self.timeline(), {f"service-{name}": value for name, value in requests.items()})
         if self.services._running is not None:
             self.services._running.result(10)
         return self.calls[before:]
@@ -239,7 +239,10 @@ def test_a_record_without_file_is_given_up() -> None:
     world.session.etcd.set(f"instant/{claimed}", inc="dead", claimedBy="me", action="clean", state="Pending", atMs=0)
     assert world.consider() == []
     assert world.session.forgotten == [old]
+    stale = world.timeline()
     world.names.append(f"{old}.clean.requested")
+    assert world.consider(stale) == []
+    assert world.session.forgotten == [old], "a fresh listing shows it"
     assert world.consider() == [("clean", frozenset({old}))]
     assert world.session.forgotten == [old]
 
