@@ -27,6 +27,8 @@ OPTIONS = {
     "hoodie.compact.inline": "false",
     "hoodie.compact.schedule.inline": "false",
 }
+MAX_ARCHIVED = 200
+"""Commits that one run archives at most: it holds the lock, and who holds it for long is fenced. A backlog goes in several runs."""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 
@@ -113,7 +115,7 @@ class Actions:
         """Archive the oldest instants. Timeline and records are read under the lock, so nothing can become older than the floor meanwhile."""
         with self.table.locked(self.config(options)):
             timeline = self.table.timeline()
-            least = keep_at_least(timeline, floor(timeline, self.records()))
+            least = max(keep_at_least(timeline, floor(timeline, self.records())), commits(timeline) - MAX_ARCHIVED)
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
             return Done(Result.NOTHING_TO_DO, message="nothing may be archived yet")
@@ -146,6 +148,11 @@ def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:
     One more than are as new as it: the active timeline must begin before `oldest`, or readers take its files for committed.
     """
     return 1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS) if oldest else 0
+
+
+def commits(timeline: tl.Timeline) -> int:
+    """Completed commits of the active timeline."""
+    return sum(1 for i in timeline.completed if i.action in tl.WRITE_ACTIONS)
 
 
 def with_least(options: Mapping[str, str], least: int) -> dict[str, str]:

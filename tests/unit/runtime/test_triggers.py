@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from hudi_runtime import timeline as tl
 from hudi_runtime import triggers
 from hudi_runtime.etcd import Entry
-from hudi_runtime.service_actions import KEEP_MAX, KEEP_MIN, floor, keep_at_least, with_least
+from hudi_runtime.service_actions import KEEP_MAX, KEEP_MIN, Actions, floor, keep_at_least, with_least
 from hudi_runtime.settle import Records
 from hudi_runtime.triggers import Kind, Record, Result, Service, due
 
@@ -130,3 +132,40 @@ def test_least_raises_what_hudi_keeps() -> None:
     assert with_least(options, 4) == options
     assert with_least(options, 9) == {KEEP_MIN: "9", KEEP_MAX: "10", "other": "x"}
     assert with_least({KEEP_MIN: "4", KEEP_MAX: "20"}, 9) == {KEEP_MIN: "9", KEEP_MAX: "20"}
+
+
+class Archiving:
+    """A table whose archival only notes what it may go down to."""
+
+    def __init__(self, commits: int) -> None:
+        self.listing = timeline(*(f"2026010100{n:04d}000_2026010100{n:04d}001.commit" for n in range(commits)))
+        self.kept: list[tuple[str, str]] = []
+        self.locked_now = False
+
+    def timeline(self) -> tl.Timeline:
+        assert self.locked_now, "looked at under the lock only"
+        return self.listing
+
+    @contextmanager
+    def locked(self, _config: object) -> Iterator[None]:
+        self.locked_now = True
+        yield
+        self.locked_now = False
+
+    def write_config(self, _name: str, options: dict[str, str]) -> Any:
+        policy = type("Policy", (), {"isNever": lambda _self: True})()
+        return type("Config", (), {"options": options, "setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+
+    def archive(self, config: Any) -> int:
+        assert self.locked_now
+        self.kept.append((config.options[KEEP_MIN], config.options[KEEP_MAX]))
+        return 1
+
+
+@pytest.mark.parametrize(("count", "kept"), [(9, ("4", "5")), (204, ("4", "5")), (1000, ("800", "801"))])
+def test_a_backlog_is_archived_in_several_runs(count: int, kept: tuple[str, str]) -> None:
+    """The lock is held meanwhile."""
+    table: Any = Archiving(count)
+    done_ = Actions(table, "t", {}, records).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    assert done_.result is Result.COMPLETED
+    assert table.kept == [kept]
