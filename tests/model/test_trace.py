@@ -309,6 +309,11 @@ def test_a_record_without_an_answer_is_found_by_the_repetition() -> None:
     assert log.said() == ""
 
 
+def test_only_the_operator_asks_for_a_service() -> None:
+    assert begun().add("operator", "request", key="request/service-clean", detail="2026-11-22T03:00:00Z").said() == ""
+    assert begun().add(W, "request", key="request/service-clean").said()
+
+
 def test_a_settle_update_of_unknown_outcome_of_the_operator() -> None:
     log = phase(fenced(), "Terminating")
     log.add("operator", "settle-update", ok=False, rev=0, key=f"settle/{W}", detail="unknown")
