@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model chart faults faults-setup prove-stock-hudi
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ faults: faults-setup ## storage and process faults put to stock Hudi, to ours in
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours (about four minutes)
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
+
+crashes: ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
+	@hack/build-binaries kube etcd
+	@hack/venv >/dev/null
+	PYTHONPATH=operator:. PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.crashes $(CRASHES)
 
 chart: ## copy the CRDs into the chart
 	mkdir -p charts/hudi-operator/files/crds

@@ -140,6 +140,17 @@ def test_settling_conforms() -> None:
     assert "not registered" in log.add(W, "acquire").said(), "without a fence nothing else lets it in"
 
 
+def test_a_fence_says_whose_admission_it_has_withdrawn() -> None:
+    """An incarnation that has left in order may still be fenced for an instant that it gave up."""
+    log = recorded().add(W, "abandon", instant=T1).add(W, "release", token=TOKEN).add(W, "clean-exit")
+    log.add("operator", "fence", key=f"fence/{W}", attempt=f"ns.{W}")
+    phase(log, "Terminating", "Draining", "Unlocked", "RollingBack")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(V, "clean-exit")
+    log.add("operator", "delete-admit", key=f"admit/ns.{V}")
+    assert log.said(complete=True) == ""
+
+
 REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     "acquire while the lock is held": (lambda: held().add(V, "acquire"), "the lock was held (I1); wwwwwwww holds it"),
     "acquire after the fence": (lambda: fenced().add(W, "acquire"), "fenced before (I2)"),

@@ -326,7 +326,7 @@ def _do_clean_exit(s: TableState, e: Event) -> None:
 def _do_fence(s: TableState, e: Event) -> None:
     s.fences.add(e.subject)
     s.settles[e.subject] = "Fenced"
-    s.admits.discard(s.writers.get(e.subject, ""))
+    s.admits.discard(e.attempt or s.writers.get(e.subject, ""))
 
 
 def _do_settle_update(s: TableState, e: Event) -> None:

@@ -160,7 +160,7 @@ class EtcdStore:
         ]
         if attempt:
             success.append(rpc.delete(self.control(table_id, f"admit/{attempt}")))
-        return await self._txn("fence", table_id, compare, success, key=f"fence/{inc}", detail=settle.get("reason"))
+        return await self._txn("fence", table_id, compare, success, key=f"fence/{inc}", detail=settle.get("reason"), attempt=attempt)
 
     async def revoke_lease(self, lease: int) -> None:
         """Revoke; a lease that is gone already is success."""
@@ -239,10 +239,11 @@ class EtcdStore:
         key: str,
         detail: object = None,
         token: int | None = None,
+        attempt: str = "",
     ) -> bool:
         entry: JsonDict = {"v": 1, "ts": _now_ms(), "table": table_id, "actor": "operator", "role": "operator", "action": action, "rev": 0, "ok": False}
         entry["key"] = key
-        entry.update({name: value for name, value in (("detail", detail), ("token", token)) if value is not None})
+        entry.update({name: value for name, value in (("detail", detail), ("token", token), ("attempt", attempt or None)) if value is not None})
         try:
             answer = await self._send(action, rpc.txn_request(compare, success), writes=True)
         except (Retryable, Fatal) as error:

@@ -250,6 +250,9 @@ class Operator:
 class World:
     """One namespace, the operators that the test starts, and the parts that it plays."""
 
+    ports = staticmethod(free_ports)
+    """Where an operator serves metrics and probes."""
+
     def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
         self.operators: list[Operator] = []
@@ -267,7 +270,7 @@ class World:
     # ---- operator
 
     def start_operator(self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None) -> Operator:
-        metrics, probes = free_ports(2)
+        metrics, probes = self.ports(2)
         number = len(self.operators)
         config = {
             "etcd": {
@@ -286,20 +289,22 @@ class World:
         path = self.directory / f"config-{number}.yaml"
         path.write_text(yaml.safe_dump(config))
         log = self.directory / f"operator-{number}.log"
-        environment = {
-            **ENVIRONMENT,
+        variables = {
             "HUDI_OPERATOR_CONFIG": str(path),
             "KUBECONFIG": str(self.operator_kubeconfig or self.cluster.kubeconfig),
             "POD_NAMESPACE": self.operator_namespace,
             "POD_NAME": f"operator-{number}",
         }
-        with log.open("wb") as out:
-            process = subprocess.Popen([sys.executable, "-m", "hudi_operator"], env=environment, cwd=self.directory, stdout=out, stderr=out)
-        operator = Operator(process, log, metrics, probes)
+        operator = Operator(self.spawn(variables, log), log, metrics, probes)
         self.operators.append(operator)
         if wait:
             wait_for("operator ready", lambda: operator.get("/readyz")[0] == 200 or self._gone(operator), seconds=60)
         return operator
+
+    def spawn(self, variables: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        """The process of an operator with these variables."""
+        with log.open("wb") as out:
+            return subprocess.Popen([sys.executable, "-m", "hudi_operator"], env={**ENVIRONMENT, **variables}, cwd=self.directory, stdout=out, stderr=out)
 
     @staticmethod
     def _gone(operator: Operator) -> None:

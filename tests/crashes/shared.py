@@ -1,0 +1,74 @@
+"""What all runs share: one light cluster and one etcd."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.component.operator.operator_world import ROOT, Cluster, Etcd
+from tests.crashes.api_proxy import LoopThread
+from tests.crashes.nursery import Nursery
+from tests.crashes.run import Parts
+
+CRDS = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
+
+
+@contextmanager
+def servers(directory: Path) -> Iterator[tuple[Path, Etcd]]:
+    """API server with our kinds and a node, and etcd with users; yields the cluster's directory and etcd."""
+    place, etcd = directory / "cluster", Etcd(_made(directory / "etcd"))
+    subprocess.run([ROOT / "hack/light-cluster", "up", place], check=True, timeout=150)
+    try:
+        etcd.start()
+        _note(place / "pids/our-etcd", etcd)
+        etcd.set_up_users()
+        prepare(place)
+        yield place, etcd
+    finally:
+        etcd.stop()
+        subprocess.run([ROOT / "hack/light-cluster", "down", place], check=False, timeout=60)
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True)
+    return directory
+
+
+def _note(file: Path, etcd: Etcd) -> None:
+    """The process id where those of the cluster's servers are."""
+    assert etcd._process is not None
+    started = Path(f"/proc/{etcd._process.pid}/stat").read_text().rpartition(") ")[2].split()[19]
+    file.write_text(f"{etcd._process.pid} {started}\n")
+
+
+def prepare(place: Path) -> None:
+    """Our kinds, the drivers' role and a node."""
+    cluster = Cluster(place / "kubeconfig")
+    try:
+        cluster.kubectl("apply", "-f", str(ROOT / "crds"))
+        cluster.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")
+        cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
+        cluster.node("node1")
+    finally:
+        cluster.close()
+
+
+@contextmanager
+def joined(place: Path, etcd: Etcd) -> Iterator[Parts]:
+    """This process's own connections to servers that run already."""
+    parts = Parts(Cluster(place / "kubeconfig"), place, etcd, LoopThread(), Nursery())
+    try:
+        yield parts
+    finally:
+        parts.nursery.close()
+        parts.cluster.close()
+        parts.loop.close()
+
+
+@contextmanager
+def shared(directory: Path) -> Iterator[Parts]:
+    """Servers and this process's connections to them."""
+    with servers(directory) as (place, etcd), joined(place, etcd) as parts:
+        yield parts
