@@ -26,6 +26,8 @@ OPTIONS = {
     "hoodie.clean.multiple.enabled": "false",
     "hoodie.compact.inline": "false",
     "hoodie.compact.schedule.inline": "false",
+    # Otherwise an instant that cannot be written to the archive would be deleted from the active timeline all the same.
+    "hoodie.fail.on.timeline.archiving": "true",
 }
 MAX_ARCHIVED = 200
 """Commits that one run archives at most: it holds the lock, and who holds it for long is fenced. A backlog goes in several runs."""

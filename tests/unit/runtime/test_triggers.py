@@ -10,8 +10,10 @@ import pytest
 
 from hudi_runtime import timeline as tl
 from hudi_runtime import triggers
+from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.etcd import Entry
-from hudi_runtime.service_actions import KEEP_MAX, KEEP_MIN, Actions, floor, keep_at_least, with_least
+from hudi_runtime.rollback import NotYet
+from hudi_runtime.service_actions import KEEP_MAX, KEEP_MIN, OPTIONS, Actions, floor, keep_at_least, with_least
 from hudi_runtime.settle import Records
 from hudi_runtime.triggers import Kind, Record, Result, Service, due
 
@@ -140,6 +142,7 @@ class Archiving:
     def __init__(self, commits: int) -> None:
         self.listing = timeline(*(f"2026010100{n:04d}000_2026010100{n:04d}001.commit" for n in range(commits)))
         self.kept: list[tuple[str, str]] = []
+        self.never = True
         self.locked_now = False
 
     def timeline(self) -> tl.Timeline:
@@ -153,8 +156,12 @@ class Archiving:
         self.locked_now = False
 
     def write_config(self, _name: str, options: dict[str, str]) -> Any:
-        policy = type("Policy", (), {"isNever": lambda _self: True})()
+        never = self.never
+        policy = type("Policy", (), {"isNever": lambda _self: never})()
         return type("Config", (), {"options": options, "setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+
+    def client(self, _config: object) -> None:
+        raise AssertionError("no client may be made")
 
     def archive(self, config: Any) -> int:
         assert self.locked_now
@@ -169,3 +176,28 @@ def test_a_backlog_is_archived_in_several_runs(count: int, kept: tuple[str, str]
     done_ = Actions(table, "t", {}, records).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
     assert done_.result is Result.COMPLETED
     assert table.kept == [kept]
+
+
+def test_no_service_runs_with_another_policy_than_never() -> None:
+    """F2: Hudi's clean() would roll back what it takes for dead."""
+    table: Any = Archiving(9)
+    table.never = False
+    with pytest.raises(OutcomeUnknown, match="NEVER"):
+        Actions(table, "t", {}, records).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    with pytest.raises(OutcomeUnknown, match="NEVER"):
+        Actions(table, "t", {}, records).compact({}, planned=lambda _instant: None)
+
+
+def test_the_tables_options_do_not_start_services_beside_it() -> None:
+    theirs = {"hoodie.clean.automatic": "true", "hoodie.table.services.enabled": "false", "hoodie.fail.on.timeline.archiving": "false", "a": "b"}
+    table: Any = Archiving(9)
+    assert Actions(table, "t", theirs, records).config({"c": "d"}).options == {"a": "b", "c": "d", **OPTIONS}
+
+
+def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
+    """I12: Hudi would execute every pending clean that it finds."""
+    table: Any = Archiving(2)
+    table.listing = timeline(f"{t(5)}.clean.requested", f"{t(7)}.clean.requested")
+    table.locked_now = True
+    with pytest.raises(NotYet, match=t(7)):
+        Actions(table, "t", {}, records).clean({}, mine=frozenset({t(5)}))
