@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi kills
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ faults-setup:
 
 faults: faults-setup ## storage and process faults put to stock Hudi, to ours in LeaseOnly and to ours; continues where it was cut off; writes docs/results/faults.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults
+
+kills: ## kill a writer of a real cluster 60 times while three others write; continues where it was cut off; writes docs/results/kills.md
+	@hack/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.kills
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours (about four minutes)
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove

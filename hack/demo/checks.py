@@ -53,7 +53,7 @@ class Findings:
 def collect(world: World, kill: Kill | None) -> Findings:
     """Read the table, its folders and the objects."""
     expected = flights.expected(flights.raw(), world.tailnum_key)
-    spark = TableAnswers(world.lake, world.path, OUT / "read", expected=expected, keys=world.watch.ask("get", "--prefix", "/hudi/", "-w", "json"))
+    spark = TableAnswers(world.lake, world.path, OUT / "read", expected=expected, keys=world.watch.keys())
     findings = Findings(world, kill, spark, world.lake.timeline(world.path), world.lake.files(world.path))
     for name, writer in world.writers().items():
         findings.conflicts.extend((name, entry) for entry in writer.get("status", {}).get("recentConflicts", []))

@@ -62,6 +62,11 @@ class Watch:
         """Run ``etcdctl`` once; raises CalledProcessError."""
         return subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=True).stdout
 
+    def keys(self) -> str:
+        """All keys of all tables, as ``etcdctl get -w json`` prints them. The writers' certificate may read two ranges, not what lies between them."""
+        found = [json.loads(self.ask("get", "--prefix", part, "-w", "json")) for part in ("/hudi/control/", "/hudi/tables/")]
+        return json.dumps({"kvs": [pair for answer in found for pair in answer.get("kvs") or []]})
+
     def start(self) -> None:
         self._thread.start()
 

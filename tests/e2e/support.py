@@ -168,7 +168,7 @@ class Space:
     def audit(self, table: str, expected: pd.DataFrame | None = None) -> TableAnswers:
         """The audit of a table, with its keys in etcd."""
         output = OUT / "audit" / f"{self.namespace}-{table}"
-        keys = self.watch.ask("get", "--prefix", "/hudi/", "-w", "json")
+        keys = self.watch.keys()
         return TableAnswers(self.lake, self.path(table), output, expected=expected, keys=keys)
 
     def audited(self, table: str, expected: pd.DataFrame | None = None, **others: str) -> None:
