@@ -24,11 +24,13 @@ class FailureClass(enum.Enum):
     HEARTBEAT_LOST = "HeartbeatLost"
     OPTION_NOT_ALLOWED = "OptionNotAllowed"
     STORAGE_UNREACHABLE = "StorageUnreachable"
+    POSITION_LOST = "PositionLost"
 
 
 EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.USER_ERROR: 10,
     FailureClass.OPTION_NOT_ALLOWED: 10,
+    FailureClass.POSITION_LOST: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
     FailureClass.WRITE_CONFLICT: 13,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from hudi_runtime.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
+_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,20 @@ class CommitInfo:
 
     extra: Mapping[str, str]
     records: int
+
+
+@dataclass(frozen=True)
+class WriteInfo:
+    """What a completed write did: Hudi's name of the operation, files written by (partition, file group), file groups it replaced."""
+
+    operation: str
+    files: tuple[tuple[tuple[str, str], str], ...]
+    replaced: frozenset[tuple[str, str]]
+
+    @property
+    def carries_rows(self) -> bool:
+        """False for a table service: it only writes again what other commits brought."""
+        return self.operation not in _SERVICES
 
 
 class Table:
@@ -91,6 +107,34 @@ class Table:
         for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
             metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, archived)
             yield instant, commit_info(metadata)
+
+    def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
+        """What completed writes of the active timeline did, in the given order. Raises Missing when one has left the active timeline."""
+        timeline = self.meta_client().getActiveTimeline().filterCompletedInstants()
+        known = {str(i.requestedTime()): i for i in timeline.getInstants()}
+        for instant in instants:
+            if instant.requested not in known:
+                raise Missing(f"instant {instant.requested}")
+            yield instant, self._write_info(known[instant.requested], timeline)
+
+    def archived_written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
+        """What writes of the archived timeline did."""
+        archived = self.meta_client().getArchivedTimeline()
+        archived.loadCompletedInstantDetailsInMemory()
+        wanted = {instant.requested: instant for instant in instants}
+        for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
+            if str(java_instant.requestedTime()) in wanted:
+                yield wanted[str(java_instant.requestedTime())], self._write_info(java_instant, archived)
+
+    def _write_info(self, java_instant: Any, timeline: Any) -> WriteInfo:
+        # One call for the whole: a commit may have thousands of files, each of several calls otherwise.
+        metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+        return write_info(json.loads(str(metadata.toJsonString())))
+
+    def archived_instants(self) -> tuple[tl.Instant, ...]:
+        """Completed writes of the archived timeline; their metadata is not read."""
+        found = self.meta_client().getArchivedTimeline().getCommitsTimeline().filterCompletedInstants().getInstants()
+        return tuple(tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime())) for i in found)
 
     def archived_completed(self, requested: str) -> bool:
         """Whether the archived timeline holds that instant as completed."""
@@ -174,3 +218,11 @@ def commit_info(metadata: Any) -> CommitInfo:
     extra = {str(key): str(value) for key, value in dict(metadata.getExtraMetadata()).items()}
     records = metadata.fetchTotalInsertRecordsWritten() + metadata.fetchTotalUpdateRecordsWritten() + metadata.getTotalRecordsDeleted()
     return CommitInfo(extra, int(records))
+
+
+def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
+    """WriteInfo of a commit's metadata as Hudi prints it in JSON."""
+    stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition]
+    files = tuple(((str(stat.get("partitionPath") or ""), str(stat["fileId"])), str(stat["path"])) for stat in stats if stat.get("path"))
+    replaced = {(partition, str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
+    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced))

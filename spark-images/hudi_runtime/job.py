@@ -53,6 +53,20 @@ class FilesSource:
 
 
 @dataclass(frozen=True)
+class HudiSource:
+    """Another Hudi table, read incrementally; `max_commits` None means everything in one commit.
+
+    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` are spelled as in the HudiWriter.
+    """
+
+    path: str
+    start_from: str
+    order: str
+    max_commits: int | None
+    if_lost: str
+
+
+@dataclass(frozen=True)
 class PythonSource:
     """A user's function(spark, context)."""
 
@@ -70,14 +84,36 @@ class Application:
 
 
 @dataclass(frozen=True)
+class View:
+    """What a query sees under `name`: the Hudi table at `path`, or files (exactly one is set)."""
+
+    name: str
+    path: str
+    files: FilesSource | None
+
+
+@dataclass(frozen=True)
+class SqlSource:
+    """A SELECT over views."""
+
+    query: str
+    views: tuple[View, ...]
+
+
+Source = FilesSource | HudiSource | PythonSource | SqlSource
+
+
+@dataclass(frozen=True)
 class Job:
     """One attempt of a HudiWriter."""
 
     writer: str
     attempt: str
     number: int
+    run: int
+    """Attempts of one run share what was committed; another run begins anew."""
     table: TableSpec
-    source: FilesSource | PythonSource | None
+    source: Source | None
     transform: str | None
     operation: str
     application: Application | None
@@ -93,6 +129,7 @@ class Job:
             writer=f"{writer['namespace']}/{writer['name']}",
             attempt=data["attempt"]["id"],
             number=int(data["attempt"]["number"]),
+            run=int(data.get("run") or 1),
             table=TableSpec.from_json(data["table"]),
             source=_source(data.get("source")),
             transform=(data.get("transform") or {}).get("sql"),
@@ -103,14 +140,23 @@ class Job:
         )
 
 
-def _source(data: Mapping[str, Any] | None) -> FilesSource | PythonSource | None:
+def _source(data: Mapping[str, Any] | None) -> Source | None:
     if not data:
         return None
     if files := data.get("files"):
-        options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
-        return FilesSource(files["format"], tuple(files["paths"]), options, files.get("maxFilesPerCommit"))
+        return _files(files)
+    if hudi := data.get("hudi"):
+        return HudiSource(hudi["path"].rstrip("/"), hudi["startFrom"], hudi["order"], hudi.get("maxCommitsPerBatch"), hudi["ifPositionLost"])
+    if sql := data.get("sql"):
+        views = (View(view["name"], (view.get("hudi") or {}).get("path", ""), _files(view["files"]) if view.get("files") else None) for view in sql["views"])
+        return SqlSource(sql["query"], tuple(views))
     python = data["python"]
     return PythonSource(python["file"], python["function"], dict(python.get("arguments") or {}))
+
+
+def _files(data: Mapping[str, Any]) -> FilesSource:
+    options = {str(key): str(value) for key, value in (data.get("options") or {}).items()}
+    return FilesSource(data["format"], tuple(data["paths"]), options, data.get("maxFilesPerCommit"))
 
 
 def load() -> Job:

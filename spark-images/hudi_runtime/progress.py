@@ -1,6 +1,7 @@
 """How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
 
-The commit's metadata holds a bounded word, `{"digest", "count", "manifest"}`. For files the word names a manifest below
+The commit's metadata holds a bounded word, `{"digest", "count", "manifest"}`; for a Hudi table as source also `hudi`, the position in it
+and which table it is. For files the word names a manifest below
 `.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
 without a completed commit that names it, it means nothing.
 """
@@ -37,6 +38,10 @@ class Progress:
     files: frozenset[SourceFile] = field(default_factory=frozenset)
     instant: str = ""
     completion: str = ""
+    run: int = 0
+    """The run that counted batches; 0 for other sources."""
+    hudi: Mapping[str, object] | None = None
+    """`path` of the source table and the position in it; None when the commit is not of such a source."""
 
     def word(self, *, manifest: str = "") -> dict[str, object]:
         """The bounded form that goes into commit metadata."""
@@ -60,9 +65,16 @@ def digest_of(files: Iterable[SourceFile]) -> str:
     return digest.hexdigest()[:32]
 
 
-def batches_word(count: int) -> dict[str, object]:
-    """Progress word of a source that counts batches."""
-    return {"count": count, "digest": hashlib.sha256(f"batches:{count}".encode()).hexdigest()[:32], "manifest": ""}
+def batches_word(run: int, count: int) -> dict[str, object]:
+    """Progress word of a source that counts the batches of one run."""
+    return {"count": count, "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32], "manifest": "", "run": run}
+
+
+def hudi_word(count: int, path: str, position: Mapping[str, object]) -> dict[str, object]:
+    """Progress word of a Hudi source: `count` commits read, and the position behind them."""
+    hudi = {"path": path, **position}
+    digest = hashlib.sha256(json.dumps(hudi, sort_keys=True).encode()).hexdigest()[:32]
+    return {"count": count, "digest": digest, "manifest": "", "hudi": hudi}
 
 
 def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:
@@ -137,4 +149,13 @@ def _load(storage: Storage, writer: str, word: Mapping[str, object], instant: tl
         files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
         if digest_of(files) != digest:
             raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
-    return Progress(count=int(str(word["count"])), digest=digest, files=files, instant=instant.requested, completion=instant.completion)
+    hudi = word.get("hudi")
+    return Progress(
+        count=int(str(word["count"])),
+        digest=digest,
+        files=files,
+        instant=instant.requested,
+        completion=instant.completion,
+        run=int(str(word.get("run", 0))),
+        hudi=hudi if isinstance(hudi, dict) else None,
+    )

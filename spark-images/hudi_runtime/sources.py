@@ -15,11 +15,13 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
+from hudi_runtime import positions
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
 from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
-from hudi_runtime.job import FilesSource, Job, PythonSource
+from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
+from hudi_runtime.job import FilesSource, HudiSource, Job, PythonSource, SqlSource
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,12 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
     """Everything that this writer has not committed yet, one batch per commit."""
     if isinstance(job.source, FilesSource):
         yield from _file_batches(spark, job, job.source, table, done)
+    elif isinstance(job.source, HudiSource):
+        yield from _hudi_batches(spark, job.source, done)
     elif isinstance(job.source, PythonSource):
-        yield from _python_batches(spark, job.source, context, done)
+        yield from _python_batches(spark, job.source, context, run=job.run, done=done)
+    elif isinstance(job.source, SqlSource):
+        yield from _sql_batches(spark, job.source, run=job.run, done=done)
     else:
         raise UserCodeError("the job has neither a source nor an application")
 
@@ -81,12 +87,63 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
     for chunk in pg.chunks(list_files(spark, source.paths), progress, source.max_files):
         previous, progress = progress, pg.advance(progress, chunk)
         manifest = pg.write_manifest(table.storage, job.writer, progress)
-        frame = spark.read.format(source.format).options(**source.options).load([item.path for item in chunk])
+        frame = _read_files(spark, source, [item.path for item in chunk])
         yield Batch(frame, progress.word(manifest=manifest), progress.digest)
         pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest))
 
 
-def _python_batches(spark: SparkSession, source: PythonSource, context: Context, done: pg.Progress) -> Iterator[Batch]:
+def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
+    """What was committed to the source table since this writer's last commit, up to now: one look, so that a run ends."""
+    look = Reader(spark, source.path).look()
+    count, position = done.count, _stored_position(source, done)
+    if position is None and source.start_from == "Latest":
+        # A commit without rows: only what is in the target's timeline is remembered.
+        position = look.latest(positions.ORDERS[source.order]())
+        yield _hudi_batch(source, look.empty(), position, count)
+    while pull := _next_pull(source, look, position):
+        count, position = count + len(pull.instants), pull.position
+        yield _hudi_batch(source, pull.frame, position, count)
+
+
+def _next_pull(source: HudiSource, look: Look, position: positions.Position | None) -> Pull | None:
+    """The next commits of the source; a table whose first ones are gone is read as a whole first, one whose next ones are gone if so wanted."""
+    start = position or _first_position(source)
+    try:
+        return look.pull(start, limit=source.max_commits)
+    except PositionLost as error:
+        if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
+            return look.snapshot(start)
+        raise PositionLost(f"{error}; ifPositionLost: Snapshot reads the whole table once and goes on from there") from error
+
+
+def _first_position(source: HudiSource) -> positions.Position:
+    if source.start_from in ("Earliest", "Latest"):
+        return positions.ORDERS[source.order]()
+    return positions.ByCompletion(source.start_from)
+
+
+def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Position | None:
+    """Where the last commit of this writer left off; None before its first one. Raises UserCodeError when that was another source."""
+    if not done.digest:
+        return None
+    if done.hudi is None:
+        raise UserCodeError(f"source.hudi: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
+    path, order = done.hudi.get("path"), done.hudi.get("order")
+    if path != source.path:
+        raise UserCodeError(f"source.hudi: this writer has read {path} until now and cannot go on with {source.path}; use another HudiWriter")
+    if order != source.order:
+        raise UserCodeError(f"source.hudi.order: this writer's position is in order {order} and cannot become {source.order}; use another HudiWriter")
+    return positions.parse(done.hudi)
+
+
+def _hudi_batch(source: HudiSource, frame: DataFrame, position: positions.Position, count: int) -> Batch:
+    word = pg.hudi_word(count, source.path, position.word())
+    return Batch(frame, word, str(word["digest"]))
+
+
+def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+    """What the function gives, without the batches that this run has committed already."""
+    committed = done.count if done.run == run else 0
     function = _function(spark, source)
     try:
         answer = function(spark, context)
@@ -102,9 +159,27 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             raise user_error(error, f"{source.function}, batch {number}") from error
         if not isinstance(frame, DataFrame):
             raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame, got {type(frame).__name__}")
-        if number > done.count:
-            word = pg.batches_word(number)
+        if number > committed:
+            word = pg.batches_word(run, number)
             yield Batch(frame, word, str(word["digest"]))
+
+
+def _sql_batches(spark: SparkSession, source: SqlSource, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+    """The query's rows in one commit, unless this run has committed them."""
+    if done.run == run:
+        return
+    for view in source.views:
+        if view.files is not None:
+            frame = _read_files(spark, view.files, [item.path for item in list_files(spark, view.files.paths)])
+        else:
+            frame = spark.read.format("hudi").load(view.path).drop(*META_COLUMNS)
+        frame.createOrReplaceTempView(view.name)
+    word = pg.batches_word(run, 1)
+    yield Batch(spark.sql(source.query), word, str(word["digest"]))
+
+
+def _read_files(spark: SparkSession, source: FilesSource, paths: list[str]) -> DataFrame:
+    return spark.read.format(source.format).options(**source.options).load(paths)
 
 
 def _function(spark: SparkSession, source: PythonSource) -> Any:

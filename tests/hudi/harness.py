@@ -370,7 +370,7 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of user_code.`function`), or files, or application; operation, transform, retries, options."""
+        """`job`: python (arguments of user_code.`function`), or files, or hudi, or application; operation, transform, retries, options, run."""
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
@@ -380,10 +380,13 @@ class World:
             source = {"python": {"file": str(USER_CODE), "function": job.get("function", "batches"), "arguments": job["python"]}}
         elif "files" in job:
             source = {"files": job["files"]}
+        elif "hudi" in job:
+            source = {"hudi": {"startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail", **job["hudi"]}}
         spec = table.spec
         data = {
             "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
             "attempt": {"id": attempt, "number": number},
+            "run": job.get("run", 1),
             "driverPod": pod,
             "table": {
                 "id": table.id,

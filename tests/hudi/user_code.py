@@ -11,7 +11,7 @@ SCHEMA = "id int, p string, v string, ts long"
 def _pause(rows, gate):
     """In a Spark task: say that it runs, then wait until the test lets it go on."""
     Path(f"{gate}.reached").touch()
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while not Path(gate).exists() and time.monotonic() < end:
         time.sleep(0.05)
     yield from rows

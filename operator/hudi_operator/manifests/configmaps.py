@@ -8,6 +8,7 @@ from typing import Any
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.sources import FilesSource, View
 from hudi_operator.model.spec import Application, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
@@ -16,8 +17,8 @@ _CODE_DIR = "/etc/hudi/code"
 _OPERATIONS = {"Upsert": "upsert", "Insert": "insert", "BulkInsert": "bulk_insert", "Delete": "delete"}
 
 
-def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
-    """The ConfigMap of attempt ``number``: same name as its driver pod, owned by the HudiWriter."""
+def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig, *, run: int) -> JsonDict:
+    """The ConfigMap of attempt ``number``, which belongs to run ``run``: same name as its driver pod, owned by the HudiWriter."""
     name = writer.driver_pod(number)
     labels = naming.driver_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     data = {
@@ -25,7 +26,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
-        "job.json": _json(job(table, writer, number)),
+        "job.json": _json(job(table, writer, number, run=run)),
     }
     config_map = _config_map(writer.ref.namespace, name, labels, data)
     config_map["metadata"]["ownerReferences"] = [pods.owner(writer)]
@@ -45,11 +46,12 @@ def agent_config(table: TableSpec, agent: str, config: OperatorConfig) -> JsonDi
     return _config_map(table.ref.namespace, agent, labels, data)
 
 
-def job(table: TableSpec, writer: WriterSpec, number: int) -> JsonDict:
-    """``job.json``: the attempt as the runtime reads it (docs/contracts.md §6)."""
+def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonDict:
+    """``job.json``: the attempt as the runtime reads it (docs/contracts.md §6). Paths of Hudi tables that are read must be known by now."""
     return {
         "writer": {"namespace": writer.ref.namespace, "name": writer.ref.name, "uid": writer.ref.uid},
         "attempt": {"id": writer.attempt_id(number), "number": number},
+        "run": run,
         "driverPod": writer.driver_pod(number),
         "table": {
             "id": table.table_id,
@@ -75,19 +77,34 @@ def job(table: TableSpec, writer: WriterSpec, number: int) -> JsonDict:
 def _source(writer: WriterSpec) -> JsonDict | None:
     """None when an application writes itself."""
     if writer.files is not None:
-        files = writer.files
+        return {"files": {**_files(writer.files), "maxFilesPerCommit": writer.files.max_files_per_commit}}
+    if writer.hudi is not None:
+        hudi = writer.hudi
         return {
-            "files": {
-                "format": files.format,
-                "paths": list(files.paths),
-                "options": dict(files.options),
-                "maxFilesPerCommit": files.max_files_per_commit,
+            "hudi": {
+                "path": hudi.path,
+                "startFrom": hudi.start_from,
+                "order": hudi.order,
+                "maxCommitsPerBatch": hudi.max_commits_per_batch,
+                "ifPositionLost": hudi.if_position_lost,
             }
         }
     if writer.python is not None:
         source = writer.python
         return {"python": {"file": f"{_CODE_DIR}/{source.config_map.key}", "function": source.function, "arguments": dict(source.arguments)}}
+    if writer.sql is not None:
+        return {"sql": {"query": writer.sql.query, "views": [_view(view) for view in writer.sql.views]}}
     return None
+
+
+def _files(files: FilesSource) -> JsonDict:
+    return {"format": files.format, "paths": list(files.paths), "options": dict(files.options)}
+
+
+def _view(view: View) -> JsonDict:
+    if view.files is not None:
+        return {"name": view.name, "files": _files(view.files)}
+    return {"name": view.name, "hudi": {"path": view.path}}
 
 
 def _application(application: Application) -> JsonDict:

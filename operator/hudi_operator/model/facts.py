@@ -122,6 +122,8 @@ class Observed:
     """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
+    source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
+    """HudiTables of the namespace that writers of this table read from, by name; one that does not exist is absent."""
     namespace_terminating: bool = False
     fresh_uuid: str = ""
     """A new random UUID for this reconcile: the lock authority of a gate that is to be created."""

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import naming, services
+from hudi_operator.model import naming, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
 from hudi_operator.model.fields import strings as _strings
+from hudi_operator.model.schedule import Schedule
+from hudi_operator.model.sources import ConfigMapKey as ConfigMapKey
+from hudi_operator.model.sources import FilesSource, HudiSource, PythonSource, SqlSource
 
 JsonDict = dict[str, Any]
 
@@ -254,33 +257,6 @@ def _storage(raw: JsonDict) -> StorageSpec:
 
 
 @dataclass(frozen=True)
-class FilesSource:
-    """Files read as one DataFrame, in commits of at most ``max_files_per_commit`` files (None: all at once)."""
-
-    format: str
-    paths: tuple[str, ...]
-    options: Mapping[str, str] = field(default_factory=dict)
-    max_files_per_commit: int | None = None
-
-
-@dataclass(frozen=True)
-class ConfigMapKey:
-    """One key of a ConfigMap in the writer's namespace."""
-
-    name: str
-    key: str
-
-
-@dataclass(frozen=True)
-class PythonSource:
-    """A function ``(spark, context) -> DataFrame`` in a ConfigMap."""
-
-    config_map: ConfigMapKey
-    function: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Application:
     """A user's program: ``main_file`` in the image, or a ConfigMap key (exactly one is set)."""
 
@@ -315,6 +291,14 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True)
+class RunSchedule:
+    """When runs start. A tick older than ``starting_deadline_seconds`` is left out (None: however old it is)."""
+
+    ticks: Schedule
+    starting_deadline_seconds: int | None = None
+
+
+@dataclass(frozen=True)
 class WriterSpec:
     """One HudiWriter."""
 
@@ -322,7 +306,9 @@ class WriterSpec:
     table: str
     """Name of the HudiTable, in the same namespace."""
     files: FilesSource | None = None
+    hudi: HudiSource | None = None
     python: PythonSource | None = None
+    sql: SqlSource | None = None
     transform_sql: str = ""
     operation: str = "Upsert"
     application: Application | None = None
@@ -334,6 +320,8 @@ class WriterSpec:
     hudi_options: Mapping[str, str] = field(default_factory=dict)
     retry: RetryPolicy = RetryPolicy()
     stop_grace_seconds: int = 60
+    schedule: RunSchedule | None = None
+    """None: one run, at once."""
     restart_nonce: str = ""
     suspend: bool = False
 
@@ -349,8 +337,10 @@ class WriterSpec:
         return cls(
             ref=ref,
             table=table,
-            files=_files(source),
-            python=_python(source),
+            files=sources.files(source),
+            hudi=sources.hudi(source),
+            python=sources.python(source),
+            sql=sources.sql(source),
             transform_sql=_get(_get(spec, "transform", dict, {}, "spec"), "sql", str, "", "spec.transform"),
             operation=_get(spec, "operation", str, "Upsert", "spec"),
             application=_application(spec),
@@ -361,6 +351,7 @@ class WriterSpec:
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
             retry=_retry(_get(spec, "retryPolicy", dict, {}, "spec")),
             stop_grace_seconds=_get(_get(spec, "stop", dict, {}, "spec"), "graceSeconds", int, 60, "spec.stop"),
+            schedule=_schedule(spec),
             restart_nonce="" if nonce is None else str(nonce),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
@@ -374,33 +365,12 @@ class WriterSpec:
         return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
 
 
-def _files(source: JsonDict) -> FilesSource | None:
-    raw, where = source.get("files"), "spec.source.files"
+def _schedule(spec: JsonDict) -> RunSchedule | None:
+    raw, where = spec.get("schedule"), "spec.schedule"
     if raw is None:
         return None
-    limit = _get(raw, "maxFilesPerCommit", int, 0, where)
-    return FilesSource(
-        format=_get(raw, "format", str, "parquet", where),
-        paths=_strings(raw, "paths", where),
-        options=_string_map(raw, "options", where),
-        max_files_per_commit=limit or None,
-    )
-
-
-def _config_map_key(raw: JsonDict, where: str) -> ConfigMapKey:
-    ref = _get(raw, "configMapRef", dict, {}, where)
-    return ConfigMapKey(_get(ref, "name", str, "", where), _get(ref, "key", str, "", where))
-
-
-def _python(source: JsonDict) -> PythonSource | None:
-    raw, where = source.get("python"), "spec.source.python"
-    if raw is None:
-        return None
-    return PythonSource(
-        config_map=_config_map_key(raw, where),
-        function=_get(raw, "function", str, "", where),
-        arguments=_get(raw, "arguments", dict, {}, where),
-    )
+    ticks = Schedule(_get(raw, "cron", str, "", where), _get(raw, "timeZone", str, "Etc/UTC", where))
+    return RunSchedule(ticks, _get(raw, "startingDeadlineSeconds", int, 0, where) or None)
 
 
 def _application(spec: JsonDict) -> Application | None:
@@ -409,7 +379,7 @@ def _application(spec: JsonDict) -> Application | None:
         return None
     return Application(
         main_file=_get(raw, "mainFile", str, "", where),
-        config_map=_config_map_key(raw, where) if raw.get("configMapRef") else None,
+        config_map=sources.config_map_key(raw, where) if raw.get("configMapRef") else None,
         arguments=_strings(raw, "arguments", where),
     )
 

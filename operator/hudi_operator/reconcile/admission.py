@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_operator.model import conditions, options
-from hudi_operator.reconcile import attempts, gate
+from hudi_operator.reconcile import attempts, gate, schedules, source_tables
 from hudi_operator.reconcile.attempts import Progress
 from hudi_operator.reconcile.settling import awaiting_proof
 from hudi_operator.reconcile.stall import Stall, table_stall
@@ -20,7 +20,8 @@ from hudi_operator.reconcile.view import View, WriterView
 class Decision:
     """What happens with one writer. ``number`` is the attempt to start now; 0: none.
 
-    ``kind``: Active, Start, Wait, Finished, Suspended, Deleting, Stalled. ``position`` and ``blocked_by`` are set while it queues.
+    ``kind``: Active, Start, Wait, Finished, Scheduled, Suspended, Deleting, Stalled. ``position`` and ``blocked_by`` are set while it queues.
+    ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
     """
 
     kind: str
@@ -30,6 +31,19 @@ class Decision:
     position: int = 0
     blocked_by: str = ""
     retry_ms: int = 0
+    tick_ms: int = 0
+    new_run: bool = False
+    """Start: whether the attempt begins a run, or goes on with the one whose last attempt failed or was stopped."""
+
+
+@dataclass(frozen=True)
+class _Queued:
+    """A writer that wants to start. ``resting`` is how its last run ended while the next one is due by the clock only; else empty."""
+
+    writer: WriterView
+    new_run: bool
+    tick_ms: int = 0
+    resting: str = ""
 
 
 def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
@@ -37,23 +51,28 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
     stall = table_stall(view)
     decisions: dict[str, Decision] = {}
     running = [w.name for w in view.writers if w.active is not None]
-    queue: list[WriterView] = []
+    queue: list[_Queued] = []
     for writer in view.writers:
         found = _alone(view, writer, progress[writer.name])
-        if found is None:
-            queue.append(writer)
+        if isinstance(found, _Queued):
+            queue.append(found)
         else:
             decisions[writer.name] = found
     position = 0
-    for writer in sorted(queue, key=_order):
-        blocked = _table_blocks(view, stall) or _own_past(view, writer) or _capacity(view, running)
+    for queued in sorted(queue, key=lambda q: _order(q.writer)):
+        writer = queued.writer
+        blocked = _table_blocks(view, stall) or _own_past(view, writer) or _source_blocks(view, writer) or _capacity(view, running)
         if blocked is None:
             number = _next_number(writer)
-            decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number)
+            decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
             running.append(writer.name)
             continue
         position += 1
-        decisions[writer.name] = Decision("Wait", blocked[0], blocked[1], position=position, blocked_by=blocked[2])
+        kind, reason, message = "Wait", blocked[0], blocked[1]
+        if queued.resting:
+            # The last run stays finished until the next one really starts: its tick may yet become too old.
+            kind, reason, message = "Finished", queued.resting, f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked[1]}"
+        decisions[writer.name] = Decision(kind, reason, message, position=position, blocked_by=blocked[2])
     return decisions
 
 
@@ -66,8 +85,8 @@ def _next_number(writer: WriterView) -> int:
     return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
 
 
-def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | None:
-    """What the writer's own state decides; None: it queues for a place."""
+def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
+    """What the writer's own state decides, or that it queues for a place."""
     spec = writer.spec
     if spec is None:
         return Decision("Stalled", "InvalidSpec", writer.error)
@@ -77,19 +96,30 @@ def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | Non
         return Decision("Active", "Admitted", f"attempt {writer.active.number} is admitted")
     over = attempts.verdict(spec, writer.status, progress.entries)
     restart = attempts.restart_wanted(spec, writer.status)
-    if over and not restart:
+    problem = schedules.problem(spec)
+    if problem:
+        return Decision("Stalled", "InvalidSpec", problem)
+    going_on = not over and bool(progress.entries)
+    tick = 0 if going_on else schedules.due_ms(spec, writer.status, view.now_ms)
+    suspended = spec.suspend or view.table.suspend
+    if over and not restart and (suspended or not tick):
         return Decision("Finished", over)
-    if spec.suspend or view.table.suspend:
+    if suspended:
         which = "spec.suspend is set" if spec.suspend else "the table is suspended"
         return Decision("Suspended", "Suspended", which)
+    if spec.schedule is not None and not (going_on or restart or tick):
+        return Decision("Scheduled", "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(spec, view.now_ms))}")
     problem = options.writer_problem(spec, view.config.option_patterns)
     if problem:
         return Decision("Stalled", "OptionNotAllowed", problem)
-    retry = 0 if restart else attempts.next_retry_ms(spec, writer.status, progress.entries)
+    problem = source_tables.problem(view, spec)
+    if problem:
+        return Decision("Stalled", "SourceNotAllowed", problem)
+    retry = 0 if restart or tick else attempts.next_retry_ms(spec, writer.status, progress.entries)
     if retry > view.now_ms:
         kind = (progress.entries[-1] if progress.entries else {}).get("class", "")
         return Decision("Wait", "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({kind})", retry_ms=retry)
-    return None
+    return _Queued(writer, not going_on, tick, over if tick and not restart else "")
 
 
 Block = tuple[str, str, str]
@@ -123,6 +153,10 @@ def _own_past(view: View, writer: WriterView) -> Block | None:
                 phase = inc.phase.name if inc.phase is not None else "not fenced yet"
                 return "PreviousAttempt", proof or f"attempt {attempt.number} may still hold the lock ({phase})", attempt.id
     return None
+
+
+def _source_blocks(view: View, writer: WriterView) -> Block | None:
+    return source_tables.waits_for(view, writer.spec) if writer.spec is not None else None
 
 
 def _capacity(view: View, running: list[str]) -> Block | None:

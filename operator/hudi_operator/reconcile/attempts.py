@@ -14,6 +14,7 @@ from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, settle
 from hudi_operator.model.proof import TERMINAL, ran_out
 from hudi_operator.model.spec import TableSpec, WriterSpec
+from hudi_operator.reconcile import source_tables
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
 from hudi_operator.reconcile.agents import ensure_namespace
 from hudi_operator.reconcile.view import Attempt, View, WriterView
@@ -45,16 +46,25 @@ def stopping(view: View, writer: WriterSpec) -> bool:
     return view.stopping or writer.suspend or writer.ref.deleting
 
 
-def new_entry(writer: WriterSpec, number: int, now_ms: int) -> JsonDict:
-    """Status entry of an attempt that is about to start."""
-    return {"number": number, "generation": writer.ref.generation, "pod": writer.driver_pod(number), "startTime": conditions.rfc3339(now_ms)}
+def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> JsonDict:
+    """Status entry of an attempt that is about to start, for run number ``run``."""
+    return {"number": number, "run": run, "generation": writer.ref.generation, "pod": writer.driver_pod(number), "startTime": conditions.rfc3339(now_ms)}
 
 
-def start_actions(view: View, table: TableSpec, writer: WriterSpec, number: int) -> tuple[Action, ...]:
-    """Make an attempt whose number is in status. The admission precedes the pod (F23)."""
+def run_of(entry: JsonDict) -> int:
+    """Number of the run that an attempt belongs to: attempts of one run share what was committed, another run begins anew."""
+    return int(entry.get("run") or 1)
+
+
+def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
+    """Make an attempt whose entry is in status; nothing while its source is not there. The admission precedes the pod (F23)."""
+    writer = source_tables.resolved(view, wanted)
+    if writer is None:
+        return ()
+    number = int(entry["number"])
     return (
         *ensure_namespace(view),
-        Apply(configmaps.attempt_config(table, writer, number, view.config)),
+        Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
         PutAdmit(table.table_id, writer.attempt_id(number), "writer"),
         CreatePod(pods.driver_pod(table, writer, number, view.config)),
     )
@@ -157,7 +167,7 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         entry = {**entries[-1], "class": classify.CANCELLED, "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     said = f"starting attempt {attempt.number} of {writer.ref.name}"
-    return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.number), said=(said,), requeue=5)
+    return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), said=(said,), requeue=5)
 
 
 # ---- stopping

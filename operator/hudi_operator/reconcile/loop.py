@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from hudi_operator.model import naming
+from hudi_operator.model import conditions, naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.reconcile import actions as act
@@ -115,14 +115,19 @@ def is_quiet(observed: Observed) -> bool:
     """True when nobody writes or is going to, nothing is being settled and no timer runs: then every change comes with an event."""
     settling = observed.etcd is None or any(stored.value.get("phase") != "Settled" for stored in observed.etcd.settles.values())
     drivers = any(pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in observed.pods)
-    return not (settling or drivers or observed.timers) and all(_at_rest(writer) for writer in observed.writers)
+    return not (settling or drivers or observed.timers) and all(_at_rest(writer, observed.now_ms) for writer in observed.writers)
 
 
-def _at_rest(writer: JsonDict) -> bool:
-    """Suspended or finished: no retry is due at some time that no event will tell."""
-    conditions = (writer.get("status") or {}).get("conditions") or ()
-    finished = any(c.get("type") == "Finished" and c.get("status") == "True" for c in conditions)
-    return finished or bool((writer.get("spec") or {}).get("suspend"))
+def _at_rest(writer: JsonDict, now_ms: int) -> bool:
+    """Suspended or finished: no retry or run is due soon, at some time that no event will tell."""
+    status, spec = writer.get("status") or {}, writer.get("spec") or {}
+    if spec.get("suspend"):
+        return True
+    finished = conditions.is_true(status, "Finished")
+    if not spec.get("schedule"):
+        return finished
+    tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
+    return (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
 
 
 def quiet_interval(seconds: float, looks: int) -> float:

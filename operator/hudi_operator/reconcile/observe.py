@@ -12,11 +12,12 @@ from typing import Any
 from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
-from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.reconcile.index import TableIndex
 from hudi_operator.reconcile.neighbours import Neighbours, read_neighbours, worth_knowing
 from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.reconcile.queue import Key
+from hudi_operator.reconcile.source_tables import references
 from hudi_operator.reconcile.timers import Timers
 
 JsonDict = dict[str, Any]
@@ -69,6 +70,7 @@ class Observer:
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
         spec, error = _read(table)
+        sources = await self._source_tables(namespace, writers)
         pods = await self._pods(namespace, name)
         if executors := any(_executors_wanted(w) for w in writers):
             pods.update(await self._executors(namespace, set(pods)))
@@ -90,6 +92,7 @@ class Observer:
             timers=self._timers.ages(key),
             now_ms=int(time.time() * 1000),
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            source_tables=sources,
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_secret=self._identity(),
@@ -98,6 +101,11 @@ class Observer:
             revision_floor=read.floor,
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
+
+    async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:
+        names = sorted({name for writer in writers for name in _sources_of(writer)})
+        found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
+        return {name: table for name, table in zip(names, found, strict=True) if table is not None}
 
     async def _namespace_terminating(self, namespace: str) -> bool:
         """False also when the operator may not read namespaces: the objects' own deletion then says the same a moment later."""
@@ -168,6 +176,14 @@ def _read(table: JsonDict | None) -> tuple[TableSpec | None, str]:
 
 def _table_of(writer: JsonDict) -> str:
     return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
+
+
+def _sources_of(writer: JsonDict) -> set[str]:
+    """Names of the HudiTables that the writer reads."""
+    try:
+        return {reference.table for reference in references(WriterSpec.from_object(writer)) if reference.table}
+    except SpecError:
+        return set()
 
 
 def _executors_wanted(writer: JsonDict) -> bool:

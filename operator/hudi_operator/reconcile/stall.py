@@ -24,30 +24,30 @@ class Stall:
     message: str
 
 
-def path_problem(table: TableSpec, config: OperatorConfig) -> str:
-    """Why this path may not be used; empty when it may."""
-    path, scheme = table.canonical_path, naming.path_scheme(table.path)
+def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field: str = "spec.path") -> str:
+    """Why objects of this namespace may not use this path; empty when they may. ``field`` is where it was found."""
+    path, scheme = naming.canonical_path(spelled), naming.path_scheme(spelled)
     if scheme not in config.allowed_schemes:
-        return f"spec.path: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
-    if not _WITH_AUTHORITY.match(table.path.strip()):
-        return "spec.path: must be scheme://bucket-or-host/path"
+        return f"{field}: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
+    if not _WITH_AUTHORITY.match(spelled.strip()):
+        return f"{field}: must be scheme://bucket-or-host/path"
     authority, _, rest = path.partition("://")[2].partition("/")
     if any(part in (".", "..") for part in rest.split("/")) or "%" in path or "?" in path or "#" in path:
-        return "spec.path: '.', '..', '%', '?' and '#' are not allowed"
+        return f"{field}: '.', '..', '%', '?' and '#' are not allowed"
     if ("@" in authority and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
-        return "spec.path: credentials in the path are not allowed"
-    prefixes = config.path_prefixes.get(table.ref.namespace)
+        return f"{field}: credentials in the path are not allowed"
+    prefixes = config.path_prefixes.get(namespace)
     if prefixes is None:
         return ""
     allowed = [naming.canonical_path(p) for p in prefixes]
     if any(path == p or path.startswith(p + "/") for p in allowed):
         return ""
-    return f"spec.path: not below a prefix that namespace {table.ref.namespace} may use: {', '.join(prefixes) or '(none)'}"
+    return f"{field}: not below a prefix that namespace {namespace} may use: {', '.join(prefixes) or '(none)'}"
 
 
 def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
     """What the object alone says; None: nothing is wrong with it."""
-    problem = path_problem(table, config)
+    problem = path_problem(table.path, table.ref.namespace, config)
     if problem:
         return Stall("PathNotAllowed", problem)
     if table.lock.problem():

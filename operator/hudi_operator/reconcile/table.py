@@ -122,12 +122,12 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     late = list(progress.after)
     said = [*progress.said, *leave.said]
     if decision.kind == "Start" and writer.spec is not None:
-        late.extend(attempts.start_actions(view, view.table, writer.spec, decision.number))
+        late.extend(attempts.start_actions(view, view.table, writer.spec, status["attempts"][-1]))
         said.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:
         actions.extend(writer_status.events(view, writer, progress, decision, status))
     ended = [StopTimer(f"stop/{a.id}") for a in writer.attempts if a.ended and view.timer(f"stop/{a.id}") is not None]
-    requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms))
+    requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms), _until(view, writer_status.next_tick_ms(status)))
     return Step((*actions, *ended), tuple(said), requeue, late=tuple(late))
 
 

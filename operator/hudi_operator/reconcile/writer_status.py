@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_operator.model import classify, conditions, naming
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.reconcile import attempts
+from hudi_operator.reconcile import attempts, schedules
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import KEPT_ATTEMPTS, Progress
@@ -28,11 +28,19 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         # The nonce that is present at the first look is the baseline and not executed.
         status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
         if decision.kind == "Start":
-            entries.append(attempts.new_entry(spec, decision.number, view.now_ms))
+            run = attempts.run_of(entries[-1]) if entries else 0
+            entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
             status["executedNonce"] = spec.restart_nonce
+        status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
     status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
+    entries = [_counted(view, writer, e) for e in entries]
     status["attempts"] = entries[-KEPT_ATTEMPTS:]
+    earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-KEPT_ATTEMPTS]])
+    if any(earlier.values()):
+        status["earlierAttempts"] = earlier
     status.update(_results(view, writer, old))
+    # What is known already never shrinks.
+    status.update({name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()})
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
@@ -43,12 +51,26 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     return status
 
 
+def next_tick_ms(status: JsonDict) -> int:
+    """When the next run starts by the clock, Unix milliseconds; 0: never."""
+    return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
+
+
+def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
+    """The entry of an attempt with what it says of itself; that stays when its pod and its report have gone."""
+    report = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), {})
+    counts = {"records": int(report.get("records") or 0), "conflicts": _count(report.get("conflicts"))}
+    return {**entry, **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))}}
+
+
+def _summed(parts: list[JsonDict]) -> dict[str, int]:
+    return {name: sum(int(part.get(name) or 0) for part in parts) for name in ("records", "conflicts")}
+
+
 def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
-    """lastCommit, records and conflicts: sums over the attempts' own words; what is known already never shrinks."""
+    """lastCommit and the last conflicts: the newest attempt's own words."""
     result: JsonDict = {k: old[k] for k in ("lastCommit", "recentConflicts") if k in old}
     reports = [_last_report(view, a) for a in writer.attempts]
-    result["records"] = max(int(old.get("records") or 0), sum(int(r.get("records") or 0) for r in reports))
-    result["conflicts"] = max(int(old.get("conflicts") or 0), sum(_count(r.get("conflicts")) for r in reports))
     report = reports[-1] if reports else {}
     if report.get("lastInstant"):
         completion = str(report.get("lastCompletionTime") or "")
@@ -97,7 +119,7 @@ def _state(view: View, writer: WriterView, progress: Progress, decision: Decisio
     """The printable word."""
     if decision.kind in ("Finished", "Start"):
         return decision.reason if decision.kind == "Finished" else "Starting"
-    if decision.kind in ("Suspended", "Stalled", "Deleting"):
+    if decision.kind in ("Scheduled", "Suspended", "Stalled", "Deleting"):
         return decision.kind
     if decision.kind == "Wait":
         return "Retrying" if decision.reason == "BackOff" else "Waiting"
@@ -135,7 +157,7 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
             "Stalled",
             stalled,
             (reason if decision.kind == "Stalled" else "Failed") if stalled else "NotStalled",
-            decision.message or failure if stalled else "",
+            (failure or decision.message) if stalled else "",
         ),
     ]
 

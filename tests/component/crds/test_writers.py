@@ -10,10 +10,12 @@ from tests.component.crds.cluster import Cluster, table, writer
 
 PYTHON = {"configMapRef": {"name": "code", "key": "source.py"}, "function": "rows"}
 FILES = {"format": "csv", "paths": ["s3a://landing/x/"]}
+HUDI = {"tableRef": {"name": "bronze"}}
+SQL = {"query": "SELECT 1"}
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("nothing-to-do", {"source": None}, ("spec", "neither source nor application is set")),
     ("two-things-to-do", {"application": {"mainFile": "local:///a.py"}}, ("spec", "source and application are both set")),
-    ("two-sources", {"source": {"files": FILES, "python": PYTHON}}, ("spec.source", "source.files and source.python are both set")),
+    ("two-sources", {"source": {"files": FILES, "python": PYTHON}}, ("spec.source", "source has several fields, use one of: files python")),
     ("empty-source", {"source": {}}, ("spec.source", "source is empty")),
     ("empty-application", {"source": None, "application": {}}, ("spec.application", "application is empty")),
     (
@@ -29,6 +31,45 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("operation-word", {"operation": "upsert"}, ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete"')),
     ("main-file", {"source": None, "application": {"mainFile": "s3a://x/a.py"}}, ("spec.application.mainFile", "'s3a://x/a.py'", "local:///PATH.py")),
     ("format", {"source": {"files": {**FILES, "format": "xml"}}}, ("spec.source.files.format", '"xml"', '"csv", "parquet", "json", "orc", "avro"')),
+    ("three-sources", {"source": {"files": FILES, "hudi": HUDI, "python": PYTHON}}, ("spec.source", "use one of: files hudi python")),
+    ("empty-hudi", {"source": {"hudi": {}}}, ("spec.source.hudi", "source.hudi is empty")),
+    ("two-tables", {"source": {"hudi": {**HUDI, "path": "s3a://lake/x"}}}, ("spec.source.hudi", "source.hudi.tableRef and source.hudi.path are both set")),
+    (
+        "itself",
+        {"source": {"hudi": {"tableRef": {"name": "flights"}}}},
+        ("spec.source", "tableRef 'flights' is the table that this writer writes to"),
+    ),
+    ("source-name", {"source": {"hudi": {"tableRef": {"name": "A"}}}}, ("spec.source.hudi.tableRef.name", "'A' is not the name of a HudiTable")),
+    ("source-path", {"source": {"hudi": {"path": "/lake/x"}}}, ("spec.source.hudi.path", "'/lake/x'", "must begin with a scheme")),
+    ("source-credentials", {"source": {"hudi": {"path": "s3a://k:s@b/x"}}}, ("spec.source.hudi.path", "contains credentials")),
+    ("start", {"source": {"hudi": {**HUDI, "startFrom": "2026-01-31"}}}, ("spec.source.hudi.startFrom", "'2026-01-31'", "completion time of 17 digits")),
+    ("order", {"source": {"hudi": {**HUDI, "order": "Any"}}}, ("spec.source.hudi.order", '"Any"', '"CompletionTime", "Fenced", "OutOfOrder"')),
+    (
+        "start-and-order",
+        {"source": {"hudi": {**HUDI, "startFrom": "20260131235959999", "order": "Fenced"}}},
+        ("spec.source.hudi.startFrom", "'20260131235959999'", "cannot be combined with order Fenced"),
+    ),
+    ("commits", {"source": {"hudi": {**HUDI, "maxCommitsPerBatch": 0}}}, ("spec.source.hudi.maxCommitsPerBatch", "0", "greater than or equal to 1")),
+    ("lost", {"source": {"hudi": {**HUDI, "ifPositionLost": "Skip"}}}, ("spec.source.hudi.ifPositionLost", '"Skip"', '"Fail", "Snapshot"')),
+    ("no-query", {"source": {"sql": {"views": []}}}, ("spec.source.sql.query", "Required value")),
+    ("python-and-sql", {"source": {"python": PYTHON, "sql": SQL}}, ("spec.source", "use one of: python sql")),
+    ("empty-view", {"source": {"sql": {**SQL, "views": [{"name": "a"}]}}}, ("spec.source.sql.views[0]", "the view is empty: set files or hudi")),
+    (
+        "two-in-a-view",
+        {"source": {"sql": {**SQL, "views": [{"name": "a", "files": {"format": "csv", "paths": ["s3a://x/y"]}, "hudi": HUDI}]}}},
+        ("spec.source.sql.views[0]", "files and hudi are both set"),
+    ),
+    ("view-table", {"source": {"sql": {**SQL, "views": [{"name": "a", "hudi": {}}]}}}, ("spec.source.sql.views[0].hudi", "hudi is empty")),
+    (
+        "view-name",
+        {"source": {"sql": {**SQL, "views": [{"name": "source", "hudi": HUDI}]}}},
+        ("spec.source.sql.views[0].name", "'source' is not the name of a view"),
+    ),
+    (
+        "view-path",
+        {"source": {"sql": {**SQL, "views": [{"name": "a", "files": {"format": "csv", "paths": ["/x"]}}]}}},
+        ("spec.source.sql.views[0].files.paths[0]", "'/x'", "must begin with a scheme"),
+    ),
     ("no-paths", {"source": {"files": {**FILES, "paths": []}}}, ("spec.source.files.paths", "at least 1 items")),
     ("no-scheme", {"source": {"files": {**FILES, "paths": ["/data/x"]}}}, ("spec.source.files.paths[0]", "'/data/x'", "must begin with a scheme")),
     ("credentials", {"source": {"files": {**FILES, "paths": ["s3a://k:s@b/x"]}}}, ("spec.source.files.paths[0]", "contains credentials")),
@@ -62,6 +103,15 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("retries", {"retryPolicy": {"limit": 21}}, ("spec.retryPolicy.limit", "21", "less than or equal to 20")),
     ("back-off", {"retryPolicy": {"backoffSeconds": 400}}, ("spec.retryPolicy", "backoffSeconds 400 must not exceed maxBackoffSeconds 300")),
     ("grace", {"stop": {"graceSeconds": 0}}, ("spec.stop.graceSeconds", "0", "greater than or equal to 1")),
+    ("cron", {"schedule": {"cron": "0 * * *  "}}, ("spec.schedule.cron", "'0 * * *  '", "must have five fields")),
+    ("no-cron", {"schedule": {"timeZone": "Etc/UTC"}}, ("spec.schedule.cron", "Required value")),
+    ("time-zone", {"schedule": {"cron": "0 * * * *", "timeZone": "../UTC"}}, ("spec.schedule.timeZone", "'../UTC'", "not the name of a time zone")),
+    (
+        "deadline",
+        {"schedule": {"cron": "0 * * * *", "startingDeadlineSeconds": 9}},
+        ("spec.schedule.startingDeadlineSeconds", "9", "greater than or equal to 10"),
+    ),
+    ("policy", {"schedule": {"cron": "0 * * * *", "concurrencyPolicy": "Allow"}}, ('unknown field "spec.schedule.concurrencyPolicy"',)),
     ("nonce", {"restartNonce": "a b"}, ("spec.restartNonce", "'a b'", "letters, digits")),
     ("unknown", {"maxRetries": 3}, ('unknown field "spec.maxRetries"',)),
 ]
@@ -224,12 +274,21 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         "hudiOptions": {"hoodie.upsert.shuffle.parallelism": "8", "hoodie.parquet.compression.codec": "zstd"},
         "retryPolicy": {"limit": 0, "writeConflict": {"inProcess": 0}},
         "stop": {"graceSeconds": 5},
+        "schedule": {"cron": "*/5 6-22 * * mon-fri", "timeZone": "Europe/Berlin", "startingDeadlineSeconds": 600},
         "restartNonce": "2026-01-01T00:00:00Z",
         "suspend": True,
     }
     light_cluster.apply(
         writer(namespace, "files", transform={"sql": "SELECT * FROM source"}, operation="Upsert", **common),
         writer(namespace, "python", source={"python": {**PYTHON, "arguments": {"from": "2013-01-01"}}}, **common),
+        writer(namespace, "hudi", source={"hudi": {**HUDI, "startFrom": "20260131235959999", "maxCommitsPerBatch": 4, "ifPositionLost": "Snapshot"}}, **common),
+        writer(namespace, "fenced", source={"hudi": {"path": "s3a://lake/x", "startFrom": "Latest", "order": "Fenced"}}, **common),
+        writer(
+            namespace,
+            "sql",
+            source={"sql": {**SQL, "views": [{"name": "a", "hudi": {"path": "s3a://lake/x"}}, {"name": "b", "hudi": HUDI}, {"name": "c", "files": FILES}]}},
+            **common,
+        ),
         writer(namespace, "program", source=None, application={"mainFile": "local:///opt/app/main.py", "arguments": ["--x", "1"]}, **common),
         writer(namespace, "code", source=None, application={"configMapRef": {"name": "code", "key": "main.py"}}, **common),
     )
@@ -239,6 +298,20 @@ def test_the_table_cannot_be_changed(light_cluster: Cluster, namespace: str) -> 
     light_cluster.apply(writer(namespace))
     message = light_cluster.refused(writer(namespace, tableRef={"name": "other"}))
     assert "spec.tableRef: Forbidden: tableRef is immutable: it is 'flights' and cannot become 'other'" in message
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"tableRef": {"name": "silver"}}, "the source table cannot be changed"),
+        ({"path": "s3a://lake/bronze"}, "the source table cannot be changed"),
+        ({**HUDI, "order": "Fenced"}, "order CompletionTime cannot become Fenced"),
+    ],
+)
+def test_the_source_table_and_its_order_cannot_be_changed(light_cluster: Cluster, namespace: str, changed: dict[str, Any], rule: str) -> None:
+    light_cluster.apply(writer(namespace, source={"hudi": HUDI}))
+    assert rule in light_cluster.refused(writer(namespace, source={"hudi": changed}))
+    light_cluster.apply(writer(namespace, source={"hudi": {**HUDI, "maxCommitsPerBatch": 2, "ifPositionLost": "Snapshot"}}))
 
 
 def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) -> None:

@@ -122,11 +122,11 @@ def test_a_users_code_is_mounted_read_only() -> None:
     spec = writer(source={"python": {"configMapRef": {"name": "code", "key": "x.py"}, "function": "f"}})
     pod = pods.driver_pod(table(), spec, 1, CONFIG)
     assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0]["volumeMounts"]
-    assert configmaps.job(table(), spec, 1)["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
+    assert configmaps.job(table(), spec, 1, run=2)["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
 
 
 def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
-    config_map = configmaps.attempt_config(table(), writer(**EXECUTORS), 3, CONFIG)
+    config_map = configmaps.attempt_config(table(), writer(**EXECUTORS), 3, CONFIG, run=2)
     assert config_map["metadata"]["name"] == "load-01234567-3"
     for pod in (pods.driver_pod(table(), writer(**EXECUTORS), 3, CONFIG), executor_pod()):
         (volume,) = [v for v in pod["spec"]["volumes"] if "configMap" in v]
@@ -140,14 +140,14 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
 
 def test_the_job_is_what_the_contract_says() -> None:
     spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": True}, **EXECUTORS)
-    job = configmaps.job(table(), spec, 3)
+    job = configmaps.job(table(), spec, 3, run=2)
     assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
     assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
     assert job["table"]["type"] == "MERGE_ON_READ"
     assert job["table"]["path"] == "s3a://lake/flights"
     application = writer(source=None, application={"mainFile": "local:///opt/main.py", "arguments": ["x"]})
-    assert configmaps.job(table(), application, 1)["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
-    assert configmaps.job(table(), application, 1)["source"] is None
+    assert configmaps.job(table(), application, 1, run=2)["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
+    assert configmaps.job(table(), application, 1, run=2)["source"] is None
 
 
 # ---- Hudi

@@ -101,6 +101,9 @@ class World:
     kv: dict[str, Key] = field(default_factory=dict)
     table: dict[str, Any] | None = None
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Other HudiTables of the namespace, which writers read from."""
+    applied: list[dict[str, Any]] = field(default_factory=list)
     pods: dict[str, Pod] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)
@@ -238,6 +241,7 @@ class World:
             timers={n: self.now - t for n, t in self.timers.items()},
             now_ms=self.now_ms,
             fresh_uuid=f"authority-{next(self.counter)}",
+            source_tables=self.sources,
             namespace_terminating=self.terminating,
             agents_in_use=frozenset(),
             evidence_needed=frozenset(),
@@ -306,6 +310,7 @@ class World:
 
     def _do_Apply(self, a: act.Apply) -> None:
         assert not self.terminating, "nothing can be created in a terminating namespace"
+        self.applied.append(a.manifest)
 
     def _do_CreatePod(self, a: act.CreatePod) -> None:
         meta = a.manifest["metadata"]

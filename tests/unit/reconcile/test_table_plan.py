@@ -9,7 +9,6 @@ import pytest
 from simulated_world import CONFIG, World, finished
 
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import actions as act
 from hudi_operator.reconcile.stall import path_problem
 from hudi_operator.reconcile.table import plan_table
@@ -102,8 +101,7 @@ def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
     ],
 )
 def test_paths(path: str, prefixes: dict[str, tuple[str, ...]], allowed: bool) -> None:
-    table = TableSpec.from_object({"metadata": {"namespace": "lake", "name": "t"}, "spec": {"path": path}})
-    problem = path_problem(table, OperatorConfig(path_prefixes=prefixes))
+    problem = path_problem(path, "lake", OperatorConfig(path_prefixes=prefixes))
     assert (problem == "") is allowed, problem
 
 

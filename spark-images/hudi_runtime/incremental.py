@@ -1,0 +1,211 @@
+"""Incremental reads of a Hudi table: what was committed since a position, in one of three orders (hudi_runtime.positions).
+
+    reader = Reader(spark, "s3a://lake/flights")
+    look = reader.look()
+    while pull := look.pull(position, limit=10):
+        use(pull.frame)
+        position = pull.position        # keep it where the result is kept: in the same commit
+
+A pull gives, for each row that its commits wrote, the newest version among them (point-in-time reads by `as.of.instant` go by requested
+time and change while older writers finish; a look does not). A row that a later commit changed again may be given with that commit
+instead, never not at all. Deleted rows are not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+
+from hudi_runtime import positions
+from hudi_runtime import timeline as tl
+from hudi_runtime.errors import FailureClass, RuntimeFailure
+from hudi_runtime.hudi import Table, WriteInfo
+from hudi_runtime.positions import Position
+from hudi_runtime.storage import Missing
+
+COMMIT_TIME = "_hoodie_commit_time"
+META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
+MIN_TABLE_VERSION = 8
+"""The first table version whose timeline has completion times."""
+
+
+class PositionLost(RuntimeFailure):
+    """What follows the position was archived or cleaned: an incremental read from here would leave rows out."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.POSITION_LOST, message)
+
+
+@dataclass(frozen=True)
+class Pull:
+    """Rows of some commits, without Hudi's own columns; `position` holds once they are processed, `instants` are requested times."""
+
+    frame: DataFrame
+    position: Position
+    instants: tuple[str, ...]
+
+
+class Reader:
+    """Reads one table. Raises RuntimeFailure when there is no table at the path, or none that can be read incrementally."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self.path = path.rstrip("/")
+        self._table = Table(spark, self.path)
+        if not self._table.exists():
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"source table {self.path} does not exist")
+        config = self._table.meta_client().getTableConfig()
+        version = int(config.getTableVersion().versionCode())
+        if version < MIN_TABLE_VERSION:
+            message = f"source table {self.path} has table version {version}: {MIN_TABLE_VERSION} or newer is needed, older ones have no completion times"
+            raise RuntimeFailure(FailureClass.USER_ERROR, message)
+        if not config.populateMetaFields():
+            message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not tell their commit"
+            raise RuntimeFailure(FailureClass.USER_ERROR, message)
+
+    def look(self) -> Look:
+        """The table as it is now. All pulls of one look together give what was completed then, and nothing newer."""
+        first = self._table.timeline()
+        return Look(self._spark, self._table, positions.stable(first, self._table.timeline()))
+
+
+class Look:
+    """One view of the timeline, and what can be read of it."""
+
+    def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline) -> None:
+        self._spark = spark
+        self._table = table
+        self._written: dict[str, WriteInfo] = {}
+        self._archived: tuple[tl.Instant, ...] | None = None
+        self.timeline = timeline
+
+    def latest(self, position: Position) -> Position:
+        """The position of a reader that leaves out what is there already."""
+        return position.advance(position.ready(self.timeline), self.timeline)
+
+    def pull(self, position: Position, *, limit: int | None = None) -> Pull | None:
+        """Rows of the next commits, `limit` of them (None: all); None when there are none. They have been read then and are held by Spark.
+
+        More than `limit` are given together when a file that the first ones wrote has been cleaned, because later ones replaced it.
+        Raises PositionLost when commits were archived, or when their files are gone.
+        """
+        lost = self._archived_wanted(position)
+        if lost:
+            raise PositionLost(f"{len(lost)} commits of {self._table.path} after the position {_told(position)} were archived, the last one {lost[-1]}")
+        taken: list[tl.Instant] = []
+        missing, rows = "", 0
+        ready = position.ready(self.timeline)
+        self._read_metadata(ready)
+        for instant in ready:
+            taken.append(instant)
+            rows += self._written[instant.requested].carries_rows
+            if rows and (len(taken) == len(ready) or (limit is not None and rows >= limit)):
+                missing = self._missing(taken)
+                # For files that were cleaned Hudi reads the newest state instead, without a word. So the rows are read first, and then it is
+                # known whether all was there.
+                frame = None if missing else self._frame(taken).localCheckpoint()
+                missing = missing or self._missing(taken)
+                if frame is not None and not missing:
+                    return Pull(frame, position.advance(taken, self.timeline), tuple(i.requested for i in taken))
+        if missing:
+            raise PositionLost(f"{missing} of {self._table.path}, written after the position {_told(position)}, was cleaned")
+        return None
+
+    def snapshot(self, position: Position) -> Pull | None:
+        """Every row of the table as of this look, whatever was archived or cleaned before; None for a table without commits.
+
+        `position` tells the order only. Rows whose newest version a later commit wrote are left out: the pulls that follow give them.
+        """
+        beginning = type(position)()
+        ready = beginning.ready(self.timeline)
+        if not ready:
+            return None
+        given = {i.requested for i in ready}
+        later = [i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given]
+        newest = max(i.requested for i in self.timeline.instants)
+        frame = self._spark.read.format("hudi").load(self._table.path).where(col(COMMIT_TIME) <= newest)
+        return Pull(_plain(frame.where(~col(COMMIT_TIME).isin(later)) if later else frame), self.latest(beginning), tuple(sorted(given)))
+
+    def empty(self) -> DataFrame:
+        """No rows, with the columns of the table."""
+        return _plain(self._spark.read.format("hudi").load(self._table.path)).limit(0)
+
+    def _frame(self, taken: Sequence[tl.Instant]) -> DataFrame:
+        begin, end = _before(min(i.completion for i in taken)), max(i.completion for i in taken)
+        options = {
+            "hoodie.datasource.query.type": "incremental",
+            # Completion times; the begin is exclusive, the end inclusive.
+            "hoodie.datasource.read.begin.instanttime": begin,
+            "hoodie.datasource.read.end.instanttime": end,
+        }
+        frame = self._spark.read.format("hudi").options(**options).load(self._table.path)
+        return _plain(frame.where(col(COMMIT_TIME).isin([i.requested for i in taken])))
+
+    # ---- is everything still there?
+
+    def _archived_wanted(self, position: Position) -> list[str]:
+        if self._archived is None:
+            self._archived = self._table.archived_instants() if self._table.has_archive() else ()
+        wanted = tuple(i for i in self._archived if position.wants(i) and i.action in tl.WRITE_ACTIONS)
+        if not wanted:
+            return []
+        return sorted(i.requested for i, info in self._table.archived_written(wanted) if info.carries_rows)
+
+    def _read_metadata(self, instants: Iterable[tl.Instant]) -> None:
+        unread = tuple(i for i in instants if i.requested not in self._written)
+        try:
+            for instant, info in self._table.written(unread) if unread else ():
+                self._written[instant.requested] = info
+        except Missing as error:
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"{error} of {self._table.path} was archived during the look") from error
+
+    def _missing(self, taken: Sequence[tl.Instant]) -> str:
+        """A file that reading these commits needs and that is gone; empty when all are there."""
+        begin, end = min(i.completion for i in taken), max(i.completion for i in taken)
+        span = [i for i in self.timeline.completed if i.action in tl.WRITE_ACTIONS and begin <= i.completion <= end]
+        self._read_metadata(span)
+        found: dict[str, frozenset[str]] = {}
+        for path in needed_files(self._written[i.requested] for i in span):
+            folder, _, name = path.rpartition("/")
+            if folder not in found:
+                found[folder] = self._names_in(folder)
+            if name not in found[folder]:
+                return path
+        return ""
+
+    def _names_in(self, folder: str) -> frozenset[str]:
+        try:
+            return frozenset(self._table.storage.names(folder))
+        except Missing:
+            return frozenset()
+
+
+def needed_files(writes: Iterable[WriteInfo]) -> list[str]:
+    """Files, relative to the table, that a read of these writes (in order of completion) opens: a base file stands for all before it."""
+    needed: dict[tuple[str, str], list[str]] = {}
+    for write in writes:
+        for group in write.replaced:
+            needed.pop(group, None)
+        for group, path in write.files:
+            is_log = path.rpartition("/")[2].startswith(".")
+            needed[group] = [*needed.get(group, []), path] if is_log else [path]
+    return sorted(path for paths in needed.values() for path in paths)
+
+
+def _plain(frame: DataFrame) -> DataFrame:
+    return frame.drop(*META_COLUMNS)
+
+
+def _before(time: str) -> str:
+    """The instant time one millisecond before."""
+    padded = time.ljust(17, "0")
+    moment = datetime.strptime(padded[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(padded[14:]) - 1)  # noqa: DTZ007 - a string computation
+    return moment.strftime("%Y%m%d%H%M%S") + f"{moment.microsecond // 1000:03d}"
+
+
+def _told(position: Position) -> str:
+    return ", ".join(f"{name} {value}" for name, value in position.word().items() if name not in ("order", "ahead"))
