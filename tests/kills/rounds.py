@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -42,6 +43,7 @@ class Rounds:
         self.screen = Screen()
         self.commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=cluster.ROOT, capture_output=True, text=True, check=True).stdout.strip()
         run("hack/run-demo", "install", seconds=1800)
+        os.environ["KUBECONFIG"] = run("hack/cluster", "kubeconfig").strip()
         self.lake: Lake = world.storage(self.screen)
         self.lake.make_folder("e2e")
         self.watch: Watch
