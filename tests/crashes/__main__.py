@@ -13,7 +13,7 @@ from tests.crashes import campaign, report
 def main() -> int:
     """Exit status: 0 when every run was made and none deviates, 1 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m tests.crashes", description=__doc__)
-    parser.add_argument("--workers", type=int, default=6, help="runs side by side")
+    parser.add_argument("--workers", type=int, default=6, choices=range(1, 9), help="runs side by side, 1 to 8")
     parser.add_argument("--minutes", type=float, default=240, help="begin no run later than this")
     parser.add_argument("--only", default="", help="regular expression on a case, as printed")
     parser.add_argument("--report", action="store_true", help="write the report of what was run so far, and run nothing")

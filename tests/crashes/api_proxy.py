@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
-import random
+import os
 import socket
 import ssl
 import threading
@@ -34,10 +35,16 @@ _REFUSALS = {
 }
 
 
+FIRST_PORT, PORTS_EACH = "CRASHES_FIRST_PORT", 2500
+_PORTS = itertools.count()
+
+
 def lasting_port() -> int:
-    """A free port outside of the range from which outgoing connections take theirs: a proxy that was away finds it free again."""
+    """A port that is this proxy's for the whole run, also while it is away: outgoing connections take theirs from 32768 on, other workers of the
+    campaign from ranges of their own, and this process takes none twice."""
+    first = int(os.environ.get(FIRST_PORT, "10000"))
     while True:
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", random.randint(10000, 29999))) as found:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", first + next(_PORTS) % PORTS_EACH)) as found:
             return int(found.getsockname()[1])
 
 

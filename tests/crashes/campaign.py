@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.component.operator.operator_world import ENVIRONMENT, ROOT, Etcd
+from tests.crashes.api_proxy import FIRST_PORT, PORTS_EACH
 from tests.crashes.etcd_proxy import can_conflict
 from tests.crashes.faults import KILLS, Fault, Target
 from tests.crashes.interruptions import ALONE, INTERRUPTIONS
@@ -192,6 +193,7 @@ class Crew:
         pipe = subprocess.PIPE
         self._workers = []
         for number in range(count):
+            environment[FIRST_PORT] = str(10000 + number * PORTS_EACH)
             with (place / f"worker-{number}.log").open("wb") as log:
                 self._workers.append(
                     subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True)
