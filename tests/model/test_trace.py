@@ -325,6 +325,13 @@ def test_only_the_operator_asks_for_a_service() -> None:
     assert begun().add(W, "request", key="request/service-clean").said()
 
 
+def test_the_last_request_without_an_answer_may_have_ended_the_run() -> None:
+    log = begun().add(W, "clean-exit").add(V, "clean-exit").add("operator", "delete-admit", key=f"admit/ns.{W}")
+    assert f"ns.{V} is still admitted" in log.said(complete=True)
+    log.add("operator", "delete-admit", key=f"admit/ns.{V}", ok=False, rev=0, detail="unknown")
+    assert log.said(complete=True) == ""
+
+
 def test_a_settle_update_of_unknown_outcome_of_the_operator() -> None:
     log = phase(fenced(), "Terminating")
     log.add("operator", "settle-update", ok=False, rev=0, key=f"settle/{W}", detail="unknown")

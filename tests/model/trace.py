@@ -62,7 +62,8 @@ def _check_table(table: str, events: list[Event], complete: bool, start: TableSt
             verdict.rejections.append(f"{e.where}: {e.said()}: {wrong}")
             return verdict
     if complete:
-        left = [_unfinished(s) for s in states]
+        # What is still without an answer at the end may have been executed all the same.
+        left = [_unfinished(t) for s in states for t in (_closure(s, events[-1]) if s.maybe else [s])]
         if all(left):
             verdict.rejections.append(f"at the end of the trace: {left[0]}")
     return verdict
