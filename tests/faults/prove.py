@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.faults.results import commit, versions
+from tests.faults.results import OUT, Cell, commit, save, versions
 from tests.faults.scenarios import SCENARIOS, run
 from tests.faults.sides import SETUPS
 
@@ -21,11 +21,12 @@ SCENARIO = next(scenario for scenario in SCENARIOS if scenario.id == "paused-wri
 def main() -> int:
     print(" ".join(SCENARIO.fault.split()))
     print(f"commit {commit()}; {', '.join(f'{name} {value}' for name, value in versions().items())}\n")
+    OUT.mkdir(parents=True, exist_ok=True)
     verdicts = {}
     for setup in ("stock", "ours"):
         print(f"{SETUPS[setup]} …", flush=True)
         with tempfile.TemporaryDirectory(prefix="prove-") as folder:
-            found = run(SCENARIO, setup, Path(folder))
+            found = save(Cell(SCENARIO.id, setup), run(SCENARIO, setup, Path(folder)))
         verdicts[setup] = found["verdict"]
         for note in found["notes"]:
             print(f"  {note}")
