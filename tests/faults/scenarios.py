@@ -65,8 +65,8 @@ def second_writer(side: Side, first: Process, *, drain: Callable[[], None] = lam
         assert b.wait() == 0, b.log()[-3000:]
         return b, ["B got the lock while A was stopped, and committed"]
     assert side.table is not None
-    begin = time.monotonic()
     until("B waits for the lock", lambda: side.table is not None and side.table.keys("queue/"), alive=b)
+    begin = time.monotonic()
     while time.monotonic() - begin < TTL_SECONDS + 5:
         lock = side.table.get("lock")
         assert lock is not None, "the lock was lost with the lease"
