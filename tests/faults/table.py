@@ -81,7 +81,8 @@ def _cases() -> list[str]:
     lines = [
         "## The forty acceptance cases",
         "",
-        "Which tests are about a case, and the tiers they run in (docs/testing.md says what is real in each). A `faults::` test counts when its row above has a result. Last column: what no test shows yet.",
+        "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each). A `faults::` test counts when its row "
+        "above has a result. Last column: what no test shows yet.",
         "",
     ]
     lines += ["| no. | fault or bad input | expected | tests | tiers | not shown yet |", "|---|---|---|---|---|---|"]
