@@ -67,7 +67,7 @@ kills: ## kill a writer of a real cluster 60 times while three others write; con
 	@hack/venv >/dev/null
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.kills
 
-prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours (about four minutes)
+prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
 
 crashes: ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
