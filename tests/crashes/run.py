@@ -164,6 +164,8 @@ class Run:
             SCENARIOS[self.scenario](self.play)
             self._end(reference)
         except AssertionError as error:
+            if self.injector.target is not None and not self.injector.hit:
+                disturbed = f"it stood still before the fault: {str(error)[:300]}"
             deviations.append(f"the scenario did not go on: {str(error)[:1500]}")
         except (grpc.RpcError, OSError) as error:
             disturbed = f"{type(error).__name__}: {str(error)[:300]}"
