@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import importlib
 import json
 import os
 import shutil
@@ -13,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from tests.hudi.harness import ACCESS_KEY, BUNDLE, CACHE, JAR, ROOT, SECRET_KEY, Row, World, rows
+from tests.hudi.harness import BUNDLE, CACHE, JAR, ROOT, Row, World, rows
 
 from hudi_runtime import timeline as tl
 from hudi_runtime.audit import Keys, Outcome, Report, audit
@@ -237,30 +234,3 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     nowhere = run(lake.folder / "audit-nowhere")
     assert nowhere.returncode == 2, nowhere.stdout + nowhere.stderr[-3000:]
     assert "unknown" in nowhere.stdout
-
-
-def test_command_as_the_demo_and_the_e2e_tier_use_it(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On S3, in a process of its own, with expected rows of pandas and keys as etcdctl prints them."""
-    monkeypatch.syspath_prepend(str(ROOT / "hack"))
-    readers, lakes = importlib.import_module("demo.readers"), importlib.import_module("demo.lake")
-    endpoint = lake.world.start_s3()
-    hadoop = lake.spark.sparkContext._jsc.hadoopConfiguration()
-    for key, value in lake.world.s3_settings().items():
-        hadoop.set(key, value)
-    frame = lake.spark.createDataFrame(rows(range(5), "a", "first", 1), SCHEMA)
-    frame.write.format("hudi").options(**OPTIONS).mode("append").save("s3a://lake/outside")
-    marker = lake.world.s3_folder / "lake" / "outside" / ".hoodie" / "hudi-operator"
-    marker.mkdir()
-    (marker / MARKER).touch()
-
-    def pair(key: str, value: dict[str, Any]) -> dict[str, str]:
-        return {"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(json.dumps(value).encode()).decode()}
-
-    keys = json.dumps({"kvs": [pair(f"/hudi/control/{MARKER}/gate", {"state": "open"})]})
-    wanted = pd.DataFrame(rows(range(5), "a", "first", 1), columns=["id", "p", "v", "ts"])
-    store = lakes.Lake(endpoint, ACCESS_KEY, SECRET_KEY)
-    answers = readers.TableAnswers(store, "lake/outside", tmp_path, expected=wanted, keys=keys)
-    assert set(answers.outcomes.values()) == {"ok"}, answers.text
-    assert [commit["records"] for commit in answers.commits] == [5]
-    again = readers.TableAnswers(store, "lake/outside", tmp_path, expected=wanted[1:])
-    assert {name: outcome for name, outcome in again.outcomes.items() if outcome != "ok"} == {"rows": "violated", "late": "not asked"}, again.text
