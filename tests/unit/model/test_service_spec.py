@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hudi_operator.model import services
 from hudi_operator.model.fields import SpecError
 from hudi_operator.model.schedule import Schedule
+from hudi_operator.model.spec import TableSpec
 
 
 def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:
@@ -71,6 +74,17 @@ def test_what_does_not_fit_together(raw: dict[str, Any], words: str) -> None:
 def test_a_wrong_type_names_the_field() -> None:
     with pytest.raises(SpecError, match=r"spec\.services\.clean\.retainCommits"):
         made({"clean": {"retainCommits": "many"}})
+
+
+def test_the_example_is_what_it_says() -> None:
+    path = Path(__file__).resolve().parents[3] / "examples" / "services" / "table.yaml"
+    table = TableSpec.from_object(yaml.safe_load(path.read_text()))
+    assert services.problem(table.services) == ""
+    found = {s.kind: s for s in table.services}
+    assert found["compaction"].after_commits == 10
+    assert found["clean"].schedule == Schedule("30 2 * * *", "Europe/Berlin")
+    assert found["clean"].after_commits is None
+    assert found["archive"].options["hoodie.keep.min.commits"] == "50"
 
 
 def ms(*moment: int) -> int:
