@@ -28,12 +28,11 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     outcomes = {name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})}
     bad = [one for one in rounds if one["rows"] != "ok"]
     seeds = ", ".join(str(one["seed"]) for one in rounds)
-    commits = sum(one.get("commits", 0) for one in rounds)
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
     lines += [
-        f"{len(kills)} kills in {len(rounds)} rounds (commit {newest}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers, {commits}",
-        f"commits in all. Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
+        f"{len(kills)} kills, rounds: {len(rounds)} (commit {newest}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers.",
+        f"Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
     ]
     lines += ["", "| seconds after SIGKILL | p50 | p95 | max |", "|---|---:|---:|---:|"]
     for phase in PHASES:
