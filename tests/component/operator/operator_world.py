@@ -56,6 +56,14 @@ def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0)
         time.sleep(0.1)
 
 
+def stopped(thread: Path) -> bool:
+    """Whether a thread, a folder in /proc, does not run (any more)."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except FileNotFoundError:
+        return True
+
+
 class Cluster:
     """The API server, as its administrator."""
 
@@ -154,6 +162,9 @@ class Etcd:
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        # A signal is an order: on a busy machine a thread answers one more request before it obeys.
+        wait_for("etcd stands still", lambda: all(stopped(thread) for thread in threads.iterdir()))
 
     def resume(self) -> None:
         assert self._process is not None
