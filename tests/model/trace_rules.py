@@ -172,7 +172,7 @@ def _settle_update(s: TableState, e: Event) -> str:
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
     if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
         return "only the agent says that everything is swept"
-    if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc:
+    if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc and not s.lease_only:  # there it goes with its lease, which nobody logs
         return f"the phase {new} while this incarnation still owns the lock (I1)"
     return _outcome(s, e, inc) if e.outcome else ""
 
