@@ -14,13 +14,6 @@ PREFER = "org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrat
 WAYS = {
     "provider": {"hoodie.write.lock.provider": IN_PROCESS},
     "mode": {"hoodie.write.concurrency.mode": "SINGLE_WRITER"},
-    "non-blocking": {
-        "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
-        "hoodie.index.type": "BUCKET",
-        "hoodie.index.bucket.engine": "SIMPLE",
-        "hoodie.bucket.index.num.buckets": "1",
-        "hoodie.table.type": "MERGE_ON_READ",
-    },
     "eager": {"hoodie.clean.failed.writes.policy": "EAGER"},
     "bare": {"hoodie.write.concurrency.mode": "SINGLE_WRITER", "hoodie.clean.failed.writes.policy": "EAGER", "hoodie.write.lock.provider": IN_PROCESS},
     "strategy": {
