@@ -103,7 +103,9 @@ def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     gate.touch()
     assert living.wait() == 0, living.log()[-4000:]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited([*rows(range(5), "a", "seed", 1), *rows(range(5), "b", "living", 1), (100, "c", "hostile", 99)])
+    expected = [*rows(range(5), "a", "seed", 1), *rows(range(5), "b", "living", 1), (100, "c", "hostile", 99)]
+    # Not "stray": the writes that were refused leave Hudi's heartbeat files of instants that never were.
+    table.audited(expected, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "incremental", "late", "overlap"))
 
 
 def test_sigterm_gives_up_what_does_not_fit(world: World, agent: Process) -> None:
