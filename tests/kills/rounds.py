@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from types import TracebackType
 from typing import Any
@@ -19,6 +18,7 @@ from demo.lake import Lake, moment
 from demo.protocol import Watch
 from demo.screen import Screen
 from support import Space, run, wait_for, written
+from tests.faults.results import commit
 from tests.faults.s3proxy import Held, Proxy, completed
 
 KINDS = ("writing", "critical")
@@ -41,7 +41,7 @@ class Rounds:
 
     def __init__(self) -> None:
         self.screen = Screen()
-        self.commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=cluster.ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        self.commit = commit()
         run("hack/run-demo", "install", seconds=1800)
         os.environ["KUBECONFIG"] = run("hack/cluster", "kubeconfig").strip()
         self.lake: Lake = world.storage(self.screen)

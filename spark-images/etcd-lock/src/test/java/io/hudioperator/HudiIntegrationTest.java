@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
@@ -41,21 +40,12 @@ class HudiIntegrationTest {
         HoodieTableMetaClient.newTableBuilder()
             .setTableType(HoodieTableType.COPY_ON_WRITE)
             .setTableName("t")
-            .initTable(HadoopFSUtils.getStorageConf(conf(true)), table.basePath());
+            .initTable(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
   }
 
   @AfterEach
   void close() {
     table.close();
-  }
-
-  private static Configuration conf(boolean guarded) {
-    Configuration conf = new Configuration();
-    conf.setBoolean("fs.file.impl.disable.cache", true);
-    if (guarded) {
-      conf.set("fs.file.impl", GuardedLocalFileSystem.class.getName());
-    }
-    return conf;
   }
 
   private Properties options(Map<String, String> more) {
@@ -71,7 +61,7 @@ class HudiIntegrationTest {
   }
 
   private EtcdLockProvider provider(Map<String, String> more) {
-    return new EtcdLockProvider(new LockConfiguration(options(more)), HadoopFSUtils.getStorageConf(conf(true)));
+    return new EtcdLockProvider(new LockConfiguration(options(more)), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
   }
 
   private Option<HoodieWriteConfig> config(Map<String, String> more) {
@@ -152,7 +142,7 @@ class HudiIntegrationTest {
   void noCommitWithoutTheStorageWrapper() {
     assertTrue(table.acquire(session));
     HoodieTableMetaClient bare =
-        HoodieTableMetaClient.builder().setBasePath(table.basePath()).setConf(HadoopFSUtils.getStorageConf(conf(false))).build();
+        HoodieTableMetaClient.builder().setBasePath(table.basePath()).setConf(HadoopFSUtils.getStorageConf(TestTable.conf(false))).build();
     refused(ErrorCode.NO_GUARD, bare, Map.of());
     candidates(metaClient, inflight(TestTable.time(0)), config(Map.of()));
   }

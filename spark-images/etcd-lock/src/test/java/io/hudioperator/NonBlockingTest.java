@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieTableType;
@@ -42,21 +41,12 @@ class NonBlockingTest {
         HoodieTableMetaClient.newTableBuilder()
             .setTableType(HoodieTableType.MERGE_ON_READ)
             .setTableName("t")
-            .initTable(HadoopFSUtils.getStorageConf(conf(true)), table.basePath());
+            .initTable(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
   }
 
   @AfterEach
   void close() {
     table.close();
-  }
-
-  private static Configuration conf(boolean guarded) {
-    Configuration conf = new Configuration();
-    conf.setBoolean("fs.file.impl.disable.cache", true);
-    if (guarded) {
-      conf.set("fs.file.impl", GuardedLocalFileSystem.class.getName());
-    }
-    return conf;
   }
 
   private EtcdLockProvider provider(boolean guarded, Map<String, String> more) {
@@ -65,7 +55,7 @@ class NonBlockingTest {
     options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
     options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
     options.putAll(more);
-    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(conf(guarded)));
+    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(guarded)));
   }
 
   private boolean lock(EtcdLockProvider provider) {

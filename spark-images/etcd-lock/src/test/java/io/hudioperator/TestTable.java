@@ -127,6 +127,16 @@ final class TestTable implements AutoCloseable {
     return clients.get(sessions.indexOf(session));
   }
 
+  /** Hadoop's configuration, with the storage wrapper in place or without it. */
+  static Configuration conf(boolean guarded) {
+    Configuration conf = new Configuration();
+    conf.setBoolean("fs.file.impl.disable.cache", true);
+    if (guarded) {
+      conf.set("fs.file.impl", GuardedLocalFileSystem.class.getName());
+    }
+    return conf;
+  }
+
   TableStorage storage() {
     return new TableStorage(basePath(), new Configuration());
   }
