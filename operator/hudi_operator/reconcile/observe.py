@@ -15,7 +15,7 @@ from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.reconcile.index import TableIndex
 from hudi_operator.reconcile.neighbours import Neighbours, read_neighbours, worth_knowing
-from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.reconcile.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.reconcile.queue import Key
 from hudi_operator.reconcile.source_tables import references
 from hudi_operator.reconcile.timers import Timers
@@ -81,6 +81,8 @@ class Observer:
                 pods.update(await self._executors(namespace, unseen))
             # Once more, to keep the order.
             read = await self._read_etcd(spec)
+        if spec is not None and read.facts is not None:
+            await self._check_admissions(key, read.facts, writers)
         neighbours = await self._neighbours(key, spec, pods.values())
         return Observed(
             table=table,
@@ -101,6 +103,16 @@ class Observer:
             revision_floor=read.floor,
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
+
+    async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
+        """Raise Conflict when another operator began an attempt after the writers were read: its admission looks like nobody's (I11).
+
+        An attempt stands in status before it is admitted, so a list from after the read of etcd names every one that is admitted.
+        """
+        if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
+            again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
+            if begun := sorted(unnamed & _attempts_of(again)):
+                raise Conflict(f"attempt {begun[0]} began while the table was read")
 
     async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:
         names = sorted({name for writer in writers for name in _sources_of(writer)})
@@ -163,6 +175,18 @@ def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
     values = [stored.value for stored in etcd.writers.values()]
     values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
     return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUid", "node")} for value in values]
+
+
+def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
+    """Attempts of writers that are admitted or have reported."""
+    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
+    return admitted | {kind.removeprefix("attempt/") for kind in etcd.reports if kind.startswith("attempt/")}
+
+
+def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
+    """Attempts that status names."""
+    found = ((w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ())
+    return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
 
 
 def _read(table: JsonDict | None) -> tuple[TableSpec | None, str]:

@@ -1,0 +1,79 @@
+"""What one look reads, and in which order: another operator may act between two of its reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hudi_operator.model import naming
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import EtcdFacts, Observed, Stored
+from hudi_operator.reconcile.index import TableIndex
+from hudi_operator.reconcile.observe import Observer
+from hudi_operator.reconcile.ports import Conflict
+from hudi_operator.reconcile.timers import Timers
+
+JsonDict = dict[str, Any]
+TABLE = {
+    "apiVersion": naming.API_VERSION,
+    "kind": naming.TABLE_KIND,
+    "metadata": {"namespace": "ns", "name": "flights", "uid": "u", "generation": 1, "resourceVersion": "1"},
+    "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], "orderingFields": ["ts"]},
+}
+
+
+def writer(*pods: str) -> JsonDict:
+    attempts = [{"number": n, "pod": pod} for n, pod in enumerate(pods, 1)]
+    return {"metadata": {"namespace": "ns", "name": "load"}, "spec": {"tableRef": {"name": "flights"}}, "status": {"attempts": attempts}}
+
+
+class Ports:
+    """Both ports. ``lists``: what the lists of writers answer, one after the other."""
+
+    def __init__(self, facts: EtcdFacts, *lists: list[JsonDict]) -> None:
+        self._facts, self._lists = facts, list(lists)
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        return TABLE if kind == naming.TABLE_KIND else None
+
+    async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
+        return self._lists.pop(0)
+
+    async def pods(self, namespace: str, *, labels: str) -> list[Any]:
+        return []
+
+    def floors(self) -> dict[str, int]:
+        return {}
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        return self._facts
+
+
+def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
+    ports: Any = Ports(facts, *lists)
+    observer = Observer(kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict)
+    return asyncio.run(observer.observe(("ns", "flights")))
+
+
+ADMITTED = EtcdFacts(revision=1, cluster_id="c", admits={"ns.load-2": Stored({"role": "writer"}, 1, 1)})
+REPORTED = EtcdFacts(revision=1, cluster_id="c", reports={"attempt/ns.load-2": Stored({}, 1, 1)})
+
+
+@pytest.mark.parametrize("facts", [ADMITTED, REPORTED])
+def test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys(facts: EtcdFacts) -> None:
+    """I11: the writers were read before another operator wrote attempt 2 into status and admitted it."""
+    with pytest.raises(Conflict, match=r"ns\.load-2"):
+        look(facts, [writer("load-1")], [writer("load-1", "load-2")])
+
+
+def test_what_no_list_names_is_nobodys() -> None:
+    """The writer of an admission is gone: also the list from after the read of etcd does not name it."""
+    assert look(ADMITTED, [writer("load-1")], [writer("load-1")]).etcd == ADMITTED
+
+
+def test_one_list_is_enough_when_it_names_all() -> None:
+    agent = {"ns.agent-1": Stored({"role": "agent"}, 1, 1)}
+    facts = EtcdFacts(revision=1, cluster_id="c", admits={**ADMITTED.admits, **agent})
+    assert look(facts, [writer("load-1", "load-2")]).etcd == facts
