@@ -40,6 +40,8 @@ class Committer:
         self._tally = tally
         self._reporter = reporter
         self._stop = stop
+        self.gave_up = False
+        """Whether an instant of this incarnation was declared Abandoned."""
 
     def commit(self, batch: Batch, *, base: str) -> str:
         """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
@@ -106,6 +108,7 @@ class Committer:
         sp.cancel_jobs(self._spark)
         if not sp.await_idle(self._spark, IDLE_SECONDS):
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "tasks of the failed write do not end")
+        self.gave_up = True
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 

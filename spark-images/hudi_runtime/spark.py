@@ -64,7 +64,7 @@ def cancel_jobs(spark: SparkSession) -> None:
 def await_idle(spark: SparkSession, seconds: float) -> bool:
     """Wait until no executor that the driver knows runs a task any more; False when the time is over.
 
-    A cancelled job is reported as ended while its tasks still run. Executors that were lost are not counted (F4).
+    A cancelled job is reported as ended while its tasks still run. Executors that were lost are not counted: see :func:`lost_executors`.
     """
     context: Any = spark.sparkContext
     end = time.monotonic() + seconds
@@ -75,3 +75,12 @@ def await_idle(spark: SparkSession, seconds: float) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def lost_executors(spark: SparkSession) -> bool:
+    """Whether the driver has lost an executor since it began. A lost one may still run and write: only its pod's end proves the contrary (F4)."""
+    context: Any = spark.sparkContext
+    if context._jsc is None:
+        return True
+    known = context._jsc.sc().statusStore().executorList(False)
+    return any(not known.apply(index).isActive() for index in range(known.size()))

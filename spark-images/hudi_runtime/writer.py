@@ -60,7 +60,14 @@ class Attempt:
         except Exception:
             self._leave_clean()
             raise
+        self._leave()
+
+    def _leave(self) -> None:
+        """Report the end and deregister; not when it has given up an instant and lost an executor, whose end needs proof (F4)."""
         self._reporter.stage("Finished")
+        if self._committer.gave_up and sp.lost_executors(self._spark):
+            print("an executor was lost and an instant was given up: the operator settles this attempt", file=sys.stderr, flush=True)
+            return
         self._session.close()
 
     def _leave_clean(self) -> None:
@@ -68,8 +75,7 @@ class Attempt:
         try:
             if self._session.quiet(1000):
                 self._committer.abandon_pending()
-                self._reporter.stage("Finished")
-                self._session.close()
+                self._leave()
         except Exception as error:
             print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
 

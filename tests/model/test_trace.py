@@ -167,6 +167,10 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
         lambda: recorded().add(W, "abandon", instant=T1).add(W, "publish", instant=T1, token=TOKEN, detail=T2),
         "not its own and Pending (I7)",
     ),
+    "abandon an instant on the wire": (
+        lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "abandon", instant=T1),
+        "may be on its way under the lock that it holds (I3)",
+    ),
     "publish in the past": (lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail="20250101000000000"), "(I10)"),
     "release by another": (lambda: (log := held()).add(V, "release", token=log.rev), "not held by it under this token (I1)"),
     "release of an unpublished instant": (lambda: recorded().add(W, "release", token=TOKEN, detail=T1), "never got leave to publish"),

@@ -113,6 +113,13 @@ def _release(s: TableState, e: Event) -> str:
     return ""
 
 
+def _abandon(s: TableState, e: Event) -> str:
+    record = s.instants[e.instant]
+    if record.promised and s.owner == e.actor and record.token == s.token:
+        return f"it gives up {e.instant}, whose completed file may be on its way under the lock that it holds (I3)"
+    return ""
+
+
 def _listed(e: Event) -> list[str]:
     return [t for t in e.detail.split(",") if t]
 
@@ -258,6 +265,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "record-instant": _record,
     "publish": _publish,
     "release": _release,
+    "abandon": _abandon,
     "claim": _claim,
     "claim-unrecorded": _claim_unrecorded,
     "clean-exit": _clean_exit,

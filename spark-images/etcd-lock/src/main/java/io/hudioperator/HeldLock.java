@@ -57,6 +57,11 @@ final class HeldLock {
     return publications.stream().anyMatch(p -> p.instant.equals(instant) && p.completion.equals(completion));
   }
 
+  /** Has a completed file of this instant been sent in this cycle, whatever became of it? */
+  synchronized boolean hasPublished(String instant) {
+    return publications.stream().anyMatch(p -> p.instant.equals(instant));
+  }
+
   /** Adds a publication, or returns the one that the same instant has begun already. */
   synchronized Publication publication(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
     requireOpen();

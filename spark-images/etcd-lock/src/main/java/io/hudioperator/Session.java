@@ -31,6 +31,8 @@ public final class Session {
   private final ProtocolLog log;
   private final EtcdFacade facade;
   private final Semaphore turn = new Semaphore(1, true);
+  /** Held while an instant is given up, and while one gets leave to be published: in a JVM with several threads it is one or the other. */
+  private final Object word = new Object();
   private final Set<String> pending = ConcurrentHashMap.newKeySet();
   private volatile HeldLock held;
   private volatile boolean acquiring;
@@ -274,6 +276,13 @@ public final class Session {
   Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
       throws TimelineRefusedException {
     HeldLock lock = requireLock("complete " + instant);
+    synchronized (word) {
+      return publication(lock, instant, completion, action, listing);
+    }
+  }
+
+  private Publication publication(HeldLock lock, String instant, String completion, String action, Publication.Listing listing)
+      throws TimelineRefusedException {
     synchronized (lock) {
       lock.requireOpen();
       if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9
@@ -325,11 +334,20 @@ public final class Session {
 
   // ---- for the runtime
 
-  /** Declares that the instant will never be completed: the owner's word is what allows its rollback. False = not ours to abandon. */
+  /**
+   * Declares that the instant will never be completed: the owner's word is what allows its rollback. False = not ours to abandon, or its
+   * completed file has been sent under the lock that is held now: only the release finds out what became of it (F1, I3).
+   */
   public boolean abandon(String instant) {
-    boolean abandoned = protocol.abandon(instant);
-    pending.remove(instant);
-    return abandoned;
+    synchronized (word) { // nothing is sent between the look and the word
+      HeldLock lock = held;
+      if (lock != null && lock.hasPublished(instant)) {
+        return false;
+      }
+      boolean abandoned = protocol.abandon(instant);
+      pending.remove(instant);
+      return abandoned;
+    }
   }
 
   /**

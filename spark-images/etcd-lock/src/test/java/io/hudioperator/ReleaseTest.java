@@ -70,6 +70,17 @@ class ReleaseTest {
   }
 
   @Test
+  void anInstantOnTheWireIsNotAbandonedBeforeTheRelease() throws Exception {
+    SlowStore.DIES.add(file);
+    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertFalse(session.abandon(instant)); // its file may still land: the owner's word would let the agent roll it back
+    assertEquals("Pending", table.state(instant));
+    session.release();
+    assertTrue(session.abandon(instant)); // the drain is over and a listing has not shown it
+    assertEquals("Abandoned", table.state(instant));
+  }
+
+  @Test
   void aRequestThatLandsDuringTheDrainIsACompletedInstant() throws Exception {
     SlowStore.STAYS_ON_THE_WIRE.add(file);
     assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
