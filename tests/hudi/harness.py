@@ -341,7 +341,7 @@ class World:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(folder / "tmp"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djol.skipHotspotSAAttach=true -Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
         (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
@@ -465,7 +465,9 @@ class World:
 
             jars = ":".join([str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)])
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
-            builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC")
+            builder = builder.config(
+                "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djol.skipHotspotSAAttach=true"
+            )
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
             builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")

@@ -60,7 +60,9 @@ logger.s3astatistics.level = error
 """
 
 
-_DRIVER_JAVA_OPTIONS = "-Duser.timezone=UTC -Dderby.system.home=/tmp/derby -XX:+ExitOnOutOfMemoryError"
+# Without the last one each JVM stops itself under a second JVM, a debugger, for seconds: a library in Hudi's bundle wants to know how large objects are.
+_JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Djol.skipHotspotSAAttach=true"
+_DRIVER_JAVA_OPTIONS = f"{_JAVA_OPTIONS} -Dderby.system.home=/tmp/derby"
 
 
 def _java_options(wanted: Sequence[str], owned: str) -> str:
@@ -180,7 +182,7 @@ def _executors(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
         # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does not lead to the file.
         "spark.executor.extraJavaOptions": _java_options(
-            executors.java_options, f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
+            executors.java_options, f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
         ),
         "spark.executorEnv.HUDI_CONF_DIR": HUDI_CONF_DIR,
         "spark.kubernetes.namespace": writer.ref.namespace,

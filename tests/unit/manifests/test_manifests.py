@@ -268,7 +268,8 @@ def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
     settings = spark_conf.spark_defaults(table(), writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}), 1, CONFIG)
     options = settings["spark.driver.extraJavaOptions"].split()
     assert options[:2] == wanted
-    assert options[-1] == "-XX:+ExitOnOutOfMemoryError"
+    assert options.index("-XX:+ExitOnOutOfMemoryError") > options.index("-XX:-ExitOnOutOfMemoryError")
+    assert "-Djol.skipHotspotSAAttach=true" in options
     assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
     agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
     assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
