@@ -12,7 +12,7 @@ from typing import Any
 
 import pyspark
 from tests.hudi.etcd_server import CACHE, free_port
-from tests.hudi.harness import ACCESS_KEY, BUNDLE, ROOT, S3_JARS, SECRET_KEY, Process, Row, World, until
+from tests.hudi.harness import ACCESS_KEY, BUNDLE, JAVA_OPTIONS, ROOT, S3_JARS, SECRET_KEY, Process, Row, World, until
 
 SESSION_SECONDS = 4
 """ZooKeeper session of a stock writer; Hudi's default is 60, the same story takes longer then."""
@@ -87,7 +87,7 @@ class Stock:
         return {
             "spark.driver.memory": "700m",
             "spark.driver.extraClassPath": ":".join(jars),
-            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",

@@ -37,6 +37,7 @@ from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402
 
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
+JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 USER_CODE = Path(__file__).with_name("user_code.py")
@@ -341,7 +342,7 @@ class World:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(folder / "tmp"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djol.skipHotspotSAAttach=true -Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -Djava.io.tmpdir={folder}",
         }
         (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
         (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
@@ -465,9 +466,7 @@ class World:
 
             jars = ":".join([str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)])
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
-            builder = builder.config(
-                "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djol.skipHotspotSAAttach=true"
-            )
+            builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
             builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
