@@ -84,7 +84,7 @@ class Metrics:
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
         """Actions that changed something."""
         for action in done:
-            if isinstance(action, act.Fence):
+            if isinstance(action, act.Fence | act.Adopt):
                 self.fences.labels(str(action.settle.get("reason") or "")).inc()
             elif isinstance(action, act.CreatePod):
                 role = action.manifest["metadata"]["labels"].get(naming.LABEL_ROLE)

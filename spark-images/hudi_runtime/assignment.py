@@ -6,14 +6,15 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import creation, facts, triggers
+from hudi_runtime import adoption, creation, facts, triggers
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
-from hudi_runtime.etcd import Etcd, now_ms
+from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.rollback import NotYet
@@ -50,6 +51,7 @@ class Assignment:
         self._spark = spark
         self._etcd = etcd
         self._stopping = stopping
+        self._policy = str(value.get("adoption") or "AdoptOrCreate")
         self._options = {str(key): str(item) for key, item in (value.get("hudiProps") or {}).items()}
         self._session: Session | None = None
         self._settler: Settler | None = None
@@ -85,6 +87,10 @@ class Assignment:
             self._failures, self._reason = 0, ""
         except NotYet as waiting:
             self._later(str(waiting))
+        except adoption.PendingInstants as waiting:
+            self._report_pending(waiting)
+        except adoption.NotAdopted as refused:
+            self._error(refused.code, str(refused), exists=refused.code != "TableNotFound")
         except creation.TableMismatch as mismatch:
             self._error("TableMismatch", str(mismatch), exists=True)
         except creation.OtherLockAuthority as other:
@@ -125,15 +131,64 @@ class Assignment:
             self._services = self._make_services(self._table, self._session)
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
         authority = str(gate.value.get("authority", "")) if gate else ""
+        adopted = gate is not None and bool(gate.value.get("adopted") or gate.value.get("state") == "open")
         if exists:
-            found = creation.mismatches(self.spec, creation.facts(self._table))
+            found = creation.mismatches(self.spec, creation.facts(self._table), adopting=not adopted)
             if found:
                 raise creation.TableMismatch("; ".join(found))
         creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix)
+        if exists and not adopted:
+            self._adopt(self._table, self._session, self._table_uid(gate))
         self._init_clock(self._table, self._session, exists=exists)
         if not exists:
-            creation.create(self._spark, self._table, self.spec, self._agent_options())
+            self._create(self._table, self._session, self._table_uid(gate), adopted=adopted)
         self._ready = True
+
+    @staticmethod
+    def _table_uid(gate: Entry | None) -> str:
+        return str(gate.value.get("tableUid") or "") if gate else ""
+
+    def _create(self, table: Table, session: Session, uid: str, *, adopted: bool) -> None:
+        if self._policy == adoption.ADOPT and not adopted:
+            raise adoption.NotAdopted("TableNotFound", f"spec.adoption.policy is {adoption.ADOPT}, and there is no Hudi table at {self.spec.path}")
+        session.etcd.put("done/create", {"tableUid": uid})  # written ahead: what is found from now on may be our own half of a creation
+        creation.create(self._spark, table, self.spec, self._agent_options())
+
+    def _adopt(self, table: Table, session: Session, uid: str) -> None:
+        """Behind the gate that was never open: compare, settle what was handed over, look for what has no owner, take the table over."""
+        created = session.etcd.get("done/create")
+        if self._policy == adoption.CREATE and not (created and uid and created.value.get("tableUid") == uid):
+            raise adoption.NotAdopted("TableExists", f"spec.adoption.policy is {adoption.CREATE}, and there is a Hudi table at {self.spec.path}")
+        found = adoption.problems(self.spec, self._options, adoption.look(table), now=datetime.now(UTC))
+        if found:
+            raise creation.TableMismatch("; ".join(found))
+        records = self._records(session)
+        if self._settler is not None:
+            self._settler.run(records, stopping=self._stopping)
+        timeline = table.timeline()
+        if self._services is not None and records.services_of(session.inc):
+            self._services.consider(self._records(session), timeline, {})
+        recorded = {entry.name for entry in session.etcd.range("instant/")}
+        foreigners = facts.foreign(timeline, recorded, table.timeline)
+        if foreigners:
+            raise adoption.PendingInstants(timeline, foreigners, adoption.beating(table, foreigners, now_ms=now_ms()))
+        if self._records(session).adopting():
+            raise NotYet("the instants of the table's former writers are being settled")
+        adoption.take_over(table, self.spec.name, self._agent_options())
+        self._forward_clock(session, table.timeline().maximum)
+
+    def _forward_clock(self, session: Session, maximum: str) -> None:
+        """Writers without this lock have moved the timeline, and not the clock (I10)."""
+        clock = session.etcd.get("clock")
+        newest = _milliseconds(maximum) if maximum else CLOCK_ZERO
+        if clock is not None and str(clock.value.get("value")) < newest and session.etcd.cas("clock", {"value": newest}, clock.mod_revision) is None:
+            raise NotYet("the table's clock has changed")
+
+    def _report_pending(self, waiting: adoption.PendingInstants) -> None:
+        inc = self._session.inc if self._session else ""
+        base = facts.report(waiting.timeline, inc=inc, foreigners=waiting.instants, commits_since={})
+        self._report(adoption.report(base, waiting))
+        self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _make_services(self, table: Table, session: Session) -> Services:
         actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session))

@@ -84,8 +84,8 @@ def facts(table: Table) -> dict[str, str]:
     }
 
 
-def mismatches(spec: TableSpec, found: Mapping[str, str]) -> list[str]:
-    """One sentence per field that differs, with the spec's and the table's value."""
+def mismatches(spec: TableSpec, found: Mapping[str, str], *, adopting: bool = False) -> list[str]:
+    """One sentence per field that differs, with the spec's and the table's value. Adoption itself changes Hudi's default time zone to UTC."""
     wanted = {
         "tableName": spec.name,
         "type": spec.type,
@@ -96,6 +96,8 @@ def mismatches(spec: TableSpec, found: Mapping[str, str]) -> list[str]:
         "tableVersion": str(TABLE_VERSION),
         "timelineTimezone": "UTC",
     }
+    if adopting and found["timelineTimezone"] == "LOCAL":
+        del wanted["timelineTimezone"]
     return [f"{field}: spec {value!r}, table {found[field]!r}" for field, value in wanted.items() if found[field] != value]
 
 

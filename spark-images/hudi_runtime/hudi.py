@@ -185,6 +185,14 @@ class Table:
         finally:
             client.close()
 
+    def set_property(self, key: str, value: str) -> None:
+        """Change one of the table's own properties; the caller holds the lock."""
+        properties = self._jvm.java.util.Properties()
+        properties.setProperty(key, value)
+        folder = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/.hoodie")
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(folder, self.storage_conf())
+        self._jvm.org.apache.hudi.common.table.HoodieTableConfig.update(storage, folder, properties)
+
     def no_option(self) -> Any:
         """Hudi's empty Option."""
         return self._jvm.org.apache.hudi.common.util.Option.empty()

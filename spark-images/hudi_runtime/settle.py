@@ -77,6 +77,11 @@ class Records:
         abandoned = any(entry.value.get("state") == "Abandoned" for entry in self.instants.values())
         return abandoned or any(item.get("action") not in SERVICE_ACTIONS for item in open_items)
 
+    def adopting(self) -> bool:
+        """Whether instants of a table's former writers have no outcome yet."""
+        records = (entry.value for entry in self.settles.values() if entry.value.get("reason") == "Adopted")
+        return any(record.get("phase") not in SWEPT_PHASES for record in records)
+
     def services_of(self, me: str) -> dict[str, str]:
         """Pending service instants (with their action) whose only executor is this incarnation (I12)."""
         return {

@@ -130,6 +130,15 @@ class Storage:
         finally:
             stream.close()
 
+    def modified_ms(self, relative: str) -> int:
+        """Time of a file's last change by the store's clock, Unix milliseconds. Raises Missing."""
+        try:
+            return int(self._fs.getFileStatus(self.path(relative)).getModificationTime())
+        except Py4JJavaError as error:
+            if _is_missing(error):
+                raise Missing(relative) from error
+            raise
+
     def write(self, relative: str, text: str) -> None:
         """Create or replace a text file."""
         stream = self._fs.create(self.path(relative), True)

@@ -126,6 +126,7 @@ class Table:
             "hudiProps": hudi_conf.hudi_defaults(spec),
             "lock": {"leaseSeconds": 10},
             "services": services.assignment(spec.services),
+            "adoption": spec.adoption.policy,
         }
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
 

@@ -277,6 +277,35 @@ def test_what_was_given_up_comes_back_when_its_owner_is_settled() -> None:
     assert log.said() == ""
 
 
+def adopting(state: str = "closed") -> Log:
+    """A former writer's instant, handed over behind the gate."""
+    log = begun().add("operator", "gate-put", key="gate", detail=state)
+    return log.add("operator", "adopt", key="settle/former", detail=f"{T1},{T2}")
+
+
+def test_the_instants_of_former_writers_are_adopted_and_settled() -> None:
+    phases = ("Terminating", "Draining", "Unlocked", "RollingBack")
+    log = adopting()
+    for name in phases:
+        log.add("operator", "settle-update", key="settle/former", detail=name)
+    for instant in (T1, T2):
+        log.add(A, "claim", instant=instant)
+        log.add(A, "settle-update", key="settle/former", detail="RollingBack", instant=instant, outcome="RolledBack")
+    log.add(A, "settle-update", key="settle/former", detail="Swept").add("operator", "settled", key="settle/former")
+    assert log.add("operator", "gate-put", key="gate", detail="open").said() == ""
+
+
+def test_what_may_not_be_adopted() -> None:
+    assert "only behind the closed one (I7)" in adopting("open").said()
+    assert (
+        "which an incarnation has recorded (I7)"
+        in recorded().add("operator", "gate-put", key="gate", detail="closed").add("operator", "adopt", key="settle/former", detail=T1).said()
+    )
+    assert "not settled (I12)" in adopting().add(A, "claim", instant=T1).said()
+    assert "has a settle record" in adopting().add("operator", "adopt", key="settle/former", detail=T3).said()
+    assert "not a step for the role" in begun().add(A, "adopt", key="settle/former", detail=T1).said()
+
+
 def test_a_run_that_is_not_over_is_rejected_only_when_it_should_be() -> None:
     assert held().said() == ""
     assert "still holds the lock" in held().said(complete=True)

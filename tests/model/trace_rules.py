@@ -10,7 +10,7 @@ from tests.model.trace_state import BROKEN, COMPARES, PHASES, Record, TableState
 from tests.model.transactions import TRANSACTIONS
 
 TIME = re.compile(r"\d{17}")
-OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "request", "fence", "unlock", "settled", "collect", "delete-report"})
+OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "request", "fence", "adopt", "unlock", "settled", "collect", "delete-report"})
 # Transactions in the log that docs/contracts.md does not list: without effect on the state, or an addition of one part.
 WITHOUT_EFFECT = frozenset({"assign", "request", "delete-report", "enqueue", "leave", "keepalive", "acquire-resolve"})
 GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
@@ -162,6 +162,13 @@ def _fence(s: TableState, e: Event) -> str:
     return ""
 
 
+def _adopt(s: TableState, e: Event) -> str:
+    if s.gate != "closed":
+        return f"instants are adopted while the gate is {s.gate or 'absent'}: only behind the closed one (I7)"
+    recorded = [t for t in _listed(e) if t in s.holders]
+    return f"it adopts {recorded[0]}, which an incarnation has recorded (I7)" if recorded else ""
+
+
 def _settle_update(s: TableState, e: Event) -> str:
     inc, new = e.subject, e.detail
     old = s.settles.get(inc)
@@ -191,7 +198,7 @@ def _outcome(s: TableState, e: Event, inc: str) -> str:
     holders = s.holders.get(e.instant)
     if holders is None and s.no_jvms:
         return ""
-    if holders is None or inc not in holders:
+    if (holders is None or inc not in holders) and e.instant not in s.handed_over:
         return f"it writes an outcome of {e.instant}, which is not recorded for that incarnation (I7)"
     if e.outcome == "Completed" and e.instant not in s.leave:
         return f"{e.instant} is called completed, which never got leave to publish (I3)"
@@ -270,6 +277,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "claim-unrecorded": _claim_unrecorded,
     "clean-exit": _clean_exit,
     "fence": _fence,
+    "adopt": _adopt,
     "settle-update": _settle_update,
     "unlock": _unlock,
     "settled": _settled,
@@ -316,6 +324,8 @@ def _do_abandon(s: TableState, e: Event) -> None:
 
 
 def _do_claim(s: TableState, e: Event) -> None:
+    if s.no_operator and e.instant not in s.holders:
+        s.handed_over.add(e.instant)
     s.instants.setdefault(e.instant, Record(e.actor)).claimed = e.actor
     s.hold(e.instant, e.actor)
 
@@ -335,6 +345,13 @@ def _do_fence(s: TableState, e: Event) -> None:
     s.fences.add(e.subject)
     s.settles[e.subject] = "Fenced"
     s.admits.discard(e.attempt or s.writers.get(e.subject, ""))
+
+
+def _do_adopt(s: TableState, e: Event) -> None:
+    _do_fence(s, e)
+    for t in _listed(e):
+        s.instants[t] = Record(e.subject)
+        s.hold(t, e.subject)
 
 
 def _do_settle_update(s: TableState, e: Event) -> None:
@@ -392,6 +409,7 @@ _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
     "claim-unrecorded": _do_claim_unrecorded,
     "clean-exit": _do_clean_exit,
     "fence": _do_fence,
+    "adopt": _do_adopt,
     "settle-update": _do_settle_update,
     "unlock": _do_unlock,
     "settled": _do_settled,

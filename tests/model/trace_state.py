@@ -64,6 +64,8 @@ class TableState:
     lease_only: bool = False
     no_operator: bool = False
     """The operator's log is missing: what it did (admissions, gate, fences, unlocks, phases) is assumed to have been allowed."""
+    handed_over: set[str] = field(default_factory=set)
+    """Without the operator's log: instants that were claimed although no JVM has recorded them (adopted, then)."""
     no_jvms: bool = False
     """The logs of drivers and agents are missing: what they did is assumed to have been allowed."""
 
@@ -127,6 +129,7 @@ COMPARES: dict[str, Compare] = {
     "mod(gate) = seen": lambda s, e: None,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, e: None,
     "mod(settle/<inc>) = seen": lambda s, e: None,
+    "version(settle/<inc>) = 0": lambda s, e: e.subject not in s.settles,
 }
 
 BROKEN = {
@@ -137,6 +140,7 @@ BROKEN = {
     "version(writer/<inc>) > 0": "this incarnation is not registered",
     "version(writer/<inc>) = 0": "this incarnation is registered",
     "version(lock) = 0": "the lock was held (I1)",
+    "version(settle/<inc>) = 0": "this incarnation has a settle record",
     "value(lock) = mine": "the lock is not its own (I1)",
     "create(lock) = token": "the lock is not held by it under this token (I1)",
     "create(lock) = seen and lock owned by inc": "the lock is not that incarnation's under this token (I1)",

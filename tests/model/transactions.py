@@ -30,6 +30,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "delete-admit": (),
     "claim-unrecorded": ("version(instant/<t>) = 0",),
     "done": ("mod(instant/<c>) = seen",),
+    "adopt": ("mod(gate) = seen", "version(settle/<inc>) = 0", "version(instant/<t>) = 0"),
     "fence": ("version(fence/<inc>) = 0", "version(alive/<inc>) = 0 when the reason is LeaseGone"),
     "settle-update": ("mod(settle/<inc>) = seen",),
     "unlock": ("create(lock) = seen and lock owned by inc", "version(fence/<inc>) > 0"),
@@ -55,6 +56,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
     "delete-admit": ("delete admit/<attempt>",),
     "claim-unrecorded": ("put instant/<t> Abandoned claimedBy inc",),
     "done": ("delete instant/<t>",),
+    "adopt": ("put settle/<inc> Fenced", "put fence/<inc>", "put instant/<t> Pending for each t named"),
     "fence": ("put settle/<inc> Fenced", "put fence/<inc>", "delete alive/<inc>", "delete admit/<attempt>"),
     "settle-update": ("put settle/<inc>",),
     "unlock": ("delete lock",),
@@ -63,6 +65,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
 }
 
 NOT_SEARCHED = {
+    "adopt": "the search begins with a table of ours; what was adopted is settled like the instants of any dead writer (checked in traces)",
     "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
     "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",
     "delete-admit": "only what nobody will use any more is deleted; a registration that comes too late is refused like one that was never admitted",
@@ -107,6 +110,7 @@ COMPARES: dict[str, Compare] = {
     "mod(instant/<c>) = seen": _unclaimed_since,
     "mod(gate) = seen": lambda s, q: s.gate.rev == q.gate,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: q.reason != "LeaseGone" or s.incs[q.inc].alive == 0,
+    "version(settle/<inc>) = 0": lambda s, q: not s.incs[q.inc].phase,
     "mod(settle/<inc>) = seen": lambda s, q: s.incs[q.inc].phase == q.seen,
 }
 

@@ -162,6 +162,17 @@ class EtcdStore:
             success.append(rpc.delete(self.control(table_id, f"admit/{attempt}")))
         return await self._txn("fence", table_id, compare, success, key=f"fence/{inc}", detail=settle.get("reason"), attempt=attempt)
 
+    async def adopt(self, table_id: str, *, inc: str, settle: JsonDict, gate_mod: int) -> bool:
+        """adopt (I7): settle record, fence and one record for each instant that it names appear at once, behind the gate that was read."""
+        fence, record = self.control(table_id, f"fence/{inc}"), self.table(table_id, f"settle/{inc}")
+        instants = {self.table(table_id, f"instant/{t}"): item for t, item in settle["instants"].items()}
+        compare = [rpc.mod_is(self.control(table_id, "gate"), gate_mod), rpc.version_is(record, 0)]
+        compare += [rpc.version_is(key, 0) for key in instants]
+        success = [rpc.put(record, _encode(settle)), rpc.put(fence, _encode({"inc": inc, "reason": settle["reason"], "atMs": _now_ms()}))]
+        for key, item in instants.items():
+            success.append(rpc.put(key, _encode({"inc": inc, "action": item["action"], "state": "Pending", "atMs": _now_ms()})))
+        return await self._txn("adopt", table_id, compare, success, key=f"settle/{inc}", detail=",".join(sorted(settle["instants"])))
+
     async def revoke_lease(self, lease: int) -> None:
         """Revoke; a lease that is gone already is success."""
         try:

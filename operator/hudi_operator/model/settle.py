@@ -35,6 +35,8 @@ class Reason:
     DELETED = "Deleted"
     SUSPENDED = "Suspended"
     CLOCK_SKEW = "ClockSkew"
+    ADOPTED = "Adopted"
+    """No incarnation of ours: what the writers of a table before its adoption have left."""
 
 
 def phase_of(record: Mapping[str, Any]) -> Phase:

@@ -103,6 +103,15 @@ class FencingSpec:
 
 
 @dataclass(frozen=True)
+class AdoptionSpec:
+    """What to do about a table that is at the path already; `policy` is ``AdoptOrCreate``, ``Adopt`` or ``Create``."""
+
+    policy: str = "AdoptOrCreate"
+    rollback_instants: tuple[str, ...] = ()
+    """Pending instants whose writers are dead, by a person's word."""
+
+
+@dataclass(frozen=True)
 class SecretRef:
     """A Secret with credentials for the storage; ``as_kind`` is ``S3`` or ``Env``."""
 
@@ -142,6 +151,7 @@ class TableSpec:
     fencing: FencingSpec = FencingSpec()
     storage: StorageSpec = StorageSpec()
     hudi_options: Mapping[str, str] = field(default_factory=dict)
+    adoption: AdoptionSpec = AdoptionSpec()
     services: tuple[services.Service, ...] = ()
     """Table services that the agent runs; those that are switched off are absent."""
     suspend: bool = False
@@ -174,6 +184,7 @@ class TableSpec:
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
+            adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
@@ -240,6 +251,11 @@ def _fencing(raw: JsonDict) -> FencingSpec:
             for item in _get(raw, "attestations", list, [], where)
         ),
     )
+
+
+def _adoption(raw: JsonDict) -> AdoptionSpec:
+    policy = _get(raw, "policy", str, "AdoptOrCreate", "spec.adoption")
+    return AdoptionSpec(policy, _strings(raw, "rollbackInstants", "spec.adoption"))
 
 
 def _storage(raw: JsonDict) -> StorageSpec:

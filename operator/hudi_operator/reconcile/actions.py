@@ -155,6 +155,19 @@ class Fence(Action):
 
 
 @dataclass(frozen=True)
+class Adopt(Action):
+    """adopt: one transaction that puts settle and fence of an incarnation that never was, and a record for each instant that is its own from now on (I7).
+
+    Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither settle record nor any of the instants is there.
+    """
+
+    table_id: str
+    inc: str
+    settle: JsonDict
+    gate_mod: int
+
+
+@dataclass(frozen=True)
 class UpdateSettle(Action):
     """settle-update: compare mod(settle/<inc>) = ``expected_mod``, then put."""
 

@@ -40,6 +40,7 @@ def assignment(table: TableSpec) -> JsonDict:
         "hiveStylePartitioning": table.hive_style_partitioning,
         "hudiProps": hudi_conf.hudi_defaults(table),
         # A suspended table is left as it is, except that dead writers are settled.
+        "adoption": table.adoption.policy,
         "services": {} if table.suspend else services.assignment(table.services),
         "lock": {
             "leaseSeconds": lock.lease_seconds,

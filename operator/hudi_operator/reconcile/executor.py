@@ -56,6 +56,7 @@ class Executor:
             act.DeleteAdmit: self._delete_admit,
             act.PutAssignment: self._put_assignment,
             act.Fence: self._fence,
+            act.Adopt: self._adopt,
             act.UpdateSettle: self._update_settle,
             act.Unlock: self._unlock,
             act.FinishSettle: self._finish_settle,
@@ -152,6 +153,10 @@ class Executor:
         context.done.append(action)
         if action.lease:
             await self._etcd.revoke_lease(action.lease)
+
+    async def _adopt(self, context: Context, action: act.Adopt) -> None:
+        _held(await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod), action)
+        context.done.append(action)
 
     async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
         _held(await self._etcd.update_settle(action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod), action)

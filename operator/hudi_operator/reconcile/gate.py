@@ -59,6 +59,11 @@ def is_open(view: View) -> bool:
     return is_mine(view) and view.gate.get("state") == OPEN and not _changed(view)
 
 
+def adopted(view: View) -> bool:
+    """True when the gate was open for this HudiTable before: what the table held until then has been looked at."""
+    return is_mine(view) and (bool(view.gate.get("adopted")) or view.gate.get("state") == OPEN)
+
+
 def changing(view: View) -> bool:
     """True when the gate in force differs from what the spec asks for."""
     return is_mine(view) and _changed(view)
@@ -83,6 +88,7 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
     """A gate value: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
     source = parameters(view.table) if base is None else {k: base.get(k) for k in parameters(view.table)}
     accepted = view.gate.get("acceptedFloor")
+    known = state == OPEN or adopted(view)
     return {
         "state": state,
         "admitted": [],
@@ -92,6 +98,7 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
         "table": view.table.ref.key,
         "tableUid": view.table.ref.uid,
         **({"acceptedFloor": accepted} if accepted else {}),
+        **({"adopted": True} if known else {}),
         **changes,
     }
 
@@ -204,6 +211,7 @@ def plan_release(view: View) -> Step:
     if writers_left(view) or view.etcd.lock is not None:
         return Step()
     value = _value(view, FROZEN, base=view.gate, table="", tableUid="", reason="no HudiTable")
+    value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left
     return _put(view, value, "releasing the gate")
 
 

@@ -64,6 +64,9 @@ class EtcdPort(Protocol):
     async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
         """fence."""
 
+    async def adopt(self, table_id: str, *, inc: str, settle: JsonDict, gate_mod: int) -> bool:
+        """adopt."""
+
     async def revoke_lease(self, lease: int) -> None:
         """Revoke a lease; one that is gone already is success."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hudi_operator.model import naming, options, services
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.spec import TableSpec
-from hudi_operator.reconcile import gate
+from hudi_operator.reconcile import adoption, gate
 from hudi_operator.reconcile.view import View
 
 _WITH_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]+/+[^/]")
@@ -75,6 +75,9 @@ def table_stall(view: View) -> Stall | None:
     code, message = gate.report_error(view)
     if code in gate.OTHER_AUTHORITY:
         return Stall("OtherLockAuthority", message or "the table's marker names another lock authority")
+    if code == adoption.PENDING:
+        waiting = adoption.problem(view)
+        return Stall(code, waiting) if waiting else None
     if code and code not in _RETRIED:
         return Stall(code, message or code)
     return None

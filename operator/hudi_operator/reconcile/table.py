@@ -15,6 +15,7 @@ from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KI
 from hudi_operator.model.spec import ObjectRef, SpecError
 from hudi_operator.reconcile import (
     admission,
+    adoption,
     agent_pods,
     agents,
     attempts,
@@ -71,7 +72,9 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, deletion.plan_table(view)]), progress
-    mine = [agents.plan_agent(view), table_services.plan_requests(view), collection.plan_collection(view)] if gate.is_mine(view) else []
+    mine = []
+    if gate.is_mine(view):
+        mine = [adoption.plan_adoption(view), agents.plan_agent(view), table_services.plan_requests(view), collection.plan_collection(view)]
     return together([gate.plan_gate(view), *safe, *mine]), progress
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import agents, gate, table_services
+from hudi_operator.reconcile import adoption, agents, gate, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -163,6 +163,8 @@ def _ready(view: View, stall: Stall | None) -> Condition:
         return condition("Ready", False, "Deleting", "the table is being deleted")
     if stall is not None:
         return condition("Ready", False, stall.reason, stall.message)
+    if code == adoption.PENDING:
+        return condition("Ready", False, "Adopting", "settling what the table's former writers have left")
     if code:
         return condition("Ready", False, code, message or code)
     if gate.changing(view):

@@ -61,6 +61,13 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("keep", {"services": {"archive": {"minCommitsToKeep": 30}}}, ("spec.services.archive", "maxCommitsToKeep 30 must be more than minCommitsToKeep 30")),
     ("keep-short", {"services": {"archive": {"minCommitsToKeep": 9}}}, ("spec.services", "minCommitsToKeep 9 must be more than clean.retainCommits 10")),
     ("keep-less", {"services": {"clean": {"retainCommits": 20}}}, ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20")),
+    ("adoption-policy", {"adoption": {"policy": "Force"}}, ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"')),
+    ("adoption-instant", {"adoption": {"rollbackInstants": ["2026"]}}, ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits")),
+    (
+        "adoption-twice",
+        {"adoption": {"rollbackInstants": ["20260101000000000"] * 2}},
+        ("spec.adoption.rollbackInstants[1]", "Duplicate value", '"20260101000000000"'),
+    ),
     ("cron", {"services": {"archive": {"schedule": {"cron": "@daily ok"}}}}, ("spec.services.archive.schedule.cron", "'@daily ok'", "five fields")),
     ("zone", {"services": {"clean": {"schedule": {"cron": "0 3 * * *", "timeZone": "+01:00"}}}}, ("spec.services.clean.schedule.timeZone", "'+01:00'")),
     ("same-secret", {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}}, ("spec.storage.secretRefs[1]", "Duplicate value", '"a"')),

@@ -102,6 +102,29 @@ def test_a_fence_is_permanent_and_takes_heartbeat_and_admission_with_it(store: E
     assert not fence(store), "a record that moved on is not set back"
 
 
+def test_instants_are_adopted_in_one_transaction_behind_the_gate_that_was_read(store: EtcdStore, etcd: Etcd) -> None:
+    """I7: record, fence and ownership at once, or nothing."""
+    old, other = "20260101000000000", "20260101000001000"
+    settle = {**SETTLE, "reason": "Adopted", "instants": {t: {"action": "commit", "outcome": None, "failures": 0} for t in (old, other)}}
+
+    def adopt(inc: str, gate_mod: int) -> bool:
+        return bool(run(store.adopt(T, inc=inc, settle=settle, gate_mod=gate_mod)))
+
+    assert run(store.put_gate(T, {"state": "closed"}, expected_mod=0))
+    mod = read(store).gate.mod_revision
+    assert not adopt("former", mod + 1), "another gate"
+    etcd.put(table(f"instant/{other}"), {"inc": "i"})
+    assert not adopt("former", mod), "one has an owner by now"
+    assert (read(store).settles, read(store).fences, list(read(store).instants)) == ({}, {}, [other])
+    etcd.ctl("writer", "del", table(f"instant/{other}"))
+    assert adopt("former", mod)
+    facts = read(store)
+    assert {name: item.value["inc"] for name, item in facts.instants.items()} == {old: "former", other: "former"}
+    assert facts.instants[old].value["state"] == "Pending"
+    assert facts.settles["former"].mod_revision == facts.fences["former"].mod_revision == facts.instants[old].mod_revision
+    assert not adopt("former", mod), "twice"
+
+
 def test_only_the_lock_of_a_fenced_incarnation_is_deleted(store: EtcdStore, etcd: Etcd) -> None:
     etcd.put(table("lock"), {"inc": "i"})
     token = read(store).lock.create_revision

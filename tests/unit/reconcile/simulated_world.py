@@ -117,6 +117,10 @@ class World:
     agent_hangs_at: str = ""
     """``first outcome``: agents die after the first outcome they have written."""
     table_error: dict[str, str] | None = None
+    foreign: dict[str, str] = field(default_factory=dict)
+    """Pending instants (and actions) of writers that know nothing of the lock."""
+    beating: set[str] = field(default_factory=set)
+    """Those of them whose heartbeat file is young."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     executors_per_driver: int = 0
@@ -412,6 +416,18 @@ class World:
         self.drop(f"alive/{a.inc}")
         self.drop(f"admit/{a.attempt}")
 
+    def _do_Adopt(self, a: act.Adopt) -> None:
+        if self.mod("gate") != a.gate_mod or f"settle/{a.inc}" in self.kv or any(f"instant/{t}" in self.kv for t in a.settle["instants"]):
+            raise ConflictError("adopt")
+        assert self.kv["gate"].value["state"] == "closed", "instants are adopted behind the closed gate only (I7)"
+        assert not self.beating & set(a.settle["instants"]), "an instant of a living writer is adopted (I7)"
+        named = set((self.table or {})["spec"]["adoption"]["rollbackInstants"])
+        assert set(a.settle["instants"]) <= named, "an instant that nobody has named is adopted (I7)"
+        self.put(f"settle/{a.inc}", a.settle)
+        self.put(f"fence/{a.inc}", {"inc": a.inc})
+        for instant, item in a.settle["instants"].items():
+            self.put(f"instant/{instant}", {"inc": a.inc, "action": item["action"], "state": "Pending"})
+
     def _do_UpdateSettle(self, a: act.UpdateSettle) -> None:
         if self.mod(f"settle/{a.inc}") != a.expected_mod:
             raise ConflictError("settle")
@@ -668,8 +684,20 @@ class World:
         report: dict[str, Any] = {"agentInc": process.inc, "exists": self.table_error is None, "pendingCount": len(self.names("instant"))}
         if self.table_error is not None:
             report["error"] = self.table_error
+        left = {t: action for t, action in self.foreign.items() if t not in self.rolled_back and f"instant/{t}" not in self.kv}
+        if left:
+            report["foreign"] = [{"instant": t, "action": left[t], **({"beating": True} if t in self.beating else {})} for t in sorted(left)]
+            gate = self.kv["gate"].value
+            if not gate.get("adopted") and gate["state"] != "open":
+                report["error"] = {"code": "PendingInstants", "message": "pending instants"}
+        elif any(k.value["reason"] == "Adopted" and k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+            self._settle_all(process)
+            return
         if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
             self.put("report/timeline", report)
+        self._settle_all(process)
+
+    def _settle_all(self, process: Process) -> None:
         for inc, key in self.names("settle").items():
             if key.value["phase"] == "RollingBack":
                 self._roll_back(process, inc, copy.deepcopy(key.value))
