@@ -31,6 +31,7 @@ IDLE_LIST_SECONDS = 15.0
 REPORT_SECONDS = 60.0
 RETRY_SECONDS = 3.0
 MAX_RETRY_SECONDS = 15.0
+FOREIGN_KEY = "done/foreign"
 CLOCK_ZERO = "19700101000000000"
 #: A first look must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
 PROBE_SETTINGS = {
@@ -176,6 +177,7 @@ class Assignment:
             raise NotYet("the instants of the table's former writers are being settled")
         adoption.take_over(table, self.spec.name, self._agent_options())
         self._forward_clock(session, table.timeline().maximum)
+        session.etcd.put(FOREIGN_KEY, {"instants": []})  # whatever they have completed was theirs to write
 
     def _forward_clock(self, session: Session, maximum: str) -> None:
         """Writers without this lock have moved the timeline, and not the clock (I10)."""
@@ -253,11 +255,23 @@ class Assignment:
     def _list(self, session: Session, table: Table, records: Records) -> None:
         self._timeline = timeline = table.timeline()
         recorded = {entry.name for entry in session.etcd.range("instant/")}
-        foreigners = facts.foreign(timeline, recorded, table.timeline)
+        foreigners = (*facts.foreign(timeline, recorded, table.timeline), *self._written_by_others(session, timeline))
         counts = self._services.counts(timeline, records) if self._services is not None else {}
         self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts))
         self._listed = time.monotonic()
         self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
+
+    def _written_by_others(self, session: Session, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
+        """Completed instants of writers without this lock, as long as they are in the active timeline; on record, for the next agent."""
+        clock, known = session.etcd.get("clock"), session.etcd.get(FOREIGN_KEY)
+        found = {(i.requested, i.action): i for i in facts.written_by_others(timeline, str(clock.value["value"]))} if clock else {}
+        before = [(str(item["instant"]), str(item["action"])) for item in known.value.get("instants", [])] if known else []
+        listed = {(i.requested, i.action): i for i in (*timeline.completed, *timeline.savepoints)}
+        found |= {key: listed[key] for key in before if key in listed}
+        newest = sorted(found)[-facts.MAX_LISTED :]
+        if newest != before:
+            session.etcd.put(FOREIGN_KEY, {"instants": [{"instant": instant, "action": action} for instant, action in newest]})
+        return tuple(found[key] for key in newest)
 
     # -- reports -------------------------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,15 @@ def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[]
     return tuple(instant for instant in second.pending if instant.requested in suspects)
 
 
+def written_by_others(timeline: tl.Timeline, clock: str) -> tuple[tl.Instant, ...]:
+    """Completed instants, savepoints too, that no session of this lock has published.
+
+    `clock` must have been read from etcd *after* the listing: whoever publishes moves it to the completion time first (I10). One that a later
+    publication of ours has overtaken is not told apart any more, so this must be asked while the table is idle.
+    """
+    return tuple(i for i in (*timeline.completed, *timeline.savepoints) if not i.pending and i.completion > clock)
+
+
 def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...], commits_since: Mapping[str, int]) -> dict[str, Any]:
     """`report/timeline` of contracts, section 1, without its time. `commits_since` the last run, by table service."""
     last = timeline.last_completed
@@ -36,7 +45,9 @@ def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...
         "pending": [{"instant": i.requested, "action": i.action, "state": i.state.value} for i in pending[:MAX_LISTED]],
         "pendingCount": len(pending),
         "activeLength": len(timeline.instants),
-        "foreign": [{"instant": i.requested, "action": i.action} for i in foreigners[:MAX_LISTED]],
+        "foreign": [
+            {"instant": i.requested, "action": i.action, **({"completionTime": i.completion} if i.completion else {})} for i in foreigners[:MAX_LISTED]
+        ],
         "commitsSince": dict(commits_since),
     }
 

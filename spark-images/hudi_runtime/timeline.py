@@ -54,10 +54,14 @@ class Instant:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The active timeline, ordered by requested time. `unknown` are file names that are no instant and no known other file."""
+    """The active timeline, ordered by requested time. `unknown` are file names that are no instant and no known other file.
+
+    A savepoint bears the requested time of the commit that it keeps, so it is no entry of `instants` but stands beside them.
+    """
 
     instants: tuple[Instant, ...] = ()
     unknown: tuple[str, ...] = ()
+    savepoints: tuple[Instant, ...] = ()
 
     def get(self, requested: str) -> Instant | None:
         """The instant with that requested time; None when it is not in the active timeline."""
@@ -81,7 +85,7 @@ class Timeline:
     @property
     def maximum(self) -> str:
         """Largest requested or completion time, the lower bound of the table's clock; empty on an empty timeline."""
-        return max((max(instant.requested, instant.completion) for instant in self.instants), default="")
+        return max((max(instant.requested, instant.completion) for instant in (*self.instants, *self.savepoints)), default="")
 
     @property
     def lowest_pending(self) -> str:
@@ -113,6 +117,7 @@ def parse(names: Iterable[str]) -> Timeline:
     Raises TimelineError when one requested time carries two different actions or two completions: nothing may be decided from that.
     """
     found: dict[str, list[Instant]] = {}
+    savepoints: dict[str, list[Instant]] = {}
     unknown: list[str] = []
     for name in names:
         if name.startswith(".") or name == "history" or name.endswith(".crc"):
@@ -121,9 +126,10 @@ def parse(names: Iterable[str]) -> Timeline:
         if instant is None:
             unknown.append(name)
         else:
-            found.setdefault(instant.requested, []).append(instant)
-    instants = tuple(_merge(found[requested]) for requested in sorted(found))
-    return Timeline(instants, tuple(sorted(unknown)))
+            kind = savepoints if instant.action == "savepoint" else found
+            kind.setdefault(instant.requested, []).append(instant)
+    instants, kept = (tuple(_merge(kind[requested]) for requested in sorted(kind)) for kind in (found, savepoints))
+    return Timeline(instants, tuple(sorted(unknown)), kept)
 
 
 def _merge(states: list[Instant]) -> Instant:

@@ -8,6 +8,8 @@ import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.stock_tables import StockTable, adopt, release
 
+from hudi_runtime.timeline import WRITE_ACTIONS
+
 pytestmark = pytest.mark.extra
 
 CHECKS = ("rows", "hudi-rs", "files", "metadata")
@@ -57,10 +59,18 @@ def test_there_and_back(world: World, type: str) -> None:
     mixed = rows(range(5), "a", "ours", 3) + rows(range(5, 10), "a", "stock", 1)
     table.audited(mixed, only=CHECKS)
 
+    # Somebody who was not told writes with stock Hudi: shown within a minute, although his commit is complete, and not touched.
+    known = {i.requested for i in table.timeline().instants}
+    stock.upsert(rows(range(9, 10), "a", "stranger", 4))
+    (stranger,) = {i.requested for i in table.timeline().completed if i.action in WRITE_ACTIONS} - known
+    until("the stranger is shown", lambda: stranger in {item["instant"] for item in table.report()["foreign"]}, timeout=60, alive=agent)
+    mixed = mixed[:-1] + rows(range(9, 10), "a", "stranger", 4)
+    table.audited(mixed, only=CHECKS)
+
     # Released: stock Hudi writes on, with the settings that it had.
     release(table, name, agent)
-    stock.upsert(rows(range(5, 15), "a", "again", 4))
-    after = rows(range(5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 4)
+    stock.upsert(rows(range(5, 15), "a", "again", 5))
+    after = rows(range(5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 5)
     table.audited(after, only=CHECKS)
     newest = table.timeline().maximum
 
@@ -69,9 +79,9 @@ def test_there_and_back(world: World, type: str) -> None:
     world.admit_agent(table, name)
     adopted(table, agent)
     assert (table.get("clock") or {})["value"] >= newest
-    writer = table.writer("ours", python={"batches": [{"rows": rows(range(3), "a", "more", 5)}]}, run=2)
+    writer = table.writer("ours", python={"batches": [{"rows": rows(range(3), "a", "more", 6)}]}, run=2)
     assert writer.wait() == 0, writer.log()[-4000:]
-    table.audited(rows(range(3), "a", "more", 5) + rows(range(3, 5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 4), only=CHECKS)
+    table.audited(rows(range(3), "a", "more", 6) + rows(range(3, 5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 5), only=CHECKS)
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]
 

@@ -74,10 +74,15 @@ def _timeline(view: View) -> JsonDict:
     pending = [_pending(view, p) for p in (report.get("pending") or [])[:LISTED]]
     if pending:
         found["pending"] = pending
-    foreign = [{"instant": str(f["instant"]), "action": str(f.get("action") or "")} for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
+    foreign = [_foreign(f) for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
     if foreign:
         found["foreign"] = foreign
     return found
+
+
+def _foreign(raw: JsonDict) -> JsonDict:
+    shown = {"instant": str(raw["instant"])[:32], "action": str(raw.get("action") or "")[:32]}
+    return {**shown, **({"completionTime": str(raw["completionTime"])[:32]} if raw.get("completionTime") else {})}
 
 
 def _pending(view: View, raw: JsonDict) -> JsonDict:
@@ -194,7 +199,10 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
         condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
         condition(
-            "ForeignWriters", bool(foreign), "ForeignInstants" if foreign else "NoForeignInstants", f"instants without an owner: {names}" if foreign else ""
+            "ForeignWriters",
+            bool(foreign),
+            "ForeignInstants" if foreign else "NoForeignInstants",
+            f"instants of writers without this lock: {names}" if foreign else "",
         ),
         table_services.healthy(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),

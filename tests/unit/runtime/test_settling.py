@@ -10,7 +10,7 @@ from hudi_runtime.etcd import Entry
 from hudi_runtime.rollback import Step, decide
 from hudi_runtime.sweep import bears, escape, late_files
 
-T1, T2, T3 = "20260101000000001", "20260101000000002", "20260101000000003"
+T1, T2, T3, T4 = "20260101000000001", "20260101000000002", "20260101000000003", "20260101000000004"
 
 
 @pytest.mark.parametrize(
@@ -155,3 +155,12 @@ def test_what_keeps_services_waiting(items: dict[str, object], waits: bool) -> N
 
 def test_what_was_given_up_keeps_services_waiting() -> None:
     assert records(entry(f"instant/{T1}", inc="alive", action="commit", state="Abandoned")).rolling_back()
+
+
+def test_a_completed_instant_past_the_clock_is_nobodys_of_ours() -> None:
+    """I10: every publication moves the clock first, so what completed later was published by somebody else."""
+    timeline = tl.parse([f"{T1}_{T2}.commit", f"{T2}.commit.requested", f"{T3}_{T4}.clean", f"{T1}_{T4}.savepoint", f"{T4}.savepoint.inflight"])
+    assert [(i.requested, i.action) for i in facts.written_by_others(timeline, T2)] == [(T3, "clean"), (T1, "savepoint")]
+    assert facts.written_by_others(timeline, T4) == ()
+    report = facts.report(timeline, inc="a", foreigners=facts.written_by_others(timeline, T2), commits_since={})
+    assert report["foreign"][0] == {"instant": T3, "action": "clean", "completionTime": T4}

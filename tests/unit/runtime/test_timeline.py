@@ -86,3 +86,13 @@ def test_order_of_the_listing_does_not_matter(instants: list[str], random: objec
     shuffled = list(names)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert tl.parse(names) == tl.parse(shuffled)
+
+
+def test_a_savepoint_stands_beside_the_commit_whose_time_it_bears() -> None:
+    timeline = tl.parse([f"{T1}.commit.requested", f"{T1}.inflight", f"{T1}_{T2}.commit", f"{T1}.savepoint.inflight", f"{T1}_{T4}.savepoint"])
+    assert timeline.instants == (Instant(T1, "commit", State.COMPLETED, T2),)
+    assert timeline.pending == ()
+    assert [(s.requested, s.completion) for s in timeline.savepoints] == [(T1, T4)]
+    assert timeline.maximum == T4, "the clock knows it"
+    begun = tl.parse([f"{T1}_{T2}.commit", f"{T1}.savepoint.inflight"])
+    assert (begun.pending, begun.savepoints[0].pending) == ((), True)
