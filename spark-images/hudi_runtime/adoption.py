@@ -88,6 +88,9 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
         "hoodie.populate.meta.fields": "true",
         "hoodie.record.merge.mode": "EVENT_TIME_ORDERING" if spec.ordering else "COMMIT_TIME_ORDERING",
         "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.format": "native",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.cdc.enabled": "false",
     }
     said = [f"{key}: needed {value!r}, table {properties[key]!r}" for key, value in wanted.items() if properties.get(key, value).lower() != value.lower()]
     generator = found.key_generator.rpartition(".")[2].replace("AvroKeyGenerator", "KeyGenerator")

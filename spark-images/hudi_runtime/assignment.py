@@ -18,6 +18,7 @@ from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.rollback import NotYet
+from hudi_runtime.savepoints import Savepoints
 from hudi_runtime.service_actions import Actions
 from hudi_runtime.services import Services, Slot
 from hudi_runtime.session import Session
@@ -57,6 +58,7 @@ class Assignment:
         self._session: Session | None = None
         self._settler: Settler | None = None
         self._slot = slot
+        self._savepoints: Savepoints | None = None
         self._services: Services | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
@@ -130,6 +132,7 @@ class Assignment:
             self._session = Session.open(self._spark, self._settings())
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
             self._services = self._make_services(self._table, self._session)
+            self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options())
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
         authority = str(gate.value.get("authority", "")) if gate else ""
         adopted = gate is not None and bool(gate.value.get("adopted") or gate.value.get("state") == "open")
@@ -246,7 +249,10 @@ class Assignment:
             self._fingerprint = fingerprint
             self._list(session, table, records)
         if self._services is not None and self._timeline is not None and not (self._retired or self._stopping()):
-            self._services.consider(records, self._timeline, self._requests() if self._services.scheduled else {})
+            requests = self._requests()
+            if self._savepoints is not None and self._services.idle:
+                self._savepoints.serve(requests, records)
+            self._services.consider(records, self._timeline, requests)
 
     def _requests(self) -> dict[str, Mapping[str, Any]]:
         prefix = f"{self._etcd.prefix}/control/{self.spec.id}/request/"

@@ -185,6 +185,18 @@ class Table:
         finally:
             client.close()
 
+    def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
+        """The completed savepoint whose metadata carries that comment; None when there is none. Raises when one cannot be read."""
+        kept = {instant.requested: instant for instant in timeline.savepoints if not instant.pending}
+        if not kept:
+            return None
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            metadata = active.readSavepointMetadata(java_instant)
+            if str(metadata.getComments()) == comment and str(java_instant.requestedTime()) in kept:
+                return kept[str(java_instant.requestedTime())]
+        return None
+
     def set_property(self, key: str, value: str) -> None:
         """Change one of the table's own properties; the caller holds the lock."""
         properties = self._jvm.java.util.Properties()

@@ -74,6 +74,10 @@ class Session:
         """Become the only executor of an instant whose owner is settled (F3, I12)."""
         return bool(self._java.claim(instant, previous_owner))
 
+    def begin_savepoint(self, instant: str) -> None:
+        """Record a completed commit's instant once more, for its savepoint; under the lock, behind the closed gate. Raises otherwise."""
+        self._java.beginSavepoint(instant)
+
     def quiet(self, milliseconds: int) -> bool:
         """Wait until no publication is unknown and the lock is released; False when the time is over."""
         return bool(self._java.awaitQuiet(milliseconds))

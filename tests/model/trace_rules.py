@@ -88,6 +88,14 @@ def _record(s: TableState, e: Event) -> str:
     return ""
 
 
+def _record_savepoint(s: TableState, e: Event) -> str:
+    if e.role != "agent":
+        return "a savepoint is the agent's"
+    if s.gate != "closed" and not s.no_operator:
+        return f"a savepoint is begun while the gate is {s.gate or 'absent'}: only behind the closed one"
+    return "" if not s.clock or e.instant <= s.clock else f"the savepoint of {e.instant}, which the clock {s.clock} has not reached: no commit bears that time"
+
+
 def _publish(s: TableState, e: Event) -> str:
     record = s.instants[e.instant]
     if not TIME.fullmatch(e.detail):
@@ -270,6 +278,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "register": _register,
     "acquire": _acquire,
     "record-instant": _record,
+    "record-savepoint": _record_savepoint,
     "publish": _publish,
     "release": _release,
     "abandon": _abandon,
@@ -304,6 +313,11 @@ def _do_record(s: TableState, e: Event) -> None:
     s.instants[e.instant] = Record(e.actor)
     s.hold(e.instant, e.actor)
     s.clock = e.instant
+
+
+def _do_record_savepoint(s: TableState, e: Event) -> None:
+    s.instants[e.instant] = Record(e.actor)
+    s.hold(e.instant, e.actor)
 
 
 def _do_publish(s: TableState, e: Event) -> None:
@@ -402,6 +416,7 @@ _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
     "register": _do_register,
     "acquire": _do_acquire,
     "record-instant": _do_record,
+    "record-savepoint": _do_record_savepoint,
     "publish": _do_publish,
     "release": _do_release,
     "abandon": _do_abandon,

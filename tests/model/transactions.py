@@ -20,6 +20,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "acquire-resolve": ("value(lock) = mine",),
     "enqueue": ("version(fence/<inc>) = 0", "mod(alive/<inc>) = m"),
     "record-instant": ("create(lock) = token", "version(instant/<t>) = 0"),
+    "record-savepoint": ("create(lock) = token", "version(instant/<t>) = 0"),
     "publish": ("create(lock) = token", "mod(instant/<t>) = mine and Pending", "version(fence/<inc>) = 0"),
     "abandon": ("mod(instant/<t>) = mine and Pending",),
     "claim": ("mod(instant/<c>) = seen", "version(fence/<inc>) = 0"),
@@ -46,6 +47,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
     "acquire-resolve": ("get lock", "get clock"),
     "enqueue": ("put queue/<ticket> lease L",),
     "record-instant": ("put instant/<t> Pending", "put clock t"),
+    "record-savepoint": ("put instant/<t> Pending",),
     "publish": ("put clock completion",),
     "abandon": ("put instant/<t> Abandoned",),
     "claim": ("put instant/<c> claimedBy inc",),
@@ -66,6 +68,7 @@ EFFECTS: dict[str, tuple[str, ...]] = {
 
 NOT_SEARCHED = {
     "adopt": "the search begins with a table of ours; what was adopted is settled like the instants of any dead writer (checked in traces)",
+    "record-savepoint": "the agent alone does it, behind the closed gate, about a commit that stays completed whatever follows (checked in traces)",
     "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
     "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",
     "delete-admit": "only what nobody will use any more is deleted; a registration that comes too late is refused like one that was never admitted",

@@ -152,6 +152,8 @@ class TableSpec:
     storage: StorageSpec = StorageSpec()
     hudi_options: Mapping[str, str] = field(default_factory=dict)
     adoption: AdoptionSpec = AdoptionSpec()
+    savepoints: tuple[str, ...] = ()
+    """Names of savepoints that the table is to have."""
     services: tuple[services.Service, ...] = ()
     """Table services that the agent runs; those that are switched off are absent."""
     suspend: bool = False
@@ -184,6 +186,7 @@ class TableSpec:
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
+            savepoints=tuple(_get(item, "name", str, "", "spec.savepoints") for item in _get(spec, "savepoints", list, [], "spec")),
             adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),

@@ -137,6 +137,8 @@ def _table_blocks(view: View, stall: Stall | None) -> Block | None:
     code, message = gate.report_error(view)
     if code:
         return code, f"HudiTable {name} is not ready: {message or code}", f"table {name}"
+    if gate.closed_for_savepoint(view):
+        return "TableSavepoint", f"HudiTable {name} waits for savepoint {gate.closed_for_savepoint(view)}", f"table {name}"
     if gate.changing(view):
         return "TableChanging", f"HudiTable {name} changes its mode or durations when running writers have ended", f"table {name}"
     return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.get('state') or 'not made'}", f"table {name}"

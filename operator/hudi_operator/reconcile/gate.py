@@ -11,6 +11,7 @@ from typing import Any
 from hudi_operator.model import keys, naming
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile import savepoints
 from hudi_operator.reconcile.actions import PutGate
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -62,6 +63,16 @@ def is_open(view: View) -> bool:
 def adopted(view: View) -> bool:
     """True when the gate was open for this HudiTable before: what the table held until then has been looked at."""
     return is_mine(view) and (bool(view.gate.get("adopted")) or view.gate.get("state") == OPEN)
+
+
+def closed_for_savepoint(view: View) -> str:
+    """Name of the savepoint for which the gate is, or is to be, closed; empty when there is none. A table is adopted before."""
+    return next(iter(savepoints.unfinished(view)), "") if adopted(view) else ""
+
+
+def drained(view: View) -> bool:
+    """True when the gate in force is closed, as the spec asks for, and nobody is left who started while it was open."""
+    return is_mine(view) and view.gate.get("state") == CLOSED and not _changed(view) and not writers_left(view)
 
 
 def changing(view: View) -> bool:
@@ -161,6 +172,8 @@ def plan_gate(view: View) -> Step:
         return _frozen(view)
     if _changed(view):
         return _change(view)
+    if closed_for_savepoint(view):
+        return _hold(view)
     return _open(view)
 
 
@@ -189,6 +202,14 @@ def _change(view: View) -> Step:
     if writers_left(view):
         return Step.of(said="gate closed: waiting for running writers before mode or durations change", requeue=5)
     return _put(view, _value(view, CLOSED), "changing mode or durations of the closed gate")
+
+
+def _hold(view: View) -> Step:
+    """Closed while the agent does what concerns all writers."""
+    if view.gate.get("state") == CLOSED:
+        return Step()
+    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
+    return _put(view, value, f"closing the gate for savepoint {closed_for_savepoint(view)}")
 
 
 def _open(view: View) -> Step:

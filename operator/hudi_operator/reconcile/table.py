@@ -23,6 +23,7 @@ from hudi_operator.reconcile import (
     deletion,
     evidence,
     gate,
+    savepoints,
     settling,
     stall,
     suspects,
@@ -74,7 +75,9 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
         return together([*safe, deletion.plan_table(view)]), progress
     mine = []
     if gate.is_mine(view):
-        mine = [adoption.plan_adoption(view), agents.plan_agent(view), table_services.plan_requests(view), collection.plan_collection(view)]
+        held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)))
+        services = table_services.plan_requests(view)
+        mine = [adoption.plan_adoption(view), agents.plan_agent(view), held, services, collection.plan_collection(view)]
     return together([gate.plan_gate(view), *safe, *mine]), progress
 
 

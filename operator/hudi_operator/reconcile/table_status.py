@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, gate, table_services
+from hudi_operator.reconcile import adoption, agents, gate, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -35,6 +35,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         served = table_services.status(view, gate.timeline_report(view))
         if served:
             status["services"] = served
+        kept = savepoints.status(view)
+        if kept:
+            status["savepoints"] = kept
         settling = _settling(view)
         if settling:
             status["settling"] = settling[:LISTED]
@@ -177,6 +180,8 @@ def _ready(view: View, stall: Stall | None) -> Condition:
     if not agents.serving(view):
         why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
         return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
+    if gate.closed_for_savepoint(view):
+        return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
     if not gate.is_open(view):
         return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
     return condition("Ready", True, "Ready", f"writers may write{unsafe}")
@@ -257,6 +262,13 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
         known = _EVENTS.get((item["type"], item["status"]))
         if known is not None and conditions.find(old, item["type"]).get("status") != item["status"]:
             found.append(event(known[0], known[1] or item["reason"], item["message"]))
+    taken = {s["name"]: s["outcome"] for s in old.get("savepoints") or []}
+    for entry in status.get("savepoints") or []:
+        if entry["outcome"] == savepoints.COMPLETED and taken.get(entry["name"]) != savepoints.COMPLETED:
+            text = f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until {entry['boundaryCompletionTime']}"
+            found.append(event("Normal", "SavepointTaken", text))
+        elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
+            found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:
         if entry["incarnation"] not in before:

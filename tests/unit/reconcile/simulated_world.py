@@ -696,6 +696,22 @@ class World:
         if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
             self.put("report/timeline", report)
         self._settle_all(process)
+        for id in self.names("request"):
+            if id.startswith("savepoint-") and f"done/{id}" not in self.kv:
+                self._savepoint(id)
+
+    def _savepoint(self, id: str) -> None:
+        gate = self.kv["gate"].value
+        assert gate["state"] == "closed", f"{id} is asked for while the gate is open"
+        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], f"{id} is asked for while an attempt may still register"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], f"{id} is asked for while a writer runs"
+        if self.names("instant"):
+            return  # a dead writer's: it is settled first
+        instants = max(self.completed, default="")
+        value = {"result": "Failed", "message": "no commit"}
+        if instants:
+            value = {"result": "Completed", "instant": instants, "completionTime": instants, "boundary": instants}
+        self.put(f"done/{id}", {"name": id, "atMs": self.now_ms, **value})
 
     def _settle_all(self, process: Process) -> None:
         for inc, key in self.names("settle").items():

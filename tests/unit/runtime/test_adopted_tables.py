@@ -15,11 +15,16 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), hive_style=False)
 #: As stock Hudi 1.2.0 writes it with plain settings, without the fields that `creation.mismatches` compares.
 PLAIN = {
-    "hoodie.compaction.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+    "hoodie.archivelog.folder": "history",
+    "hoodie.datasource.write.drop.partition.columns": "false",
     "hoodie.datasource.write.partitionpath.urlencode": "false",
+    "hoodie.partition.metafile.use.base.format": "false",
     "hoodie.populate.meta.fields": "true",
     "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
     "hoodie.table.base.file.format": "PARQUET",
+    "hoodie.table.cdc.enabled": "false",
+    "hoodie.table.format": "native",
+    "hoodie.table.metadata.partitions.inflight": "",
     "hoodie.table.metadata.partitions": "column_stats,files,partition_stats",
     "hoodie.table.checksum": "2622850774",
 }
@@ -44,6 +49,8 @@ def test_a_plain_table_fits() -> None:
         ("hoodie.populate.meta.fields", "false", "needed 'true', table 'false'"),
         ("hoodie.record.merge.mode", "CUSTOM", "needed 'EVENT_TIME_ORDERING', table 'CUSTOM'"),
         ("hoodie.table.base.file.format", "ORC", "needed 'PARQUET', table 'ORC'"),
+        ("hoodie.table.cdc.enabled", "true", "needed 'false', table 'true'"),
+        ("hoodie.datasource.write.drop.partition.columns", "true", "needed 'false', table 'true'"),
         ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "table 'IGNORE_DEFAULTS'"),
         ("hoodie.table.metadata.partitions.inflight", "record_index", "table 'record_index': finish or drop"),
         ("hoodie.write.concurrency.mode", "SINGLE_WRITER", "the operator sets 'OPTIMISTIC_CONCURRENCY_CONTROL', table 'SINGLE_WRITER'"),

@@ -51,6 +51,11 @@ final class Gate {
     }
   }
 
+  /** Nobody but the agent and who is named may acquire: what concerns all writers is done behind it. */
+  boolean isClosed() {
+    return "closed".equals(state());
+  }
+
   /** What other providers do: the lock vanishes with the lease. Unsafe by design, for comparison. */
   boolean isLeaseOnly() {
     return "LeaseOnly".equals(Json.text(value, "mode"));

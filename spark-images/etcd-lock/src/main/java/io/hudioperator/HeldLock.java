@@ -16,18 +16,25 @@ final class HeldLock {
   private final List<Publication> publications = new ArrayList<>();
   private final Set<String> checked = new HashSet<>();
   private final boolean nonBlocking;
+  private final boolean gateClosed;
   private boolean commitsChecked;
   private boolean releasing;
 
-  HeldLock(long token, String clock, boolean nonBlocking) {
+  HeldLock(long token, String clock, Gate gate) {
     this.token = token;
     this.lastPromised = clock;
-    this.nonBlocking = nonBlocking;
+    this.nonBlocking = gate.isNonBlocking();
+    this.gateClosed = gate.isClosed();
   }
 
   /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
   boolean isNonBlocking() {
     return nonBlocking;
+  }
+
+  /** The gate was closed when this lock was acquired: the operator opens it only after the agent's word. */
+  boolean isGateClosed() {
+    return gateClosed;
   }
 
   /** {@link CommitChecks} hold in this cycle: all that is asked for in the non-blocking mode. */

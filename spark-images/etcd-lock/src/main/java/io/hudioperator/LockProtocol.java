@@ -279,17 +279,16 @@ final class LockProtocol {
    * request twice is answered as once.
    */
   long recordInstant(long token, String time, String action) throws TimelineRefusedException {
-    String record = me.instantRecord(action, "Pending").toString();
-    Txn txn =
-        Txn.when()
-            .createRevision(keys.lock(), token) // I1
-            .absent(keys.instant(time))
-            .then(Txn.Op.put(keys.instant(time), record, 0))
-            .then(Txn.Op.put(keys.clock(), clockJson(time), 0))
-            .otherwise(Txn.Op.get(keys.lock()))
-            .otherwise(Txn.Op.get(keys.instant(time)));
-    Txn.Result r = definite("record-instant", txn);
-    log.line("record-instant").with("instant", time).with("token", token).with("detail", action).write(r.revision, r.succeeded);
+    boolean savepoint = "savepoint".equals(action); // bears the time of a completed commit, which the clock has left behind
+    String name = savepoint ? "record-savepoint" : "record-instant";
+    Txn txn = Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1
+    txn.then(Txn.Op.put(keys.instant(time), me.instantRecord(action, "Pending").toString(), 0));
+    if (!savepoint) {
+      txn.then(Txn.Op.put(keys.clock(), clockJson(time), 0));
+    }
+    txn.otherwise(Txn.Op.get(keys.lock())).otherwise(Txn.Op.get(keys.instant(time)));
+    Txn.Result r = definite(name, txn);
+    log.line(name).with("instant", time).with("token", token).with("detail", action).write(r.revision, r.succeeded);
     if (r.succeeded) {
       return r.revision;
     }

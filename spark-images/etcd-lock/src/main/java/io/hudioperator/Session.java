@@ -16,6 +16,7 @@ import org.apache.hudi.exception.HoodieException;
  */
 public final class Session {
   private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
+  private static final String SAVEPOINT = "savepoint";
   private static final Set<String> DESTRUCTIVE = Set.of("rollback", "restore");
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
@@ -34,6 +35,7 @@ public final class Session {
   /** Held while an instant is given up, and while one gets leave to be published: in a JVM with several threads it is one or the other. */
   private final Object word = new Object();
   private final Set<String> pending = ConcurrentHashMap.newKeySet();
+  private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
   private volatile HeldLock held;
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
@@ -176,7 +178,7 @@ public final class Session {
       if (!authorityVerified && !gate.authority().isEmpty()) {
         authorityVerified = storage.verifyAuthority(tableId, etcd.clusterId(), keys.prefix(), gate.authority());
       }
-      held = new HeldLock(lock.token, clock, gate.isNonBlocking());
+      held = new HeldLock(lock.token, clock, gate);
       entered = true;
     } catch (IOException e) {
       throw new HoodieException("cannot look at table " + basePath + ": " + e.getMessage(), e);
@@ -205,6 +207,7 @@ public final class Session {
     List<String> completed = lock.completed();
     protocol.release(lock.token, completed); // when this throws the lock may still be ours: nobody here takes it again
     pending.removeAll(completed);
+    savepoints.removeAll(completed);
     held = null;
     turn.release();
   }
@@ -272,6 +275,29 @@ public final class Session {
     }
   }
 
+  /**
+   * Before Hudi keeps a completed commit by a savepoint, which bears the commit's own time: the instant is recorded once more, by the agent,
+   * under a lock that was acquired behind the closed gate. The clock does not move before the savepoint's completion time (I10).
+   */
+  public void beginSavepoint(String instant) throws TimelineRefusedException {
+    String what = "begin the savepoint of " + instant;
+    HeldLock lock = requireLock(what);
+    if (me.isWriter() || !lock.isGateClosed()) {
+      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the closed gate may " + what);
+    }
+    synchronized (lock) {
+      lock.requireOpen();
+      protocol.recordInstant(lock.token, instant, SAVEPOINT);
+      savepoints.add(instant);
+      pending.add(instant);
+    }
+  }
+
+  /** May the inflight file of a savepoint be written? Only after {@link #beginSavepoint}. */
+  boolean ownsSavepoint(String instant) {
+    return savepoints.contains(instant) && ownsPending(instant);
+  }
+
   /** Before the completed file is created or renamed, and once more before the bytes go out. */
   Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
       throws TimelineRefusedException {
@@ -285,6 +311,9 @@ public final class Session {
       throws TimelineRefusedException {
     synchronized (lock) {
       lock.requireOpen();
+      if (savepoints.contains(instant) != SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
+        throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
+      }
       if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9
         throw ErrorCode.OPTION.refusal(
             "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "

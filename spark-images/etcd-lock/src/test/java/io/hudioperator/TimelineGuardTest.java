@@ -142,6 +142,39 @@ class TimelineGuardTest {
   }
 
   @Test
+  void aSavepointIsTheAgentsBehindTheClosedGate() throws IOException {
+    String commit = "20250101000000000";
+    String kept = commit + ".savepoint.inflight";
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.NOT_OWNER, () -> session.beginSavepoint(commit)); // a writer
+    refused(ErrorCode.NOT_OWNER, () -> write(kept));
+    session.release();
+    Sessions.register(agent);
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginSavepoint(commit)); // no lock
+    assertTrue(table.acquire(agent));
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginSavepoint(commit)); // an open gate
+    agent.release();
+    table.gate("closed", "PodTermination");
+    assertTrue(table.acquire(agent));
+    String before = table.clock();
+    refused(ErrorCode.NOT_OWNER, () -> write(kept)); // not begun
+    agent.beginSavepoint(commit);
+    assertEquals("Pending", table.state(commit));
+    assertEquals(before, table.clock(), "the time of the commit is long past (I10)");
+    refused(ErrorCode.NOT_OWNER, () -> write(commit + "_" + TestTable.time(1) + ".commit")); // it is completed already (I3)
+    agent.release();
+    write(kept);
+    assertTrue(table.acquire(agent));
+    String completion = TestTable.time(1);
+    write(commit + "_" + completion + ".savepoint");
+    assertEquals(completion, table.clock());
+    agent.release();
+    assertNull(table.instant(commit));
+    refused(ErrorCode.NOT_OWNER, () -> write(kept));
+  }
+
+  @Test
   void theAgentRollsBackUnderTheLock() throws IOException {
     Session agent = table.session("ns.agent", Map.of("role", "agent"));
     Sessions.register(agent);
