@@ -132,7 +132,7 @@ class Assignment:
             self._session = Session.open(self._spark, self._settings())
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
             self._services = self._make_services(self._table, self._session)
-            self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options())
+            self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
         authority = str(gate.value.get("authority", "")) if gate else ""
         adopted = gate is not None and bool(gate.value.get("adopted") or gate.value.get("state") == "open")
@@ -253,6 +253,10 @@ class Assignment:
             if self._savepoints is not None and self._services.idle:
                 self._savepoints.serve(requests, records)
             self._services.consider(records, self._timeline, requests)
+
+    def _gate_state(self) -> str:
+        gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
+        return str(gate.value.get("state")) if gate else ""
 
     def _requests(self) -> dict[str, Mapping[str, Any]]:
         prefix = f"{self._etcd.prefix}/control/{self.spec.id}/request/"

@@ -7,7 +7,7 @@ agent that died before it could say so is found again, and not taken twice.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ class Savepoints:
     name: str
     label: str
     options: Mapping[str, str]
+    gate: Callable[[], str]
+    """State of the table's gate, read now."""
     _failures: dict[str, int] = field(default_factory=dict)
 
     def serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
@@ -63,7 +65,21 @@ class Savepoints:
     def _failed(self, id: str, error: Exception) -> None:
         self._failures[id] = self._failures.get(id, 0) + 1
         text = first_line(classify(error, secrets=environment_secrets()).message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
-        self._save(id, {"result": "Failed" if self._failures[id] >= ATTEMPTS else "Pending", "message": text})
+        over = self._failures[id] >= ATTEMPTS
+        if over:
+            self._let_go()
+        self._save(id, {"result": "Failed" if over else "Pending", "message": text})
+
+    def _let_go(self) -> None:
+        """Nothing of a savepoint that was given up may stay pending: archival would wait for it. The lock is released, so no request is on the wire."""
+        timeline = self.table.timeline()
+        for instant in self.session.pending():
+            commit = timeline.get(instant)
+            if commit is None or commit.pending:
+                continue  # not a savepoint's: the record of a service
+            if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
+                self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
+            self.session.abandon(instant)
 
     def _save(self, id: str, value: Mapping[str, Any]) -> None:
         known = self.session.etcd.get(f"done/{id}")
@@ -90,6 +106,8 @@ class Savepoints:
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
         """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
+        if self.gate() != "closed":
+            raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
         if others:
             raise NotYet(f"another agent ({others[0]}) is not settled")
