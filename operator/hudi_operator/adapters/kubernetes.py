@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 
 FIELD_MANAGER = "hudi-operator"
 TIMEOUT_SECONDS = 15.0
+EVENT_SECONDS = 3.0
+"""An event is for people: settling does not wait long for it."""
 _PARALLEL_REQUESTS = 32
 _PAGE = 500
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -217,11 +219,12 @@ class KubernetesStore:
 
     # ---- writes
 
-    async def create(self, manifest: JsonDict) -> bool:
-        """Create; False when an object of that name exists."""
+    async def create(self, manifest: JsonDict, *, timeout: float | None = None) -> bool:
+        """Create; False when an object of that name exists. ``timeout``: seconds, when the usual ones are too many."""
         kind, meta = manifest["kind"], manifest["metadata"]
         try:
-            await self._api.request("POST", RESOURCES[kind].path(meta.get("namespace", "")), body=manifest, query={"fieldManager": FIELD_MANAGER})
+            path, query = RESOURCES[kind].path(meta.get("namespace", "")), {"fieldManager": FIELD_MANAGER}
+            await self._api.request("POST", path, body=manifest, query=query, timeout=timeout)
         except ApiError as error:
             if error.status == 409:
                 return False
@@ -309,7 +312,7 @@ class KubernetesStore:
             "regarding": regarding,
         }
         try:
-            await self.create(manifest)
+            await self.create(manifest, timeout=EVENT_SECONDS)
         except (Retryable, Fatal) as error:
             LOG.info("event %s not emitted: %s", reason, error)
 
