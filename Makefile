@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi kills
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi kills mutations
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,11 @@ crashes: ## every write of the operator x every way it can go wrong; continues w
 	@hack/build-binaries kube etcd
 	@hack/venv >/dev/null
 	PYTHONPATH=operator:. PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.crashes $(CRASHES)
+
+mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md
+	@hack/venv >/dev/null
+	@hack/build-binaries etcd
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.mutations $(MUTATIONS)
 
 chart: ## copy the CRDs into the chart
 	mkdir -p charts/hudi-operator/files/crds

@@ -102,7 +102,11 @@ CASES = (
         7,
         "as 5, a person force-deletes the pod",
         "no proof: the finalizer keeps the evidence",
-        (f"{E2E}/test_faults.py::test_force_deletion_is_no_proof", f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead"),
+        (
+            f"{E2E}/test_faults.py::test_force_deletion_is_no_proof",
+            f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
+            f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
+        ),
     ),
     Case(
         8,
@@ -114,7 +118,11 @@ CASES = (
         9,
         "the PUT arrives after the drain (assumption broken)",
         "the audit reports it loudly",
-        ("faults::after-the-drain", f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back"),
+        (
+            "faults::after-the-drain",
+            f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back",
+            f"{UNIT}/runtime/test_audit.py::test_each_damage_is_found_by_its_check",
+        ),
     ),
     Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", (), "the mode is not offered"),
     Case(
@@ -143,7 +151,10 @@ CASES = (
         15,
         "etcd's quorum is lost for minutes",
         "no commit, no rollback, no deletion; recovers by itself",
-        (f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",),
+        (
+            f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+            f"{UNIT}/reconcile/test_table_plan.py::test_unknown_is_not_empty",
+        ),
         "with writers",
     ),
     Case(
@@ -175,19 +186,33 @@ CASES = (
         (f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",),
         "the API server's watches",
     ),
-    Case(21, "two operators at once", "no double effect", (f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",)),
+    Case(
+        21,
+        "two operators at once",
+        "no double effect",
+        (
+            f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",
+            f"{UNIT}/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
+        ),
+    ),
     Case(
         22,
         "a driver pod is replaced while the old one lives",
         "the new one starts only after the old one is fenced",
-        (f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",),
+        (
+            f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",
+            f"{UNIT}/reconcile/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
+        ),
     ),
     Case(23, "a container restarts inside the same pod", "new incarnation; the old one's instants are settled", (), "no test with a kubelet"),
     Case(
         24,
         "eviction with 30 s grace while holding the lock",
         "commit or clean release",
-        (f"{HUDI}/test_writer.py::test_sigterm_gives_up_what_does_not_fit",),
+        (
+            f"{HUDI}/test_writer.py::test_sigterm_gives_up_what_does_not_fit",
+            f"{JAVA}/RegistrationTest.java::cleanExitRemovesTheRegistration",
+        ),
         "an eviction",
     ),
     Case(
@@ -216,7 +241,15 @@ CASES = (
         "nothing deleted; retried",
         ("faults::listing-fails", "faults::store-is-busy", f"{JAVA}/ReleaseTest.java::aListingThatFailsDecidesNothing"),
     ),
-    Case(28, "two writers, one file group", "exactly one commits; the loser is told", (f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",)),
+    Case(
+        28,
+        "two writers, one file group",
+        "exactly one commits; the loser is told",
+        (
+            f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
+            f"{JAVA}/CompactionConflictTest.java::whoConflicts",
+        ),
+    ),
     Case(29, "two writers, disjoint partitions, 200 commits each", "all commit", (), "no test of that length"),
     Case(
         30,
@@ -226,7 +259,13 @@ CASES = (
         "p99",
     ),
     Case(
-        31, "a foreign writer commits to the table", "reported; never rolled back", (f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",)
+        31,
+        "a foreign writer commits to the table",
+        "reported; never rolled back",
+        (
+            f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+            f"{UNIT}/runtime/test_settler.py::test_an_unrecorded_instant_is_foreign",
+        ),
     ),
     Case(
         32,
@@ -235,6 +274,7 @@ CASES = (
         (
             f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
             f"{HUDI}/test_writer.py::test_hostile_application_harms_nobody",
+            f"{JAVA}/HudiIntegrationTest.java::theProviderRefusesOptionsThatWouldDestroy",
         ),
     ),
     Case(
@@ -255,7 +295,11 @@ CASES = (
         36,
         "base path file:///etc, a foreign bucket, an address of the metadata service",
         "rejected",
-        (f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule", f"{UNIT}/model/test_spec.py::test_errors_name_the_field"),
+        (
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/model/test_spec.py::test_errors_name_the_field",
+            f"{UNIT}/reconcile/test_table_plan.py::test_paths",
+        ),
     ),
     Case(37, "another service account without the right to it", "rejected", (), "no test"),
     Case(

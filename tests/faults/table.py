@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.cases import CASES
+from tests.faults.proven import counted, failed_cells, mutations_of, words
 from tests.faults.results import ROOT, Cell, load
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.sides import SETUPS
@@ -82,11 +83,15 @@ def _cases() -> list[str]:
         "## The forty acceptance cases",
         "",
         "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each). A `faults::` test counts when its row "
-        "above has a result. Last column: what no test shows yet.",
+        "above has a result. Proven by: what the tests of the case are known to notice, cells above in which another lock failed, or mutations of "
+        "ours ([mutations.md](mutations.md)). Last column: what no test shows yet.",
         "",
     ]
-    lines += ["| no. | fault or bad input | expected | tests | tiers | not shown yet |", "|---|---|---|---|---|---|"]
-    for case in CASES:
+    lines += ["| no. | fault or bad input | expected | tests | tiers | proven by | not shown yet |", "|---|---|---|---|---|---|---|"]
+    rows = [(case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case)) for case in CASES]
+    for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
-        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {tests} | {', '.join(case.tiers) or '–'} | {case.open or '–'} |")
+        tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations)
+        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {tests} | {tiers} | {proven} | {case.open or '–'} |")
+    lines.append(f"| | **{counted(rows)}** | | | | | |")
     return lines

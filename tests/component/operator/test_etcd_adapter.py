@@ -139,6 +139,25 @@ def test_only_the_lock_of_a_fenced_incarnation_is_deleted(store: EtcdStore, etcd
     assert read(store).lock.value == {"inc": "j"}
 
 
+def test_a_lock_that_changes_hands_after_it_was_read_is_not_deleted(store: EtcdStore, etcd: Etcd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I1: between the operator's read and its transaction the owner released, and somebody else got the lock."""
+    assert fence(store)
+    etcd.put(table("lock"), {"inc": "i"})
+    token = read(store).lock.create_revision
+    send = store._send
+
+    async def changed_hands(action: str, request: Any, *, writes: bool) -> Any:
+        answer = await send(action, request, writes=writes)
+        if action == "read-lock":
+            etcd.delete(table("lock"))
+            etcd.put(table("lock"), {"inc": "j"})
+        return answer
+
+    monkeypatch.setattr(store, "_send", changed_hands)
+    assert not run(store.unlock(T, inc="i", create_revision=token))
+    assert read(store).lock.value == {"inc": "j"}
+
+
 def test_a_record_is_changed_only_as_it_was_read(store: EtcdStore) -> None:
     fence(store)
     mod = read(store).settles["i"].mod_revision

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.faults import s3proxy
-from tests.faults.cases import CASES
+from tests.faults import proven, s3proxy
+from tests.faults.cases import CASES, Case
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,6 +39,27 @@ def test_every_named_test_exists() -> None:
             if not found:
                 missing.append(f"{case.number}: {test}")
     assert not missing
+
+
+UNPROVEN = {10, 12, 18, 23, 29, 37}
+"""Cases that have no test, or had none when their tests were first asked for a proof."""
+
+
+def test_every_case_is_proven_by_a_failing_design_or_by_a_mutation() -> None:
+    """A test that nothing is known to make fail shows nothing."""
+    unproven = {case.number for case in CASES if not proven.mutations_of(case)}
+    assert unproven <= UNPROVEN
+
+
+def test_what_a_case_is_proven_by() -> None:
+    case = Case(1, "f", "e", ("faults::paused-writer", "tests/unit/reconcile/test_gate.py::test_a_gate_from_another_cluster_freezes"))
+    bad = {("paused-writer", "stock"): {"verdict": "corrupt"}, ("paused-writer", "ours"): {"verdict": "corrupt"}}
+    cells = proven.failed_cells(case, ("stock", "lease", "ours"), lambda fault, setup: bad.get((fault, setup)))
+    assert (cells, proven.mutations_of(case)) == (["paused-writer/stock"], ["another-etcd-is-trusted"])
+    assert proven.words(cells, ["a", "b", "c", "d", "e"]) == "corrupt: `paused-writer/stock`; mutations: `a`, `b`, `c`, `d` and 1 more"
+    assert proven.words([], []) == "–"
+    rows = [(case, cells, ["a"]), (Case(2, "f", "e", ("x",)), [], []), (Case(3, "f", "e"), [], [])]
+    assert proven.counted(rows).startswith("2 of 40 cases have tests (none: 3); proven by a failing naive design: 1, by a mutation of ours: 1, by neither: 2")
 
 
 class Store(http.server.BaseHTTPRequestHandler):

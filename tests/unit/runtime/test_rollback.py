@@ -236,6 +236,16 @@ def test_sweep_deletes_what_bears_the_instant() -> None:
     assert table.storage.files == {f"a/f_0-1-1_{T9}.parquet"}
 
 
+def test_sweep_removes_markers_and_heartbeats() -> None:
+    """F9, F11: of the table and of its metadata table."""
+    table: Any = FakeTable([f"{T9}_{T9}.commit"])
+    beats = {f".hoodie/.heartbeat/{T1}", f".hoodie/metadata/.hoodie/.heartbeat/{T1}"}
+    table.storage.files = {*beats, f".hoodie/.heartbeat/{T9}"}
+    assert sweep(table, T1) == 0
+    assert table.storage.files == {f".hoodie/.heartbeat/{T9}"}
+    assert set(table.storage.deleted) == {*beats, f".hoodie/.temp/{T1}", f".hoodie/metadata/.hoodie/.temp/{T1}"}
+
+
 @pytest.mark.parametrize("broken", ["a/", ".hoodie/metadata"])
 def test_sweep_deletes_nothing_after_a_failed_listing(broken: str) -> None:
     table: Any = FakeTable([f"{T9}_{T9}.commit"])

@@ -201,3 +201,47 @@ def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
     table.locked_now = True
     with pytest.raises(NotYet, match=t(7)):
         Actions(table, "t", {}, records).clean({}, mine=frozenset({t(5)}))
+
+
+class Compacting:
+    """A table whose compaction leaves the timeline as `after`; `deleted` are the files that went before it."""
+
+    def __init__(self, *after: str) -> None:
+        self.after = timeline(*after)
+        self.storage = self
+        self.deleted: list[str] = []
+        self.compacted: list[list[str]] = []
+
+    def names(self, _folder: str) -> list[str]:
+        return [t(5)]
+
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+
+    def write_config(self, _name: str, _options: object) -> Any:
+        policy = type("Policy", (), {"isNever": lambda _self: True})()
+        return type("Config", (), {"setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+
+    @contextmanager
+    def client(self, _config: object) -> Iterator[Compacting]:
+        yield self
+
+    def compact(self, _instant: str, _complete: bool) -> None:
+        self.compacted.append(list(self.deleted))
+
+    def timeline(self) -> tl.Timeline:
+        return self.after
+
+
+def test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again() -> None:
+    """F9: Hudi would wait for it for ever."""
+    table: Any = Compacting(f"{t(5)}.compaction.requested", f"{t(5)}_{t(9)}.commit")
+    assert Actions(table, "t", {}, records).compact_again(t(5), {}).result is Result.COMPLETED
+    assert table.compacted == [[f".hoodie/.heartbeat/{t(5)}"]]
+
+
+@pytest.mark.parametrize("after", [[f"{t(5)}.compaction.requested"], []])
+def test_a_compaction_is_done_when_the_timeline_says_so(after: list[str]) -> None:
+    table: Any = Compacting(*after)
+    with pytest.raises(OutcomeUnknown, match="not completed"):
+        Actions(table, "t", {}, records).compact_again(t(5), {})

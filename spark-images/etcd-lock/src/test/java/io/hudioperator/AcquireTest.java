@@ -54,6 +54,14 @@ class AcquireTest {
   }
 
   @Test
+  void aLockThatIsTakenOnTheWayStaysWhereItIs() {
+    Session session = table.session("ns.a");
+    table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.etcd.put("lock", "{\"inc\":\"somebody\"}"));
+    assertFalse(table.acquire(session, 700));
+    assertEquals("{\"inc\":\"somebody\"}", table.lock().value());
+  }
+
+  @Test
   void noGateNobody() {
     Session session = table.session("ns.a");
     table.etcd.delete(table.keys.gate(), 0);
@@ -231,6 +239,7 @@ class AcquireTest {
   void theClockOfTheTableMustNotBeFarAhead() {
     Session session = table.session("ns.a");
     table.clock(TestTable.time(60_000));
+    table.faults(session).refuse(FaultyEtcd.puts(table.keys.lock())); // asked before it queues: it must not wait with the lock in its hand
     HoodieException e = assertThrows(HoodieException.class, () -> table.acquire(session));
     assertCode(ErrorCode.CLOCK_BEHIND, e);
     assertTrue(e.getMessage().contains("behind the table's clock"));
@@ -244,6 +253,16 @@ class AcquireTest {
     table.clock(ahead);
     assertTrue(table.acquire(session));
     assertTrue(InstantTime.isAfter(InstantTime.now(), ahead));
+    session.release();
+  }
+
+  @Test
+  void aClockThatMovesOnTheWayIsWaitedFor() {
+    Session session = table.session("ns.a");
+    String[] ahead = new String[1];
+    table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.clock(ahead[0] = TestTable.time(900)));
+    assertTrue(table.acquire(session));
+    assertTrue(InstantTime.isAfter(InstantTime.now(), ahead[0]), "the lock is used only when this host's clock is past the table's");
     session.release();
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
@@ -201,6 +202,16 @@ class HudiIntegrationTest {
         metaClient,
         inflight(TestTable.time(0)),
         config(Map.of(CommitChecks.PROGRESS_WRITER, "ns/other", CommitChecks.PROGRESS_BASE, "0")));
+  }
+
+  @Test
+  void progressThatCannotBeReadStopsTheCommit() throws Exception {
+    String theirs = TestTable.time(0);
+    commit(theirs, Map.of(CommitChecks.METADATA_WRITER, "ns/other", CommitChecks.METADATA_INC, "another"));
+    String completed = metaClient.reloadActiveTimeline().filterCompletedInstants().lastInstant().get().getCompletionTime();
+    Files.write(table.folder.resolve(".hoodie/timeline/" + theirs + "_" + completed + ".commit"), new byte[] {1, 2, 3});
+    assertTrue(table.acquire(session));
+    refused(ErrorCode.PROGRESS_MOVED, metaClient, Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, "0"));
   }
 
   @Test

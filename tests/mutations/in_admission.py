@@ -1,0 +1,255 @@
+"""Mutations of the operator: who may start, the gate, and what is collected."""
+
+from __future__ import annotations
+
+from tests.mutations.in_settling import COLLECTION, GATE, PLAN, RULES, SIMULATED, o
+from tests.mutations.mutation import mutation
+
+GATES = (
+    mutation(
+        "the-next-attempt-starts-at-once",
+        "I9 F5",
+        "a writer's next attempt starts although the last one may still commit",
+        o(
+            "reconcile/admission",
+            "            if not inc.settled and not inc.out_of_the_way:\n                proof",
+            "            if inc.inc == attempt.id:\n                proof",
+        ),
+        f"{SIMULATED}::test_killed_while_holding_the_lock",
+    ),
+    mutation(
+        "fenced-is-out-of-the-way",
+        "I9 F5",
+        "a writer's next attempt starts although the fenced last one has the lock",
+        o("reconcile/view", "return (self.fenced or self.phase is not None) and self.lock is None", "return self.fenced or self.phase is not None"),
+        f"{SIMULATED}::test_killed_while_holding_the_lock",
+    ),
+    mutation(
+        "may-still-register",
+        "I9 F5 F23",
+        "a writer's next attempt starts although the last one may still register",
+        o(
+            "reconcile/admission",
+            '        if attempt.admitted:\n            return "PreviousAttempt"',
+            '        if attempt.admitted and not attempt.id:\n            return "PreviousAttempt"',
+        ),
+        f"{RULES}::test_an_attempt_that_may_still_register_is_waited_for",
+    ),
+    mutation(
+        "two-single-writers",
+        "I9",
+        "in the mode SingleWriter a writer starts beside an incarnation that may still publish",
+        o("reconcile/admission", "        if not running and others:\n", "        if running and others:\n"),
+        f"{RULES}::test_a_single_writer_waits_for_whoever_may_still_publish",
+    ),
+    mutation(
+        "no-limit-of-writers",
+        "I9",
+        "more writers run than the table allows",
+        o(
+            "reconcile/admission",
+            "    if len(running) < view.table.max_writers:\n        return None\n",
+            "    if len(running) < view.table.max_writers or running:\n        return None\n",
+        ),
+        f"{SIMULATED}::test_max_writers_and_priority",
+    ),
+    mutation(
+        "mode-changes-under-writers",
+        "F8",
+        "mode and durations change while writers run that started under others",
+        o(
+            "reconcile/gate",
+            '    if writers_left(view):\n        return Step.of(said="gate closed: waiting for running writers',
+            '    if not view.incs:\n        return Step.of(said="gate closed: waiting for running writers',
+        ),
+        f"{SIMULATED}::test_mode_changes_only_without_writers",
+    ),
+    mutation(
+        "mode-of-the-spec",
+        "F8 I1",
+        "settling follows the mode that the spec asks for, not the one that the writers run under",
+        o("reconcile/view", 'return str(self.gate.get("mode") or self.table.fencing.mode)', "return str(self.table.fencing.mode)"),
+        f"{RULES}::test_settling_follows_the_mode_that_writers_run_under",
+    ),
+    mutation(
+        "closing-stops-those-who-run",
+        "F20",
+        "a gate that closes keeps those out who run",
+        o(
+            "reconcile/gate",
+            "        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))\n"
+            '        return _put(view, value, "closing the gate to change',
+            '        value = _value(view, CLOSED, base=view.gate)\n        return _put(view, value, "closing the gate to change',
+        ),
+        f"{GATE}::test_closing_keeps_those_who_run_admitted",
+        f"{SIMULATED}::test_mode_changes_only_without_writers",
+    ),
+    mutation(
+        "an-old-etcd-is-trusted",
+        "I11 I8",
+        "an etcd whose revision went back is used",
+        o("reconcile/gate", "if same_cluster and observed.revision_floor > max(", "if not same_cluster and observed.revision_floor > max("),
+        f"{GATE}::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
+        f"{GATE}::test_an_empty_etcd_that_should_not_be_empty_gets_no_gate",
+    ),
+    mutation(
+        "another-etcd-is-trusted",
+        "F10 I11",
+        "an etcd that is another cluster than the one that wrote the gate is used",
+        o("reconcile/gate", 'if gate.get("clusterId") and gate["clusterId"] != etcd.cluster_id:', 'if gate.get("clusterId") and not etcd.cluster_id:'),
+        f"{GATE}::test_a_gate_from_another_cluster_freezes",
+    ),
+    mutation(
+        "the-second-table-takes-the-path",
+        "F10",
+        "a second HudiTable of one path takes the gate of the first",
+        o(
+            "reconcile/gate",
+            'and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key',
+            'and gate["tableUid"] == view.table.ref.key',
+        ),
+        f"{GATE}::test_the_first_table_keeps_its_path",
+    ),
+    mutation(
+        "another-authority-is-ignored",
+        "F10",
+        "a table whose marker names another lock stays open",
+        o(
+            "reconcile/gate",
+            'if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:',
+            'if report_error(view)[0] == OPEN and view.gate.get("state") == OPEN:',
+        ),
+        f"{GATE}::test_another_lock_authority_freezes_an_open_gate",
+    ),
+    mutation(
+        "open-on-anybodys-word",
+        "F10 I11",
+        "the gate opens on the word of an agent that is not registered",
+        o(
+            "reconcile/gate",
+            "return report.value if inc is not None and inc.registration is not None and inc.record is None else {}",
+            "return report.value if inc is None or inc.registration is not None else {}",
+        ),
+        f"{GATE}::test_the_gate_stays_closed_on_the_word_of_an_agent_that_is_not_registered",
+    ),
+    mutation(
+        "unknown-is-empty",
+        "I11",
+        "an etcd that cannot be read counts as an empty one",
+        (
+            o("reconcile/table", "from typing import Any\n", "import dataclasses\nfrom typing import Any\n"),
+            o("reconcile/table", "from hudi_operator.model.facts import Observed", "from hudi_operator.model.facts import EtcdFacts, Observed"),
+            o(
+                "reconcile/table",
+                "    if observed.etcd is None:\n        reason",
+                '    observed = dataclasses.replace(observed, etcd=observed.etcd or EtcdFacts(1, ""))\n    if observed.etcd is None:\n        reason',
+            ),
+        ),
+        f"{PLAN}::test_unknown_is_not_empty",
+    ),
+    mutation(
+        "the-pod-comes-before-its-number",
+        "I6 F23",
+        "the pod of an attempt is made before it is admitted",
+        (
+            o(
+                "reconcile/attempts",
+                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n'
+                "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n",
+                "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n"
+                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n',
+            ),
+        ),
+        f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
+    ),
+    mutation(
+        "the-number-comes-after-the-pod",
+        "I6",
+        "an attempt's number is written to status after its pod was made",
+        o(
+            "reconcile/table",
+            "(*rest, *own, *writers.actions, *step.late, *writers.late)",
+            "(*step.late, *writers.late, *rest, *own, *writers.actions)",
+        ),
+        f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
+        f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
+    ),
+    mutation(
+        "begun-meanwhile-is-nobodys",
+        "I11",
+        "an attempt that another operator begins during a look counts as one that nobody names",
+        o(
+            "reconcile/observe",
+            "            if begun := sorted(unnamed & _attempts_of(again)):\n",
+            "            if begun := sorted(unnamed & _attempts_of(again) & {key[0]}):\n",
+        ),
+        "tests/unit/reconcile/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
+    ),
+    mutation(
+        "one-agent-only",
+        "F22",
+        "a suspect agent is waited for before the next one starts",
+        o("reconcile/agents", "and p.uid not in suspects and not _on_lost_node(view, p)]", "and not (p.uid in suspects and p.deleting)]"),
+        f"{SIMULATED}::test_node_lost_then_rebooted",
+    ),
+    mutation(
+        "nobody-needs-that-agent",
+        "I11",
+        "an agent's pod goes although it is not known who else needs it",
+        o(
+            "reconcile/agent_pods",
+            "    if view.observed.agents_in_use is None or view.observed.evidence_needed is None:\n        return Step()\n    actions",
+            "    actions",
+        ),
+        f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+)
+
+COLLECTING = (
+    mutation(
+        "a-persons-word-is-certain",
+        "I2 F30",
+        "the fence of an incarnation that a person has called dead is collected",
+        o(
+            "reconcile/collection",
+            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted"})',
+            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted", "Attestation", "OutOfService"})',
+        ),
+        f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
+    ),
+    mutation(
+        "collected-while-named",
+        "I2 F30",
+        "the fence of an incarnation goes although a key names it",
+        o("reconcile/collection", "return proven and swept and not evidence and not named", "return proven and swept and not evidence"),
+        f"{COLLECTION}::test_a_record_whose_incarnation_any_key_names_stays",
+    ),
+    mutation(
+        "collected-before-it-is-swept",
+        "I4 I5 F30",
+        "a record goes although an instant of it has no outcome",
+        o("reconcile/collection", "return proven and swept and not evidence and not named", "return proven and not evidence and not named"),
+        f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
+    ),
+    mutation(
+        "collected-with-its-evidence-standing",
+        "F14 F30",
+        "a record goes although a pod needs its proof",
+        o("reconcile/collection", "return proven and swept and not evidence and not named", "return proven and swept and not named"),
+        f"{COLLECTION}::test_a_record_stays_while_a_pod_carries_its_evidence",
+    ),
+    mutation(
+        "collected-at-once",
+        "I2 F30",
+        "a fence goes while a request of an earlier operator may be on the wire",
+        o("reconcile/collection", "COLLECT_SECONDS = 900.0", "COLLECT_SECONDS = 0.0"),
+        f"{COLLECTION}::test_after_a_failover_the_time_begins_again",
+    ),
+    mutation(
+        "never-collected",
+        "F30",
+        "records and fences stay for ever",
+        o("reconcile/collection", "[:AT_ONCE]\n    collect", "[:0]\n    collect"),
+        f"{COLLECTION}::test_the_oldest_beyond_the_kept_ones_go_after_a_while",
+    ),
+)

@@ -1,0 +1,183 @@
+"""Mutations of table services and archival, of what a writer believes of its own commits, and of the audit."""
+
+from __future__ import annotations
+
+from tests.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
+from tests.mutations.mutation import mutation
+
+TENDING = (
+    mutation(
+        "two-agents-begin-services",
+        "I12 F22",
+        "an agent begins a service beside another one that is not proven dead",
+        a("services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.rolling_back():"),
+        f"{SERVICES}::test_settling_and_other_agents_come_first",
+    ),
+    mutation(
+        "services-before-settling",
+        "I5 I9",
+        "an agent begins a service while something is to be rolled back",
+        a("services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.other_agents(self._session.inc):"),
+        f"{SERVICES}::test_settling_and_other_agents_come_first",
+    ),
+    mutation(
+        "services-of-others-are-executed",
+        "I12 F3",
+        "an agent executes pending service instants of others",
+        a("settle", '            and (entry.value.get("claimedBy") or entry.value.get("inc")) == me\n', "            and me\n"),
+        f"{SETTLING}::test_service_instants_of_one_executor",
+        f"{SERVICES}::test_an_instant_of_somebody_else_is_not_executed",
+    ),
+    mutation(
+        "claimed-away-is-executed",
+        "I12 F3",
+        "an agent goes on with a service instant that another one has claimed",
+        a(
+            "settle",
+            'and (entry.value.get("claimedBy") or entry.value.get("inc")) == me\n',
+            'and me in (entry.value.get("claimedBy"), entry.value.get("inc"))\n',
+        ),
+        f"{SETTLING}::test_service_instants_of_one_executor",
+    ),
+    mutation(
+        "foreign-cleans-are-executed",
+        "I12 F3",
+        "a clean executes every pending clean that Hudi finds",
+        a("service_actions", "        if others:\n", "        if others and not mine:\n"),
+        f"{TRIGGERS}::test_a_clean_of_somebody_else_is_not_executed_along",
+    ),
+    mutation(
+        "services-with-another-policy",
+        "I7 F2",
+        "a service runs with a policy that lets Hudi roll back what it takes for dead",
+        a("service_actions", "        if not config.getFailedWritesCleanPolicy().isNever():\n", "        if config is None:\n"),
+        f"{TRIGGERS}::test_no_service_runs_with_another_policy_than_never",
+    ),
+    mutation(
+        "a-service-is-done-when-it-returns",
+        "I8 I12",
+        "a compaction counts as completed when the call comes back",
+        a(
+            "service_actions",
+            '        if found is None or found.pending:\n            raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n',
+            "        assert found is None or found.requested\n",
+        ),
+        f"{TRIGGERS}::test_a_compaction_is_done_when_the_timeline_says_so",
+    ),
+    mutation(
+        "archived-before-the-sweep",
+        "I5 F4",
+        "archival passes instants whose late files are not swept yet",
+        a("service_actions", "            named |= set(instants_of(inc, entry.value, records))\n", "            named |= set()\n"),
+        f"{TRIGGERS}::test_archival_stays_behind_what_is_not_swept",
+    ),
+    mutation(
+        "archived-before-the-last-sweep",
+        "I5 F4",
+        "archival passes instants that a living writer has given up",
+        a("service_actions", '        named |= {str(instant) for instant in entry.value.get("instants", [])}\n', "        named |= set()\n"),
+        f"{TRIGGERS}::test_archival_stays_behind_what_is_not_swept",
+    ),
+    mutation(
+        "archived-before-its-conflict-check",
+        "I9",
+        "archival takes commits away that a pending one has to be checked against",
+        a("service_actions", 'return min(named | pending | overlapping, default="")', 'return min(named | pending, default="")'),
+        f"{TRIGGERS}::test_commits_that_overlap_a_pending_one_stay",
+    ),
+    mutation(
+        "the-timeline-begins-too-late",
+        "I5",
+        "the active timeline begins with an instant that is not swept: its late files count as committed",
+        a(
+            "service_actions",
+            "return 1 + sum(1 for i in timeline.completed if i.requested >= oldest",
+            "return sum(1 for i in timeline.completed if i.requested >= oldest",
+        ),
+        f"{TRIGGERS}::test_the_active_timeline_begins_before_the_floor",
+    ),
+    mutation(
+        "archival-without-the-lock",
+        "I9 I10",
+        "what may be archived is found out before the lock is held",
+        a(
+            "service_actions",
+            "        with self.table.locked(self.config(options)):\n            timeline = self.table.timeline()\n",
+            "        timeline = self.table.timeline()\n        with self.table.locked(self.config(options)):\n",
+        ),
+        f"{TRIGGERS}::test_a_backlog_is_archived_in_several_runs",
+    ),
+    mutation(
+        "a-recorded-instant-without-file-is-nothing",
+        "F12 I5",
+        "archival passes an instant whose requested file may still be on the wire",
+        a("service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
+        f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
+        redundant="such an instant counts as pending too",
+        pair="a-recorded-instant-without-file-is-no-instant",
+    ),
+    mutation(
+        "a-recorded-instant-without-file-is-no-instant",
+        "F12 I5",
+        "archival passes an instant whose requested file may still be on the wire, and nothing of it is pending",
+        (
+            a("service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
+            a("service_actions", " | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}"),
+        ),
+        f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
+    ),
+)
+
+PROGRESS = (
+    mutation(
+        "files-are-taken-again",
+        "I9 F5",
+        "a restarted writer commits files once more that a completed commit names",
+        a("progress", "waiting = sorted(item for item in files if item not in progress.files)", "waiting = sorted(files)"),
+        f"{RUNTIME}/test_progress.py::test_a_restart_goes_on_where_the_commit_was",
+    ),
+    mutation(
+        "a-rewritten-file-is-the-same",
+        "I9",
+        "a file that was rewritten counts as processed",
+        a(
+            "progress",
+            "class SourceFile:\n"
+            '    """One input file. A file that was rewritten (other size or time) is another file."""\n'
+            "\n"
+            "    path: str\n"
+            "    size: int\n"
+            "    modified: int\n",
+            'class SourceFile:\n    """One input file."""\n\n    path: str\n    size: int = field(compare=False)\n    modified: int = field(compare=False)\n',
+        ),
+        f"{RUNTIME}/test_progress.py::test_a_rewritten_file_is_another_file",
+    ),
+    mutation(
+        "leaves-with-a-lost-executor",
+        "I5 F4",
+        "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
+        a("writer", "if self._committer.gave_up and sp.lost_executors(self._spark):", "if self._committer.gave_up and self._committer is self:"),
+        f"{RUNTIME}/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
+    ),
+)
+
+AUDIT = (
+    mutation(
+        "late-commits-are-not-reported",
+        "I3",
+        "the audit does not see a commit that was completed after it was rolled back",
+        a(
+            "audit/structure",
+            'if outcome in ("RolledBack", "Gone") and instant in completed:',
+            'if outcome in ("RolledBack", "Gone") and instant not in facts.rolled_back and not completed:',
+        ),
+        f"{RUNTIME}/test_audit.py::test_each_damage_is_found_by_its_check",
+    ),
+    mutation(
+        "overlaps-are-not-reported",
+        "I9",
+        "the audit does not see two commits that overlap on a file group",
+        a("audit/structure", "if second.instant.requested < first.instant.completion:", "if second.instant.completion < first.instant.requested:"),
+        f"{RUNTIME}/test_audit.py::test_each_damage_is_found_by_its_check",
+    ),
+)

@@ -1,0 +1,419 @@
+"""Mutations of what stands between Hudi and the store: session, storage wrapper, conflict strategy, lock provider."""
+
+from __future__ import annotations
+
+from tests.mutations.in_jvm import j, t
+from tests.mutations.mutation import mutation
+
+NO_GUARD_OF_FOLDERS = "      if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n        throw"
+
+RELEASE = (
+    mutation(
+        "release-before-the-drain",
+        "I1 I3 F1",
+        "a lock is released as soon as a look does not show the publication: its request may still be on the wire",
+        j("Session", "      Pause.millis(liveness.durations().drain * 1000L); // the wait before release\n"),
+        t("MutationWaitBeforeReleaseTest.nobodyGetsTheLockBeforeARequestOnTheWireHasLanded"),
+        t("ReleaseTest.aRequestThatDiedKeepsTheLockForTheDrainAndTheRecord"),
+    ),
+    mutation(
+        "an-exception-is-an-answer",
+        "I1 F1",
+        "a publication that ends with an exception counts as not published",
+        j("Publication", "private volatile Outcome outcome = Outcome.UNKNOWN;", "private volatile Outcome outcome = Outcome.ABSENT;"),
+        t("MutationWaitBeforeReleaseTest.nobodyGetsTheLockBeforeARequestOnTheWireHasLanded"),
+        t("ReleaseTest.aRequestThatLandsDuringTheDrainIsACompletedInstant"),
+        t("ReleaseTest.aStreamThatIsNeverClosedIsUnknown"),
+    ),
+    mutation(
+        "a-failed-listing-is-empty",
+        "I4 I11",
+        "a listing that fails says that the commit is not there",
+        j(
+            "Publication",
+            "outcome = listing.exists() ? Outcome.COMPLETED : Outcome.ABSENT;",
+            "try {\n"
+            "      outcome = listing.exists() ? Outcome.COMPLETED : Outcome.ABSENT;\n"
+            "    } catch (IOException e) {\n"
+            "      outcome = Outcome.ABSENT;\n"
+            "    }",
+        ),
+        t("ReleaseTest.aListingThatFailsDecidesNothing"),
+    ),
+    mutation(
+        "given-up-on-the-wire",
+        "I3 F1 F4",
+        "an instant is given up although its completed file may be on the wire",
+        j("Session", "      if (lock != null && lock.hasPublished(instant)) {\n        return false;\n      }\n"),
+        t("ReleaseTest.anInstantOnTheWireIsNotAbandonedBeforeTheRelease"),
+    ),
+    mutation(
+        "published-while-released",
+        "I1",
+        "a second publication begins while the lock is being released",
+        j("HeldLock", "    if (releasing) {\n", "    if (releasing && publications.isEmpty()) {\n"),
+        t("ReleaseTest.nothingIsPublishedWhileReleasing"),
+    ),
+    mutation(
+        "one-check-per-file",
+        "I3",
+        "a completed file is checked when it is opened, not when its request goes out",
+        j(
+            "TimelineGuard",
+            'new GuardedOutputStream(create.run(), () -> beforeWrite("close " + path, target, path, lister), publication)',
+            "new GuardedOutputStream(create.run(), () -> {}, publication)",
+        ),
+        t("ReleaseTest.closingAfterTheLockWentAwaySendsNothing"),
+    ),
+    mutation(
+        "one-check-per-requested-file",
+        "I1 I3",
+        "a requested file is checked when it is opened, not when its request goes out",
+        j("TimelineGuard", "if (target.kind != TimelinePath.Kind.REQUESTED || target.metadataTable || target.temporary) {", "if (target.base != null) {"),
+        t("ReleaseTest.closingARequestedFileAfterTheLockWentAwaySendsNothing"),
+    ),
+)
+
+CLOCK = (
+    mutation(
+        "instant-behind-the-clock",
+        "I10 F6",
+        "an instant is begun although its time is not past the table's clock",
+        j("Session", "if (!InstantTime.isAfter(instant, lock.clock())) { // I10", "if (instant.isEmpty()) { // I10"),
+        t("MutationClockCompareTest.anInstantThatIsNotPastTheClock"),
+        t("MutationClockCompareTest.anInstantThatIsNotPastOnesOwnPromise"),
+    ),
+    mutation(
+        "completion-behind-the-clock",
+        "I10 I8 F6",
+        "a commit is completed although its time is not past the table's clock: readers may never see it",
+        j("Session", "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10", "if (!promised && completion.isEmpty()) { // I10"),
+        t("MutationClockCompareTest.aCompletionTimeThatIsNotPastTheClock"),
+    ),
+    mutation(
+        "no-clock-means-the-beginning",
+        "I10",
+        "a table without a clock begins at no time at all, whatever its timeline says",
+        j(
+            "Session",
+            "lock.clock == null || lock.clock.isEmpty() ? storage.latestTime() : lock.clock",
+            "lock.clock == null || lock.clock.isEmpty() ? InstantTime.NONE : lock.clock",
+        ),
+        t("AcquireTest.withoutAClockTheTimelineIsRead"),
+    ),
+    mutation(
+        "clock-not-waited-for",
+        "I10 F6",
+        "a host whose clock is behind begins before the table's clock has passed there",
+        j("Session", "        WallClock.passes(clock, liveness.durations().maxClockSkew); // I10\n", ""),
+        t("AcquireTest.aClockThatMovesOnTheWayIsWaitedFor"),
+    ),
+    mutation(
+        "slow-host-waits-with-the-lock",
+        "F19",
+        "a host whose clock is far behind finds out with the lock in its hand",
+        j("Acquisition", "if (view.clock != null) { // before queueing", "if (view.clock == null && view.gate == null) { // before queueing"),
+        t("AcquireTest.theClockOfTheTableMustNotBeFarAhead"),
+    ),
+)
+
+GUARD = (
+    mutation(
+        "writers-roll-back",
+        "I7 F2",
+        "a writer may create a rollback or a restore",
+        j("Session", "if (me.isWriter() && DESTRUCTIVE.contains(action)) {", "if (me.isAgent() && DESTRUCTIVE.contains(action)) {"),
+        t("TimelineGuardTest.aWriterNeverRollsBack"),
+        t("TimelineGuardTest.theAgentRollsBackUnderTheLock"),
+    ),
+    mutation(
+        "files-without-the-lock",
+        "I3 I7",
+        "pending files may be written without lock and without owning the instant",
+        j("TimelineGuard", "        if (!session.ownsPending(target.instant)) {\n          session.requireHeldNow(what);\n        }\n"),
+        t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
+        redundant="on file systems with a rename the temporary file is checked too",
+        pair="files-and-their-temporaries-without-the-lock",
+    ),
+    mutation(
+        "files-and-their-temporaries-without-the-lock",
+        "I3 I7",
+        "pending files and their temporary ones may be written without lock and without owning the instant",
+        (
+            j("TimelineGuard", "        if (!session.ownsPending(target.instant)) {\n          session.requireHeldNow(what);\n        }\n"),
+            j(
+                "TimelineGuard",
+                "    if (target.temporary) { // the rename is what counts\n"
+                "      if (target.instant == null || !session.ownsPending(target.instant)) {\n"
+                "        session.requireHeldHere(what);\n"
+                "      }\n",
+                "    if (target.temporary) { // the rename is what counts\n",
+            ),
+        ),
+        t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
+    ),
+    mutation(
+        "completed-files-may-be-deleted",
+        "I8 I3",
+        "a file of the timeline is deleted or moved without the lock",
+        j(
+            "TimelineGuard",
+            "    if (target.metadataTable || target.temporary) {\n"
+            "      session.requireHeldHere(what);\n"
+            "    } else {\n"
+            "      session.requireHeldNow(what);\n"
+            "    }\n",
+            "",
+        ),
+        t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
+    ),
+    mutation(
+        "folders-may-be-deleted",
+        "I8",
+        "a folder that holds the timeline may be deleted, also under the lock",
+        j("TimelineGuard", NO_GUARD_OF_FOLDERS, "      if (path.isRoot()) {\n        throw"),
+        t("TimelineGuardTest.theFoldersAboveATimelineStay"),
+    ),
+    mutation(
+        "metadata-table-is-free",
+        "I8",
+        "the metadata table's timeline is written without lock and without owning the instant",
+        j(
+            "TimelineGuard",
+            "      if (target.instant == null || !session.ownsPending(target.instant)) {\n"
+            "        session.requireHeldHere(what);\n"
+            "      }\n"
+            "      return null;\n"
+            "    }\n"
+            "    if (target.temporary)",
+            "      return null;\n    }\n    if (target.temporary)",
+        ),
+        t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
+    ),
+    mutation(
+        "savepoints-beside-writers",
+        "I8 F20",
+        "a savepoint is taken while writers may commit",
+        j("Session", "if (me.isWriter() || !lock.isGateClosed()) {", "if (me.isWriter()) {"),
+        t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
+    ),
+    mutation(
+        "completed-again-as-a-savepoint",
+        "I3",
+        "the record of a savepoint lets its commit, which is completed, be completed once more",
+        j("Session", "if (savepoints.contains(instant) != SAVEPOINT.equals(action)) {", "if (SAVEPOINT.equals(action) && !savepoints.contains(instant)) {"),
+        t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
+    ),
+    mutation(
+        "gate-asks-agents-too",
+        "F20",
+        "a closed gate keeps the agent out: nothing can be settled",
+        j("Gate", "        if (me.isAgent()) {\n          return true;\n        }\n"),
+        t("AcquireTest.theGateDecidesWhoMay"),
+    ),
+    mutation(
+        "frozen-is-open",
+        "F8",
+        "a frozen gate admits everybody",
+        j(
+            "Gate",
+            "      default: // frozen, or something this version does not know\n        return false;",
+            "      default: // frozen, or something this version does not know\n        return true;",
+        ),
+        t("AcquireTest.theGateDecidesWhoMay"),
+        t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),
+    ),
+    mutation(
+        "no-gate-is-open",
+        "F8",
+        "an etcd without a gate admits everybody",
+        j(
+            "Gate",
+            '      throw ErrorCode.NO_GATE.exception("table " + tableId + " has no gate in etcd");',
+            '      kv = new KeyValue("gate", "{\\"state\\":\\"open\\"}", 0, 0, 0);',
+        ),
+        t("AcquireTest.noGateNobody"),
+    ),
+    mutation(
+        "two-tables-at-one-place",
+        "F10",
+        "a table that is marked with another table id is used",
+        j("TableStorage", "if (!name.equals(tableId)) {", "if (name.isEmpty()) {"),
+        t("AcquireTest.anotherTableIdIsRefused"),
+    ),
+    mutation(
+        "two-authorities-for-one-table",
+        "F10",
+        "a table that another etcd locks too is used",
+        j("TableStorage", "if (!theirs.equals(ours)) {", "if (ours.isEmpty()) {"),
+        t("AcquireTest.anotherAuthorityIsRefused"),
+    ),
+    mutation(
+        "no-marker",
+        "F10",
+        "the first process that sees a table leaves no marker",
+        j("TableStorage", "if (!found && create(fs, mine, content)) {", "if (!found) {"),
+        t("AcquireTest.theMarkerNamesTheAuthority"),
+    ),
+    mutation(
+        "s3-is-not-s3a",
+        "F10",
+        "two spellings of one path are two tables",
+        j("Sessions", '      scheme = "s3a";\n', "      scheme = m.group(1);\n"),
+        t("ProtocolDataTest.canonicalPaths"),
+    ),
+)
+
+COMMITS = (
+    mutation(
+        "commit-without-conflict-check",
+        "I9",
+        "a commit is published although Hudi has not asked for conflicts under this lock",
+        j(
+            "Session",
+            "if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9",
+            "if (me.isAgent() && !lock.mayCommit(instant)) { // I9",
+        ),
+        t("TimelineGuardTest.aCommitThatWasNotCheckedForConflictsIsRefused"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        t("NonBlockingTest.aLockThatTheProviderDidNotTakeAllowsNoCommit"),
+    ),
+    mutation(
+        "conflict-check-of-an-earlier-lock",
+        "I9",
+        "a conflict check counts also for a later lock cycle",
+        j("HeldLock", "private final Set<String> checked = new HashSet<>();", "private static final Set<String> checked = new HashSet<>();"),
+        t("TimelineGuardTest.aCommitThatWasNotCheckedForConflictsIsRefused"),
+    ),
+    mutation(
+        "no-commit-conflicts",
+        "I9",
+        "two commits of one file group are no conflict",
+        j("FencedConflictResolutionStrategy", "return !compaction && super.hasConflict(mine, other);", "return false;"),
+        t("CompactionConflictTest.whoConflicts"),
+    ),
+    mutation(
+        "compaction-beats-writers",
+        "I9",
+        "a compaction that completed meanwhile makes a delta commit fail",
+        j("FencedConflictResolutionStrategy", "return !compaction && super.hasConflict(mine, other);", "return super.hasConflict(mine, other);"),
+        t("CompactionConflictTest.whoConflicts"),
+    ),
+    mutation(
+        "progress-is-not-compared",
+        "I9 F5",
+        "a writer commits although another incarnation of it has committed after it read its progress",
+        j("FencedConflictResolutionStrategy", '      CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());\n'),
+        t("HudiIntegrationTest.progressThatMovedStopsTheCommit"),
+    ),
+    mutation(
+        "unreadable-progress-is-no-progress",
+        "I11 F5",
+        "a commit whose metadata cannot be read counts as somebody else's",
+        j(
+            "CommitChecks",
+            '      throw ErrorCode.PROGRESS_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);',
+            "      return;",
+        ),
+        t("HudiIntegrationTest.progressThatCannotBeReadStopsTheCommit"),
+    ),
+    mutation(
+        "commit-past-the-wrapper",
+        "I3 I9",
+        "a commit goes through a file system that nobody guards",
+        j("FencedConflictResolutionStrategy", "    CommitChecks.requireGuard(metaClient, base);\n"),
+        t("HudiIntegrationTest.noCommitWithoutTheStorageWrapper"),
+    ),
+    mutation(
+        "commit-under-no-lock",
+        "I1 I9",
+        "conflicts are looked for although the lock is not held",
+        j("FencedConflictResolutionStrategy", "if (session == null || !session.holdsLock()) {", "if (session == null) {"),
+        t("HudiIntegrationTest.noCommitWithoutTheLock"),
+    ),
+    mutation(
+        "commit-under-another-lock",
+        "I1",
+        "a commit whose options name another lock provider goes on",
+        j("CommitChecks", '    require("hoodie.write.lock.provider", EtcdLockProvider.class.getName(), config.getLockProviderClass());\n'),
+        t("HudiIntegrationTest.noCommitWithAnotherLockProvider"),
+    ),
+    mutation(
+        "eager-rollback-by-option",
+        "I7 F2",
+        "an option makes a writer roll back what living writers have pending",
+        j("EtcdLockProvider", 'if ("EAGER".equalsIgnoreCase(', 'if ("".equalsIgnoreCase('),
+        t("HudiIntegrationTest.theProviderRefusesOptionsThatWouldDestroy"),
+    ),
+    mutation(
+        "single-writer-by-option",
+        "I9",
+        "an option makes Hudi take the lock without looking for conflicts",
+        j("EtcdLockProvider", 'if ("SINGLE_WRITER".equalsIgnoreCase(', 'if ("NONE".equalsIgnoreCase('),
+        t("HudiIntegrationTest.theProviderRefusesOptionsThatWouldDestroy"),
+    ),
+    mutation(
+        "a-fenced-writer-retries",
+        "I2",
+        "what a fenced writer is told makes Hudi try again",
+        j("ErrorCode", "return new HoodieException(message(detail));", "return new org.apache.hudi.exception.HoodieLockException(message(detail));"),
+        t("HudiIntegrationTest.aFencedWriterGetsAnExceptionThatHudiDoesNotRetry"),
+    ),
+    mutation(
+        "non-blocking-lock-by-option",
+        "I9",
+        "the lock provider makes the non-blocking mode's checks for any table whose options ask for it",
+        j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        redundant="a commit asks the gate's word in the lock cycle once more",
+        pair="non-blocking-by-option",
+    ),
+    mutation(
+        "non-blocking-commit-by-option",
+        "I9",
+        "a commit that was checked as in the non-blocking mode may be published in any mode",
+        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        redundant="the lock provider makes these checks only when the gate says that the mode is on",
+        pair="non-blocking-by-option",
+    ),
+    mutation(
+        "non-blocking-by-option",
+        "I9",
+        "an option switches the conflict checks off",
+        (
+            j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
+            j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+        ),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+    ),
+    mutation(
+        "non-blocking-without-checks",
+        "I9 F5",
+        "in the non-blocking mode a commit needs no check at all",
+        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || nonBlocking"),
+        t("NonBlockingTest.aLockThatTheProviderDidNotTakeAllowsNoCommit"),
+    ),
+    mutation(
+        "non-blocking-past-the-wrapper",
+        "I3",
+        "in the non-blocking mode nobody asks for the storage wrapper",
+        j("EtcdLockProvider", "      CommitChecks.requireGuard(metaClient, session.basePath());\n"),
+        t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
+    ),
+    mutation(
+        "non-blocking-progress-is-not-compared",
+        "I9 F5",
+        "in the non-blocking mode nobody compares a writer's progress",
+        j("EtcdLockProvider", '      CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");\n'),
+        t("NonBlockingTest.progressThatMovedStopsTheCommit"),
+    ),
+    mutation(
+        "non-blocking-refusal-keeps-the-lock",
+        "I1",
+        "a lock whose commit was refused is not given back",
+        j("EtcdLockProvider", "      if (!good) {\n        unlock();\n      }\n", ""),
+        t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
+        t("NonBlockingTest.progressThatMovedStopsTheCommit"),
+    ),
+)

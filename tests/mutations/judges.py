@@ -1,0 +1,193 @@
+"""Run tests in the copy, and tell a test that has failed from one that could not be run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutations.mutation import JAVA_TESTS
+
+MODULE = "spark-images/etcd-lock"
+MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
+# Only what has changed is compiled; the rest stays as it is in target/.
+COMPILE = ("-o", "-Dmaven.compiler.useIncrementalCompilation=false", "resources:resources", "compiler:compile")
+SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 300}
+BROKEN = re.compile(
+    r"^(\w+\.)*(SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|TypeError|AttributeError"
+    r"|NoSuchMethodError|NoSuchFieldError|NoClassDefFoundError|ExceptionInInitializerError|VerifyError|IncompatibleClassChangeError)\b"
+)
+"""Errors of code that cannot run at all: a mutation that is noticed by those only is no mutation of the protocol."""
+
+
+def tier(test: str) -> str:
+    """The tier of a named test."""
+    return "java" if test.startswith(JAVA_TESTS) else test.split("/")[1]
+
+
+@dataclass
+class Seen:
+    """What became of tests, by the names that the list has for them. ``invalid`` says why nothing can be concluded; else empty."""
+
+    passed: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
+    invalid: str = ""
+
+    def add(self, other: Seen) -> None:
+        """Take over what other tests have shown."""
+        self.passed |= other.passed
+        self.failed.update(other.failed)
+        self.invalid = self.invalid or other.invalid
+
+
+def run(tests: Iterable[str], place: Path, scratch: Path) -> Seen:
+    """Run the named tests in ``place``, the cheapest tiers first."""
+    seen = Seen()
+    for kind in ("unit", "model", "java", "component", "hudi"):
+        mine = sorted({test for test in tests if tier(test) == kind})
+        if mine and not seen.invalid:
+            seen.add(_java(mine, place, scratch) if kind == "java" else _pytest(mine, place, scratch, kind))
+    for test in set(tests) - seen.passed - set(seen.failed):
+        seen.invalid = seen.invalid or f"{test} was not run"
+    return seen
+
+
+def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -> int:
+    """Exit code; 124 when the time limit ended it. Everything that it started goes with it."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(place / "operator"), str(place / "spark-images"), str(place))),
+        "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python",
+        "PYTHONDONTWRITEBYTECODE": "1",  # a mutation may have the length and the second of the original
+        "TMPDIR": str(log.parent / "tmp"),
+    }
+    shutil.rmtree(log.parent / "tmp", ignore_errors=True)
+    (log.parent / "tmp").mkdir(parents=True)
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        try:
+            return process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return 124
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)  # fixtures tear down what they have set up
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+
+def _last(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if "ERROR" in line or re.match(r"E  +\w", line)]
+    return (lines or ["see " + str(log)])[0][:200]
+
+
+# ---- Python
+
+
+def _pytest(tests: list[str], place: Path, scratch: Path, kind: str) -> Seen:
+    report, log = scratch / "pytest.xml", scratch / "pytest.log"
+    report.unlink(missing_ok=True)
+    command = (sys.executable, "-m", "pytest", "-q", "--tb=short", "--junitxml", str(report), *tests)
+    code = _command(command, place, log, SECONDS[kind] + 5 * len(tests))
+    if code == 124:
+        return Seen(invalid=f"no end after {SECONDS[kind]} s")
+    if code not in (0, 1) or not report.exists():
+        return Seen(invalid=f"pytest could not run them: {_last(log)}")
+    return python_seen(tests, report)
+
+
+def python_seen(tests: list[str], report: Path) -> Seen:
+    """What a JUnit report of pytest says about the named tests: one fails when any of its parameters fails."""
+    seen = Seen()
+    broken = ""
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = _python_name(case, tests)
+        failure = case.find("failure")
+        if case.find("error") is not None or case.find("skipped") is not None:
+            bad = case.find("error") if case.find("error") is not None else case.find("skipped")
+            broken = broken or f"{case.get('name')}: {_message(bad)}"
+        elif failure is not None and BROKEN.match(_message(failure)):
+            broken = broken or f"{case.get('name')}: {_message(failure)}"
+        elif failure is not None and name:
+            seen.failed.setdefault(name, f"{case.get('name')}: {_message(failure)}")
+        elif name:
+            seen.passed.add(name)
+    seen.passed -= set(seen.failed)
+    undecided = set(tests) - set(seen.failed)
+    # Code that cannot run does not spoil what another parameter of the same test has shown.
+    seen.invalid = broken if broken and undecided else ""
+    return seen
+
+
+def _python_name(case: ElementTree.Element, tests: list[str]) -> str:
+    """The listed test that a case of the report belongs to; empty: none."""
+    module = str(case.get("classname") or "")
+    function = str(case.get("name")).partition("[")[0]
+    for test in tests:
+        file, _, name = test.partition("::")
+        dotted = file.removesuffix(".py").replace("/", ".")
+        if name in (function, module.rpartition(".")[2]) and (module == dotted or module.startswith(dotted + ".")):
+            return test
+    return ""
+
+
+def _message(element: ElementTree.Element | None) -> str:
+    return " ".join(str((element.get("message") if element is not None else "") or "").split())[:240]
+
+
+# ---- Java
+
+
+def build(place: Path, scratch: Path, *, package: bool = False) -> str:
+    """Compile the lock module and its tests in the copy (``package``: the jar too). Returns why that failed; empty when it did not."""
+    log = scratch / "build.log"
+    goal = ("package", "-DskipTests") if package else ("test-compile",)
+    return "" if _command((*MAVEN, *goal), place, log, 600) == 0 else f"cannot build: {_last(log)}"
+
+
+def _java(tests: list[str], place: Path, scratch: Path) -> Seen:
+    log, reports = scratch / "maven.log", place / MODULE / "target" / "surefire-reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    chosen: dict[str, list[str]] = {}
+    for test in tests:
+        file, _, method = test.partition("::")
+        chosen.setdefault(Path(file).stem, []).append(method)
+    wanted = ",".join(f"{name}#{'+'.join(methods)}" for name, methods in chosen.items())
+    code = _command((*MAVEN, *COMPILE, "surefire:test", f"-Dtest={wanted}"), place, log, SECONDS["java"] + 10 * len(tests))
+    if "COMPILATION ERROR" in log.read_text(errors="replace"):
+        return Seen(invalid=f"does not compile: {_last(log)}")
+    if code == 124:
+        return Seen(invalid=f"no end after {SECONDS['java']} s")
+    return java_seen(tests, reports)
+
+
+def java_seen(tests: list[str], reports: Path) -> Seen:
+    """What surefire's reports say about the named tests."""
+    seen = Seen()
+    known = {(Path(test.partition("::")[0]).stem, test.partition("::")[2]): test for test in tests}
+    broken = ""
+    for report in sorted(reports.glob("TEST-*.xml")):
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            method = re.split(r"[\[({]", str(case.get("name")))[0].strip()
+            name = known.get((str(case.get("classname")).rpartition(".")[2], method), "")
+            bad = case.find("failure") if case.find("failure") is not None else case.find("error")
+            said = f"{case.get('name')}: {bad.get('type')}: {_message(bad)}" if bad is not None else ""
+            if case.find("skipped") is not None or (bad is not None and BROKEN.match(str(bad.get("type")))):
+                broken = broken or said or f"{case.get('name')} was skipped"
+            elif bad is not None and name:
+                seen.failed.setdefault(name, said)
+            elif name:
+                seen.passed.add(name)
+    seen.passed -= set(seen.failed)
+    seen.invalid = broken if broken and set(tests) - set(seen.failed) else ""
+    return seen

@@ -1,0 +1,93 @@
+"""All mutations, and the controls that show that the runner tells caught from survived and from broken."""
+
+from __future__ import annotations
+
+from tests.mutations import in_admission, in_agent, in_jvm, in_services, in_settling, in_store, in_wrapper
+from tests.mutations.in_agent import SETTLING, a
+from tests.mutations.in_jvm import j, t
+from tests.mutations.mutation import Mutation, mutation
+
+MUTATIONS: tuple[Mutation, ...] = (
+    *in_jvm.TRANSACTIONS,
+    *in_wrapper.RELEASE,
+    *in_wrapper.CLOCK,
+    *in_wrapper.GUARD,
+    *in_wrapper.COMMITS,
+    *in_settling.PROOFS,
+    *in_settling.SETTLING,
+    *in_settling.SUSPECTS,
+    *in_admission.GATES,
+    *in_admission.COLLECTING,
+    *in_store.STORE,
+    *in_store.PODS,
+    *in_agent.LOOK,
+    *in_agent.SWEEP,
+    *in_agent.SETTLE,
+    *in_services.TENDING,
+    *in_services.PROGRESS,
+    *in_services.AUDIT,
+)
+
+NO_PLACE = {
+    "F25": "etcd that is full is not told apart from one that refuses: the lock stays, nothing is lost",
+    "F28": "the mode Credentials is designed, not offered",
+}
+"""Findings that the product's code has no place for, with the reason."""
+
+CONTROLS: tuple[tuple[Mutation, str], ...] = (
+    (
+        mutation(
+            "control-equivalent-python",
+            "",
+            "the same in other words",
+            a(
+                "rollback",
+                "if found is not None and not found.pending:\n        return Step.KEEP",
+                "if not (found is None or found.pending):\n        return Step.KEEP",
+            ),
+            f"{SETTLING}::test_decision",
+        ),
+        "survived",
+    ),
+    (
+        mutation(
+            "control-equivalent-java",
+            "",
+            "the same in other words",
+            j("Queue", "return !tickets.isEmpty() && tickets.get(0)", "return tickets.size() > 0 && tickets.get(0)"),
+            t("QueueTest.priorityThenAgeAndNobodyIsOvertakenMoreThanEightTimes"),
+        ),
+        "survived",
+    ),
+    (
+        mutation(
+            "control-syntax-error", "", "is no Python", a("rollback", "class NotYet(Exception):", "class NotYet(Exception:"), f"{SETTLING}::test_decision"
+        ),
+        "invalid",
+    ),
+    (
+        mutation(
+            "control-unknown-name",
+            "",
+            "ends with a NameError",
+            a(
+                "rollback",
+                "    found = timeline.get(instant)\n    if found is not None and not",
+                "    found = timelines.get(instant)\n    if found is not None and not",
+            ),
+            f"{SETTLING}::test_decision",
+        ),
+        "invalid",
+    ),
+    (
+        mutation(
+            "control-compile-error",
+            "",
+            "is no Java",
+            j("Queue", "return tickets.isEmpty();", "return tickets.isEmpty()"),
+            t("QueueTest.priorityThenAgeAndNobodyIsOvertakenMoreThanEightTimes"),
+        ),
+        "invalid",
+    ),
+)
+"""Each with the outcome that the runner must come to."""
