@@ -306,6 +306,24 @@ def test_what_may_not_be_adopted() -> None:
     assert "not a step for the role" in begun().add(A, "adopt", key="settle/former", detail=T1).said()
 
 
+def savepoint(state: str = "closed", actor: str = A) -> Log:
+    """A commit is published, and its agent begins a savepoint of it."""
+    log = recorded()
+    token = log.rev - 1
+    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", token=token, detail=T1)
+    log.add("operator", "gate-put", key="gate", detail=state).add(actor, "acquire")
+    return log.add(actor, "record-savepoint", instant=T1, token=log.rev)
+
+
+def test_a_savepoint_bears_the_time_of_a_commit_that_is_completed() -> None:
+    log = savepoint()
+    token = log.rev - 1
+    assert log.add(A, "publish", instant=T1, token=token, detail=T3).add(A, "release", token=token, detail=T1).said() == ""
+    assert "only behind the closed one" in savepoint("open").said()
+    assert "a savepoint is the agent's" in savepoint(actor=V).said()
+    assert "not past the clock" in savepoint().add(A, "publish", instant=T1, token=token, detail=T2).said()
+
+
 def test_a_run_that_is_not_over_is_rejected_only_when_it_should_be() -> None:
     assert held().said() == ""
     assert "still holds the lock" in held().said(complete=True)

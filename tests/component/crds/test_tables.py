@@ -61,6 +61,8 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("keep", {"services": {"archive": {"minCommitsToKeep": 30}}}, ("spec.services.archive", "maxCommitsToKeep 30 must be more than minCommitsToKeep 30")),
     ("keep-short", {"services": {"archive": {"minCommitsToKeep": 9}}}, ("spec.services", "minCommitsToKeep 9 must be more than clean.retainCommits 10")),
     ("keep-less", {"services": {"clean": {"retainCommits": 20}}}, ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20")),
+    ("savepoint-name", {"savepoints": [{"name": "Before Load"}]}, ("spec.savepoints[0].name", "'Before Load'", "lower-case letters, digits and -")),
+    ("savepoint-twice", {"savepoints": [{"name": "a"}, {"name": "a"}]}, ("spec.savepoints[1]", "Duplicate value", '"a"')),
     ("adoption-policy", {"adoption": {"policy": "Force"}}, ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"')),
     ("adoption-instant", {"adoption": {"rollbackInstants": ["2026"]}}, ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits")),
     (
