@@ -148,7 +148,7 @@ class TimelineGuardTest {
     Session agent = table.session("ns.agent", Map.of("role", "agent"));
     assertTrue(table.acquire(session));
     refused(ErrorCode.NOT_OWNER, () -> session.beginSavepoint(commit)); // a writer
-    refused(ErrorCode.NOT_OWNER, () -> write(kept));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(kept), false));
     session.release();
     Sessions.register(agent);
     refused(ErrorCode.NOT_OWNER, () -> agent.beginSavepoint(commit)); // no lock
@@ -158,11 +158,11 @@ class TimelineGuardTest {
     table.gate("closed", "PodTermination");
     assertTrue(table.acquire(agent));
     String before = table.clock();
-    refused(ErrorCode.NOT_OWNER, () -> write(kept)); // not begun
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(kept), false)); // not begun
     agent.beginSavepoint(commit);
     assertEquals("Pending", table.state(commit));
     assertEquals(before, table.clock(), "the time of the commit is long past (I10)");
-    refused(ErrorCode.NOT_OWNER, () -> write(commit + "_" + TestTable.time(1) + ".commit")); // it is completed already (I3)
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(commit + "_" + TestTable.time(1) + ".commit"), false)); // it is completed already (I3)
     agent.release();
     write(kept);
     assertTrue(table.acquire(agent));
@@ -171,7 +171,7 @@ class TimelineGuardTest {
     assertEquals(completion, table.clock());
     agent.release();
     assertNull(table.instant(commit));
-    refused(ErrorCode.NOT_OWNER, () -> write(kept));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(kept), false));
   }
 
   @Test
