@@ -92,6 +92,7 @@ class Failure:
 _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-FENCED": FailureClass.FENCED,
     "HUDIOP-ETCD-SILENT": FailureClass.HEARTBEAT_LOST,
+    "HUDIOP-ETCD-SET-BACK": FailureClass.HEARTBEAT_LOST,
     "HUDIOP-OPTION": FailureClass.OPTION_NOT_ALLOWED,
     "HUDIOP-LOCK-TIMEOUT": FailureClass.LOCK_TIMEOUT,
     "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,

@@ -17,6 +17,7 @@ enum ErrorCode {
   PROGRESS_MOVED,
   LOCK_TIMEOUT,
   ETCD_SILENT,
+  ETCD_SET_BACK,
   OPTION;
 
   String code() {
@@ -25,6 +26,11 @@ enum ErrorCode {
 
   String message(String detail) {
     return "[" + code() + "] " + detail;
+  }
+
+  /** For a call to etcd that is not tried again. */
+  static ErrorCode of(EtcdException e) {
+    return e.outcome() == EtcdException.Outcome.SET_BACK ? ETCD_SET_BACK : ETCD_SILENT;
   }
 
   /** Never a HoodieLockException: Hudi's LockManager retries those. */

@@ -26,6 +26,9 @@ interface EtcdClient extends AutoCloseable {
   /** Lower-case hexadecimal id of the cluster that answered last; empty before the first answer. */
   String clusterId();
 
+  /** An answer has shown that etcd was set back to an older state, or is another one: no call is made any more. */
+  boolean setBack();
+
   @Override
   void close();
 

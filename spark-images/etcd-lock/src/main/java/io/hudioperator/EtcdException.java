@@ -11,6 +11,8 @@ final class EtcdException extends Exception {
     LEASE_GONE,
     /** Not applied: this identity may not. */
     DENIED,
+    /** Perhaps applied, in an etcd that has forgotten what this client has seen: set back to an older state, or another one. */
+    SET_BACK,
     /** Perhaps applied, perhaps applied later: a deadline or a lost connection. Reading back does not end it. */
     UNKNOWN
   }

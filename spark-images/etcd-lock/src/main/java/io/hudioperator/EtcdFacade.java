@@ -98,7 +98,7 @@ public final class EtcdFacade {
         return etcd.txn(txn);
       } catch (EtcdException e) {
         if (e.outcome() != EtcdException.Outcome.UNKNOWN || i == TRIES) {
-          throw ErrorCode.ETCD_SILENT.exception(e.getMessage(), e);
+          throw ErrorCode.of(e).exception(e.getMessage(), e);
         }
         unanswered[0] = true;
         Pause.millis(100);

@@ -57,6 +57,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -73,7 +74,9 @@ final class GrpcEtcdClient implements EtcdClient {
   private final List<ManagedChannel> channels = new ArrayList<>();
   private final AtomicInteger current = new AtomicInteger();
   private final long timeoutMillis;
+  private final AtomicLong revision = new AtomicLong();
   private volatile String clusterId = "";
+  private volatile String setBack;
 
   GrpcEtcdClient(EtcdSettings settings) {
     this.timeoutMillis = settings.rpcTimeout.toMillis();
@@ -138,7 +141,10 @@ final class GrpcEtcdClient implements EtcdClient {
     txn.compares.forEach(c -> request.addCompare(compare(c)));
     txn.then.forEach(op -> request.addSuccess(operation(op)));
     txn.otherwise.forEach(op -> request.addFailure(operation(op)));
+    requireNotSetBack();
+    long before = revision.get(); // an answer to what is sent now can be no older (linearizable)
     TxnResponse answer = unary(KVGrpc.getTxnMethod(), request.build());
+    seen(answer.getHeader(), before);
     List<List<KeyValue>> reads = new ArrayList<>();
     for (ResponseOp op : answer.getResponsesList()) {
       if (op.hasResponseRange()) {
@@ -147,7 +153,7 @@ final class GrpcEtcdClient implements EtcdClient {
         reads.add(found);
       }
     }
-    return new Txn.Result(answer.getSucceeded(), seen(answer.getHeader()), reads);
+    return new Txn.Result(answer.getSucceeded(), answer.getHeader().getRevision(), reads);
   }
 
   @Override
@@ -220,9 +226,27 @@ final class GrpcEtcdClient implements EtcdClient {
     return channels.get(Math.floorMod(at, channels.size()));
   }
 
-  private long seen(ResponseHeader header) {
-    clusterId = Long.toHexString(header.getClusterId());
-    return header.getRevision();
+  private void seen(ResponseHeader header, long before) throws EtcdException {
+    String cluster = Long.toHexString(header.getClusterId());
+    if (!clusterId.isEmpty() && !clusterId.equals(cluster)) {
+      setBack = "etcd was cluster " + clusterId + " and is " + cluster + " now: restored from a backup?";
+    } else if (header.getRevision() < before) {
+      setBack = "etcd's revision went back from " + before + " to " + header.getRevision() + ": restored from a backup?";
+    }
+    requireNotSetBack();
+    clusterId = cluster;
+    revision.accumulateAndGet(header.getRevision(), Math::max);
+  }
+
+  private void requireNotSetBack() throws EtcdException {
+    if (setBack != null) {
+      throw new EtcdException(EtcdException.Outcome.SET_BACK, setBack, null);
+    }
+  }
+
+  @Override
+  public boolean setBack() {
+    return setBack != null;
   }
 
   private <Q, R> R unary(MethodDescriptor<Q, R> method, Q request) throws EtcdException {

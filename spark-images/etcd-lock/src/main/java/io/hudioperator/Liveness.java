@@ -68,8 +68,8 @@ final class Liveness implements Runnable {
         silence.acknowledged(sent);
         return;
       } catch (EtcdException e) {
-        if (e.outcome() == EtcdException.Outcome.DENIED || e.outcome() == EtcdException.Outcome.REFUSED) {
-          throw ErrorCode.ETCD_SILENT.exception("etcd refused the registration: " + e.getMessage(), e);
+        if (e.outcome() != EtcdException.Outcome.UNKNOWN && e.outcome() != EtcdException.Outcome.LEASE_GONE) {
+          throw ErrorCode.of(e).exception("etcd refused the registration: " + e.getMessage(), e);
         }
         revoke(granted);
         giveUpWhenSilent("register", e);
@@ -163,7 +163,7 @@ final class Liveness implements Runnable {
       if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
         leaseLost = true; // alive is gone with it; the heartbeat brings another
       } else {
-        throw ErrorCode.ETCD_SILENT.exception("etcd refused keepalive: " + e.getMessage(), e);
+        throw ErrorCode.of(e).exception("etcd refused keepalive: " + e.getMessage(), e);
       }
     }
   }
@@ -191,6 +191,10 @@ final class Liveness implements Runnable {
         beat();
         answered = true;
       } catch (EtcdException | RuntimeException e) {
+        if (ended == null && etcd.setBack()) { // what it promised, a fence or a lock, it may have forgotten (I1, I2)
+          halt.halt(EXIT_SILENT, e.getMessage());
+          return;
+        }
         if (ended == null && silentTooLong()) {
           halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
           return;

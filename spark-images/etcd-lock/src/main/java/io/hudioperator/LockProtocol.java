@@ -484,6 +484,6 @@ final class LockProtocol {
   }
 
   private static RuntimeException unexpected(String name, EtcdException e) {
-    return ErrorCode.ETCD_SILENT.exception("etcd refused " + name + ": " + e.getMessage(), e);
+    return ErrorCode.of(e).exception("etcd refused " + name + ": " + e.getMessage(), e);
   }
 }

@@ -123,6 +123,11 @@ final class FaultyEtcd implements EtcdClient {
   }
 
   @Override
+  public boolean setBack() {
+    return real.setBack();
+  }
+
+  @Override
   public String clusterId() {
     return real.clusterId();
   }

@@ -10,26 +10,35 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Assertions;
 
-/** A table of its own in the shared etcd, with what the operator would have put there, and a folder for its files. */
+/** A table of its own, in the shared etcd unless another one is named, with what the operator would have put there, and a folder for its files. */
 final class TestTable implements AutoCloseable {
   static final String AUTHORITY = "authority-of-the-test";
 
   final String id = UUID.randomUUID().toString().replace("-", "").substring(0, 16);
   final TableKeys keys = new TableKeys("/hudi", id);
-  final GrpcEtcdClient client = EtcdServer.shared().client();
-  final EtcdFacade etcd = new EtcdFacade(client, keys.prefix(), keys.tablePrefix(), keys.controlPrefix());
+  final GrpcEtcdClient client;
+  final EtcdFacade etcd;
   final Path folder;
-  final List<Integer> halts = new ArrayList<>();
+  final List<Integer> halts = new CopyOnWriteArrayList<>();
+  private final EtcdServer server;
   private final List<Session> sessions = new ArrayList<>();
   private final List<FaultyEtcd> clients = new ArrayList<>();
   private static final List<Object> NEVER_COLLECTED = new ArrayList<>(); // their sessions end when they see the fence
 
   TestTable() {
+    this(EtcdServer.shared());
+  }
+
+  TestTable(EtcdServer server) {
+    this.server = server;
+    client = server.client();
+    etcd = new EtcdFacade(client, keys.prefix(), keys.tablePrefix(), keys.controlPrefix());
     try {
       folder = Files.createTempDirectory("table-");
       Files.createDirectories(folder.resolve(".hoodie/timeline/history"));
@@ -96,7 +105,7 @@ final class TestTable implements AutoCloseable {
     settings.put("tableId", id);
     settings.put("basePath", basePath());
     settings.put("attempt", attempt);
-    settings.put("endpoints", EtcdServer.shared().endpoints());
+    settings.put("endpoints", server.endpoints());
     settings.put("rpcTimeoutSeconds", "2");
     return settings;
   }
