@@ -176,6 +176,7 @@ CASES = (
         "same end state",
         (
             f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
+            f"{SIMULATED}::test_operator_dies_in_each_phase",
             f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
         ),
     ),

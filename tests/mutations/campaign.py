@@ -122,7 +122,7 @@ class Campaign:
         try:
             if any(judges.tier(test) == "hudi" for test in one.tests) and any(name.endswith(".java") for name in one.files):
                 self._package()
-            seen = judges.run(one.tests, self._place.folder, self._scratch)
+            seen = judges.run(one.tests, self._place.folder, self._scratch, one.files)
         finally:
             self._place.restore()
         found = verdict(one, seen, time.monotonic() - begin)
@@ -141,7 +141,7 @@ class Campaign:
         kinds = {judges.tier(test) for test in tests}
         if "hudi" in kinds:
             self._package()
-        elif "java" in kinds and (problem := judges.build(self._place.folder, self._scratch)):
+        if "java" in kinds and (problem := judges.build(self._place.folder, self._scratch)):
             raise SystemExit(problem)
         baseline = RESULTS / ".baseline.json"
         good: dict[str, str] = json.loads(baseline.read_text()) if baseline.exists() else {}

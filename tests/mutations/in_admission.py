@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutations.in_settling import COLLECTION, GATE, PLAN, RULES, SIMULATED, o
 from tests.mutations.mutation import mutation
 
+ADOPTION = "tests/unit/reconcile/test_adoption.py"
+
 GATES = (
     mutation(
         "the-next-attempt-starts-at-once",
@@ -172,7 +174,6 @@ GATES = (
             "(*step.late, *writers.late, *rest, *own, *writers.actions)",
         ),
         f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
-        f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
     ),
     mutation(
         "begun-meanwhile-is-nobodys",
@@ -189,7 +190,11 @@ GATES = (
         "one-agent-only",
         "F22",
         "a suspect agent is waited for before the next one starts",
-        o("reconcile/agents", "and p.uid not in suspects and not _on_lost_node(view, p)]", "and not (p.uid in suspects and p.deleting)]"),
+        o(
+            "reconcile/agents",
+            "p.phase not in TERMINAL and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]",
+            "p.phase not in TERMINAL]",
+        ),
         f"{SIMULATED}::test_node_lost_then_rebooted",
     ),
     mutation(
@@ -202,6 +207,42 @@ GATES = (
             "    actions",
         ),
         f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+)
+
+OLD_TABLES = (
+    mutation(
+        "adopted-without-a-word",
+        "I7",
+        "pending instants of a table's former writers are rolled back although nobody has named them",
+        o(
+            "reconcile/adoption",
+            'unnamed = [f for f in found if f["instant"] not in named]',
+            'unnamed = [f for f in found if f["instant"] in named and not named]',
+        ),
+        f"{ADOPTION}::test_pending_instants_stop_the_adoption_and_the_message_says_what_resolves_it",
+        f"{ADOPTION}::test_nothing_is_touched_until_every_pending_instant_is_named",
+    ),
+    mutation(
+        "adopted-from-the-living",
+        "I7 F2",
+        "a pending instant whose writer's heartbeat beats is rolled back because it was named",
+        o("reconcile/adoption", 'beating = [f for f in found if f.get("beating")]', 'beating = [f for f in found if f.get("beating") and not named]'),
+        f"{ADOPTION}::test_a_living_writer_is_waited_for",
+    ),
+    mutation(
+        "adopted-for-ever",
+        "I7",
+        "a person's word about the writers before adoption counts for instants that came later",
+        o("reconcile/adoption", 'view.gate.get("state") != gate.CLOSED or gate.adopted(view):', "not view.gate:"),
+        f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
+    ),
+    mutation(
+        "savepoint-at-once",
+        "I8 F20",
+        "a savepoint is asked for while writers run",
+        o("reconcile/savepoints", "    if drained:\n        new", "    if wanted:\n        new"),
+        "tests/unit/reconcile/test_savepoint_requests.py::test_running_writers_finish_nobody_new_starts_and_then_it_is_taken",
     ),
 )
 
@@ -242,8 +283,9 @@ COLLECTING = (
         "collected-at-once",
         "I2 F30",
         "a fence goes while a request of an earlier operator may be on the wire",
-        o("reconcile/collection", "COLLECT_SECONDS = 900.0", "COLLECT_SECONDS = 0.0"),
+        o("reconcile/collection", 'if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)]', "if inc.record is not None]"),
         f"{COLLECTION}::test_after_a_failover_the_time_begins_again",
+        f"{COLLECTION}::test_the_oldest_beyond_the_kept_ones_go_after_a_while",
     ),
     mutation(
         "never-collected",

@@ -136,14 +136,14 @@ TRANSACTIONS = (
     ),
     mutation(
         "silent-etcd-is-waited-for",
-        "I11",
+        "availability",
         "a process that does not hear of etcd goes on for ever",
         j("Liveness", "if (ended == null && silentTooLong()) {", "if (ended != null && silentTooLong()) {"),
         t("RegistrationTest.silenceHaltsTheProcess"),
     ),
     mutation(
         "lost-lease-ends-the-session",
-        "I2",
+        "availability",
         "a lost lease is never replaced: each long pause costs the attempt",
         j("Liveness", "      renewLease();\n    }\n    Txn.Result self", "    }\n    Txn.Result self"),
         t("RegistrationTest.aLostLeaseIsReplacedAndTheSessionGoesOn"),
@@ -352,7 +352,7 @@ TRANSACTIONS = (
     ),
     mutation(
         "one-etcd-member-only",
-        "I11",
+        "availability",
         "calls stay with the first member of etcd, also when it is gone",
         j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
         t("FailoverTest.aSessionSurvivesTheLossOfAnyOneMember"),

@@ -350,7 +350,7 @@ SUSPECTS = (
     ),
     mutation(
         "locks-are-held-for-ever",
-        "I1",
+        "availability",
         "who holds the lock and lives is never fenced",
         o("reconcile/suspects", "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),", "(Reason.HELD_TOO_LONG, False),"),
         f"{SIMULATED}::test_held_too_long",
@@ -367,11 +367,11 @@ SUSPECTS = (
         "I2",
         "a process whose heartbeat is lost is not fenced",
         o("reconcile/suspects", '(Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),', ""),
-        f"{PLAN}::test_a_lost_lease_is_fenced_only_while_it_is_lost",
+        f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),
     mutation(
         "fenced-at-the-first-missed-beat",
-        "I2",
+        "availability",
         "a process is fenced as soon as its heartbeat is missed",
         o("reconcile/suspects", 'inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)', "inc.alive is None"),
         f"{SIMULATED}::test_a_short_pause_has_no_consequences",

@@ -184,11 +184,11 @@ PODS = (
         "tests/unit/model/test_options.py::test_owned_hudi_options",
     ),
     mutation(
-        "another-spelling-is-another-option",
+        "what-is-not-forbidden-is-allowed",
         "F2",
-        "an option of the operator may be set in another spelling",
-        o("model/options", 'flat = "".join(name.split()).lower()\n    for prefix', 'flat = "".join(name.split())\n    for prefix'),
-        "tests/unit/model/test_options.py::test_owned_hudi_options",
+        "an option that is on no list may be set: a new version of Hudi opens a hole",
+        o("model/options", "if not all(_matches(form, allowed) for form in forms):", "if not forms:"),
+        "tests/unit/model/test_options.py::test_what_is_on_no_list_is_refused_until_an_administrator_adds_it",
     ),
     mutation(
         "another-file-system-by-setting",

@@ -294,7 +294,7 @@ COMMITS = (
     ),
     mutation(
         "compaction-beats-writers",
-        "I9",
+        "availability",
         "a compaction that completed meanwhile makes a delta commit fail",
         j("FencedConflictResolutionStrategy", "return !compaction && super.hasConflict(mine, other);", "return super.hasConflict(mine, other);"),
         t("CompactionConflictTest.whoConflicts"),

@@ -17,8 +17,6 @@ from tests.mutations.mutation import JAVA_TESTS
 
 MODULE = "spark-images/etcd-lock"
 MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
-# Only what has changed is compiled; the rest stays as it is in target/.
-COMPILE = ("-o", "-Dmaven.compiler.useIncrementalCompilation=false", "resources:resources", "compiler:compile")
 SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 300}
 BROKEN = re.compile(
     r"^(\w+\.)*(SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|TypeError|AttributeError"
@@ -47,13 +45,13 @@ class Seen:
         self.invalid = self.invalid or other.invalid
 
 
-def run(tests: Iterable[str], place: Path, scratch: Path) -> Seen:
-    """Run the named tests in ``place``, the cheapest tiers first."""
+def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str] = ()) -> Seen:
+    """Run the named tests in ``place``, the cheapest tiers first. ``changed``: files of the copy that are mutated now."""
     seen = Seen()
     for kind in ("unit", "model", "java", "component", "hudi"):
         mine = sorted({test for test in tests if tier(test) == kind})
         if mine and not seen.invalid:
-            seen.add(_java(mine, place, scratch) if kind == "java" else _pytest(mine, place, scratch, kind))
+            seen.add(_java(mine, place, scratch, changed) if kind == "java" else _pytest(mine, place, scratch, kind))
     for test in set(tests) - seen.passed - set(seen.failed):
         seen.invalid = seen.invalid or f"{test} was not run"
     return seen
@@ -151,43 +149,57 @@ def _message(element: ElementTree.Element | None) -> str:
 def build(place: Path, scratch: Path, *, package: bool = False) -> str:
     """Compile the lock module and its tests in the copy (``package``: the jar too). Returns why that failed; empty when it did not."""
     log = scratch / "build.log"
-    goal = ("package", "-DskipTests") if package else ("test-compile",)
-    return "" if _command((*MAVEN, *goal), place, log, 600) == 0 else f"cannot build: {_last(log)}"
-
-
-def _java(tests: list[str], place: Path, scratch: Path) -> Seen:
-    log, reports = scratch / "maven.log", place / MODULE / "target" / "surefire-reports"
+    if package:
+        return "" if _command((*MAVEN, "package", "-DskipTests"), place, log, 600) == 0 else f"cannot build: {_last(log)}"
+    reports = place / MODULE / "target" / "surefire-reports"
     shutil.rmtree(reports, ignore_errors=True)
-    chosen: dict[str, list[str]] = {}
-    for test in tests:
-        file, _, method = test.partition("::")
-        chosen.setdefault(Path(file).stem, []).append(method)
-    wanted = ",".join(f"{name}#{'+'.join(methods)}" for name, methods in chosen.items())
-    code = _command((*MAVEN, *COMPILE, "surefire:test", f"-Dtest={wanted}"), place, log, SECONDS["java"] + 10 * len(tests))
-    if "COMPILATION ERROR" in log.read_text(errors="replace"):
+    # One test by the build tool: its report tells the class path.
+    if _command((*MAVEN, "test-compile", "surefire:test", "-Dtest=ProtocolDataTest#keys"), place, log, 600) != 0:
+        return f"cannot build: {_last(log)}"
+    (report,) = reports.glob("TEST-*.xml")
+    properties = {str(p.get("name")): str(p.get("value")) for p in ElementTree.parse(report).getroot().iter("property")}
+    jars = [entry for entry in properties["surefire.test.class.path"].split(os.pathsep) if entry.endswith(".jar")]
+    engine = next(Path(jar) for jar in jars if "junit-platform-engine" in jar)
+    launcher = Path(str(engine).replace("junit-platform-engine", "junit-platform-launcher"))  # surefire has brought it
+    target = place / MODULE / "target"
+    path = os.pathsep.join([str(scratch / "launcher"), str(target / "classes"), str(target / "test-classes"), *jars, str(launcher)])
+    (scratch / "classpath").write_text(path)
+    shutil.rmtree(scratch / "launcher", ignore_errors=True)
+    source = str(Path(__file__).parent / "NamedTests.java")
+    done = _command(("javac", "-proc:none", "-d", str(scratch / "launcher"), "-cp", path, source), place, log, 120)
+    return "" if done == 0 else f"cannot build: {_last(log)}"
+
+
+def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) -> Seen:
+    """Mutated sources are compiled into a folder of their own, which comes first on the class path."""
+    log, mutated, path = scratch / "java.log", scratch / "mutated", (scratch / "classpath").read_text()
+    shutil.rmtree(mutated, ignore_errors=True)
+    mutated.mkdir()
+    sources = [name for name in changed if name.endswith(".java")]
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    if sources and _command(("javac", *(f"-J{o}" for o in quick), "-proc:none", "-nowarn", "-d", str(mutated), "-cp", path, *sources), place, log, 180) != 0:
         return Seen(invalid=f"does not compile: {_last(log)}")
-    if code == 124:
+    names = {f"io.hudioperator.{Path(test.partition('::')[0]).stem}#{test.partition('::')[2]}": test for test in tests}
+    options = (*quick, "-Xmx512m", f"-Djava.io.tmpdir={scratch / 'tmp'}", "-Duser.timezone=UTC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+    command = ("java", *options, "-cp", f"{mutated}{os.pathsep}{path}", "NamedTests", *names)
+    if _command(command, place, log, SECONDS["java"] + 10 * len(tests)) == 124:
         return Seen(invalid=f"no end after {SECONDS['java']} s")
-    return java_seen(tests, reports)
+    return java_seen(names, log.read_text(errors="replace"))
 
 
-def java_seen(tests: list[str], reports: Path) -> Seen:
-    """What surefire's reports say about the named tests."""
-    seen = Seen()
-    known = {(Path(test.partition("::")[0]).stem, test.partition("::")[2]): test for test in tests}
-    broken = ""
-    for report in sorted(reports.glob("TEST-*.xml")):
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
-            method = re.split(r"[\[({]", str(case.get("name")))[0].strip()
-            name = known.get((str(case.get("classname")).rpartition(".")[2], method), "")
-            bad = case.find("failure") if case.find("failure") is not None else case.find("error")
-            said = f"{case.get('name')}: {bad.get('type')}: {_message(bad)}" if bad is not None else ""
-            if case.find("skipped") is not None or (bad is not None and BROKEN.match(str(bad.get("type")))):
-                broken = broken or said or f"{case.get('name')} was skipped"
-            elif bad is not None and name:
-                seen.failed.setdefault(name, said)
-            elif name:
-                seen.passed.add(name)
+def java_seen(names: dict[str, str], said: str) -> Seen:
+    """What the lines of NamedTests say. ``names``: listed test by ``class#method``."""
+    seen, broken = Seen(), ""
+    for line in said.splitlines():
+        if not line.startswith("NAMED\t"):
+            continue
+        _, name, status, error = line.split("\t", 3)
+        if (status != "SUCCESSFUL" and name not in names) or BROKEN.match(error):
+            broken = broken or f"{name}: {error[:240]}"
+        elif status == "FAILED":
+            seen.failed.setdefault(names[name], f"{name.rpartition('#')[2]}: {error[:240]}")
+        elif status == "SUCCESSFUL" and name in names:
+            seen.passed.add(names[name])
     seen.passed -= set(seen.failed)
-    seen.invalid = broken if broken and set(tests) - set(seen.failed) else ""
+    seen.invalid = broken if broken and set(names.values()) - set(seen.failed) else ""
     return seen

@@ -17,6 +17,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,
+    *in_admission.OLD_TABLES,
     *in_admission.COLLECTING,
     *in_store.STORE,
     *in_store.PODS,

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
 INVARIANTS = tuple(f"I{n}" for n in range(1, 13))
 FINDINGS = tuple(f"F{n}" for n in range(1, 31))
+AVAILABILITY = "availability"
+"""What no invariant asks for: that work goes on."""
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
 """What may not be without a mutation; of the later findings those are covered that the code has a place for."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.mutations.campaign import CAUGHT, INVALID, SURVIVED, Campaign, stored, wanted_of
 from tests.mutations.judges import tier
 from tests.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
-from tests.mutations.mutation import FINDINGS, INVARIANTS, ROOT, Mutation, of
+from tests.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, ROOT, Mutation, of
 
 TARGET = ROOT / "docs" / "results" / "mutations.md"
 HEAD = """\
@@ -72,7 +72,7 @@ def _rules() -> list[str]:
         "| rule | mutations |",
         "|---|---|",
     ]
-    for rule in (*INVARIANTS, *FINDINGS):
+    for rule in (*INVARIANTS, *FINDINGS, AVAILABILITY):
         found = of(rule, MUTATIONS)
         names = ", ".join(f"`{one.id}`" for one in found) or f"none: {NO_PLACE[rule]}"
         lines.append(f"| {rule} | {names} |")

@@ -8,7 +8,7 @@ import pytest
 from tests.mutations import judges
 from tests.mutations.campaign import verdict
 from tests.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
-from tests.mutations.mutation import FINDINGS, INVARIANTS, JAVA_TESTS, REQUIRED, Drifted, Edit, missing_tests, mutated, mutation, of, sources
+from tests.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, JAVA_TESTS, REQUIRED, Drifted, Edit, missing_tests, mutated, mutation, of, sources
 
 EVERY = (*MUTATIONS, *(control for control, _ in CONTROLS))
 IDS = [one.id for one in EVERY]
@@ -31,7 +31,7 @@ def test_every_test_that_is_named_exists() -> None:
 
 def test_every_rule_has_a_mutation_that_must_be_caught() -> None:
     known = {*INVARIANTS, *FINDINGS}
-    assert not {one.id: one.breaks for one in MUTATIONS if not one.breaks or not set(one.breaks) <= known}
+    assert not {one.id: one.breaks for one in MUTATIONS if not one.breaks or not set(one.breaks) <= {*known, AVAILABILITY}}
     missing = {rule for rule in known if not of(rule, MUTATIONS)}
     assert not missing & set(REQUIRED)
     assert missing == set(NO_PLACE), "a finding without a mutation has a reason"
@@ -95,18 +95,22 @@ J = f"{JAVA_TESTS}/ATest.java"
 
 
 @pytest.mark.parametrize(
-    ("bad", "outcome"),
+    ("said", "outcome"),
     [
-        ('<failure type="org.opentest4j.AssertionFailedError" message="no"/>', "caught"),
-        ('<error type="org.apache.hudi.exception.HoodieException" message="no"/>', "caught"),
-        ('<error type="java.lang.NoSuchMethodError" message="no"/>', "invalid"),
-        ("<skipped/>", "invalid"),
-        ("", "survived"),
+        ("x#does\tFAILED\torg.opentest4j.AssertionFailedError: no", "caught"),
+        ("x#does\tFAILED\torg.apache.hudi.exception.HoodieException: no", "caught"),
+        ("x#does\tFAILED\tjava.lang.NoSuchMethodError: no", "invalid"),
+        ("\tFAILED\tjava.lang.IllegalStateException: no etcd", "invalid"),
+        ("x#does\tABORTED\tassumption", "invalid"),
+        ("", "invalid"),
+        ("x#does\tSUCCESSFUL\t", "survived"),
+        ("x#does\tSUCCESSFUL\t\nNAMED\tx#does\tFAILED\torg.opentest4j.AssertionFailedError: the second of its parameters", "caught"),
     ],
 )
-def test_reports_of_surefire(tmp_path: Path, bad: str, outcome: str) -> None:
-    (tmp_path / "TEST-a.xml").write_text(f'<testsuite><testcase classname="io.hudioperator.ATest" name="does(String)[1]">{bad}</testcase></testsuite>')
-    seen = judges.java_seen([f"{J}::does"], tmp_path)
+def test_what_the_java_tests_say(said: str, outcome: str) -> None:
+    seen = judges.java_seen({"x#does": f"{J}::does"}, f"PROTOCOL {{}}\nNAMED\t{said}\n" if said else "PROTOCOL {}\n")
+    if not seen.passed and not seen.failed and not seen.invalid:
+        seen.invalid = "was not run"  # as judges.run says it
     assert verdict(mutation("m", "I1", "x", Edit("f", "a", "b"), f"{J}::does"), seen, 1.0).outcome == outcome
 
 
