@@ -135,6 +135,13 @@ TRANSACTIONS = (
         t("AcquireTest.fencedNeverAcquires"),
     ),
     mutation(
+        "an-etcd-that-forgot-is-written-to",
+        "I1 I2 I11",
+        "a process goes on with an etcd that was set back to an older state, which may have forgotten a fence or a lock",
+        j("GrpcEtcdClient", "} else if (header.getRevision() < before) {", "} else if (header.getRevision() < 0) {"),
+        t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
+    ),
+    mutation(
         "silent-etcd-is-waited-for",
         "availability",
         "a process that does not hear of etcd goes on for ever",
