@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutations import judges
-from tests.mutations.mutation import Mutation
+from tests.mutations.mutation import ROOT, Mutation
 from tests.mutations.place import OUT, Place, digest, tracked
 
 RESULTS = OUT / "results"
@@ -46,7 +46,7 @@ def key(tests: Iterable[str], names: list[str], hashes: dict[str, str]) -> str:
     return hashlib.sha256("\0".join([*(hashes[kind] for kind in kinds), *sorted(tests)]).encode()).hexdigest()[:24]
 
 
-def own_key(one: Mutation, names: list[str]) -> str:
+def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
     """Hash of what a mutation changes, of the tests that must notice it, and of what stands beside those for several tests.
 
     Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew.
@@ -54,7 +54,7 @@ def own_key(one: Mutation, names: list[str]) -> str:
     tests = {test.partition("::")[0] for test in one.tests}
     folders = {str(Path(file).parent) for file in tests}
     shared = [name for name in names if str(Path(name).parent) in folders and not Path(name).stem.startswith("test_") and not name.endswith("Test.java")]
-    return hashlib.sha256((digest(sorted({*one.files, *tests, *shared})) + repr(one)).encode()).hexdigest()[:24]
+    return hashlib.sha256((digest(sorted({*one.files, *tests, *shared}), root) + repr(one)).encode()).hexdigest()[:24]
 
 
 def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
@@ -126,7 +126,8 @@ class Campaign:
         finally:
             self._place.restore()
         found = verdict(one, seen, time.monotonic() - begin)
-        value = {"key": self._key(one), "outcome": found.outcome, "told": found.told, "seconds": round(found.seconds, 1)}
+        judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
+        value = {"key": judged, "outcome": found.outcome, "told": found.told, "seconds": round(found.seconds, 1)}
         (RESULTS / f"{one.id}.json").write_text(json.dumps({**value, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, indent=1))
         return found
 

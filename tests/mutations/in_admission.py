@@ -210,6 +210,7 @@ GATES = (
     ),
 )
 
+AFTER_ADOPTION = o("reconcile/adoption", 'view.gate.get("state") != gate.CLOSED or gate.adopted(view):', "not view.gate:")
 OLD_TABLES = (
     mutation(
         "adopted-without-a-word",
@@ -233,8 +234,17 @@ OLD_TABLES = (
     mutation(
         "adopted-for-ever",
         "I7",
+        "a person's word about the writers before adoption counts whenever the agent speaks of pending instants",
+        AFTER_ADOPTION,
+        f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
+        redundant="the agent asks for such a word only before the table is adopted",
+        pair="adopted-whatever-comes",
+    ),
+    mutation(
+        "adopted-whatever-comes",
+        "I7",
         "a person's word about the writers before adoption counts for instants that came later",
-        o("reconcile/adoption", 'view.gate.get("state") != gate.CLOSED or gate.adopted(view):', "not view.gate:"),
+        (AFTER_ADOPTION, o("reconcile/adoption", "if gate.report_error(view)[0] != PENDING:", "if gate.report_error(view)[0] == PENDING + view.agent:")),
         f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
     ),
     mutation(

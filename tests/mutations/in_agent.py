@@ -198,16 +198,34 @@ SWEEP = (
     ),
 )
 
+HANDED_OVER = a(
+    "settle",
+    '            if entry.value.get("phase") == ROLLING_BACK and not stopping():\n                done',
+    '            if entry.value.get("phase") and not stopping():\n                done',
+)
+GIVEN_UP = a(
+    "settle",
+    'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
+    'if entry.value.get("state") and str(entry.value["inc"]) not in records.settles and not stopping():',
+)
+UNPROVEN = a("settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
+CLAIMED = "the claim of an instant asks once more whether its owner is proven dead"
+
 SETTLE = (
     mutation(
         "settled-before-it-is-handed-over",
         "I1 F17",
+        "the agent looks at incarnations that the operator has not handed over",
+        HANDED_OVER,
+        f"{SETTLER}::test_nothing_before_the_operator_hands_over",
+        redundant=CLAIMED,
+        pair="settled-while-on-the-wire",
+    ),
+    mutation(
+        "settled-while-on-the-wire",
+        "I1 I7 F17",
         "the agent rolls back while requests of the dead may be on the wire",
-        a(
-            "settle",
-            '            if entry.value.get("phase") == ROLLING_BACK and not stopping():\n                done',
-            '            if entry.value.get("phase") and not stopping():\n                done',
-        ),
+        (HANDED_OVER, UNPROVEN),
         f"{SETTLER}::test_nothing_before_the_operator_hands_over",
     ),
     mutation(
@@ -221,12 +239,17 @@ SETTLE = (
     mutation(
         "pending-is-given-up",
         "I7 F2",
+        "pending instants of living writers are treated like those that they have given up",
+        GIVEN_UP,
+        f"{SETTLER}::test_living_writers_are_left_alone",
+        redundant=CLAIMED,
+        pair="the-living-are-rolled-back",
+    ),
+    mutation(
+        "the-living-are-rolled-back",
+        "I7 F2",
         "pending instants of living writers are rolled back",
-        a(
-            "settle",
-            'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
-            'if entry.value.get("state") and str(entry.value["inc"]) not in records.settles and not stopping():',
-        ),
+        (GIVEN_UP, UNPROVEN),
         f"{SETTLER}::test_living_writers_are_left_alone",
     ),
     mutation(
@@ -251,7 +274,7 @@ SETTLE = (
         "unproven-owners-are-passed-over",
         "I12 I7 F22",
         "an instant is taken over from an agent that is not proven dead",
-        a("settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet"),
+        UNPROVEN,
         f"{SETTLER}::test_an_unproven_agents_rollback_is_awaited",
     ),
     mutation(

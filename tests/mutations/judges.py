@@ -85,7 +85,8 @@ def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -
 
 
 def _last(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if "ERROR" in line or re.match(r"E  +\w", line)]
+    said = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    lines = [line for line in said if re.match(r"E  +\w+(Error|Exception)\b", line)] or [line for line in said if "error:" in line or "ERROR" in line]
     return (lines or ["see " + str(log)])[0][:200]
 
 

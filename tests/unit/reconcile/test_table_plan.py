@@ -86,6 +86,7 @@ def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
         ("s3a://lake", {}, False),
         ("s3a:///t", {}, False),
         ("hdfs:///t", {}, False),
+        ("http://169.254.169.254/latest/meta-data", {}, False),
         ("hdfs://nn:8020/t", {}, True),
         ("abfss://c@a.dfs.core.windows.net/t", {}, True),
         ("s3a://key:secret@lake/t", {}, False),
