@@ -9,8 +9,10 @@ import secrets
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from demo import cluster, flights
 from demo.cluster import ROOT, JsonDict, kubectl
@@ -52,6 +54,13 @@ class Forward:
             self._stop.wait(0.5)
 
 
+class Way(Protocol):
+    """A way from a port of this machine to one of a pod."""
+
+    def stop(self) -> None:
+        """Close it."""
+
+
 @dataclass
 class World:
     """Everything that the scenario and the checks need."""
@@ -63,7 +72,7 @@ class World:
     tailnum_key: str
     logs: cluster.PodLogs
     watch: Watch
-    forward: Forward
+    forward: Way
 
     def writer(self, name: str) -> JsonDict:
         return cluster.get("hudiwriter", name, "-n", NAMESPACE)
@@ -171,8 +180,8 @@ def upload(screen: Screen, lake: Lake) -> None:
     screen.fact(f"{len(files)} CSV files in s3a://landing, {sum(len(rows) for name, rows in files.items() if name.startswith('flights/'))} flights")
 
 
-def etcd_watch(screen: Screen, *, table: str = "") -> tuple[Watch, Forward]:
-    """A look at the lock service, with the writers' own certificate, through a port-forward; at one table's keys, or at all."""
+def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str], Way] = Forward) -> tuple[Watch, Way]:
+    """A look at the lock service, with the writers' own certificate; at one table's keys, or at all."""
     identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
     if not identity:
         raise DemoFailed(f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its own etcd?")
@@ -184,7 +193,7 @@ def etcd_watch(screen: Screen, *, table: str = "") -> tuple[Watch, Forward]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    forward = Forward(OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379")
+    forward = way(OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379")
     command = [
         etcdctl(),
         f"--endpoints=https://127.0.0.1:{port}",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
 
@@ -20,7 +21,9 @@ from demo.cluster import kubectl  # noqa: E402
 from demo.lake import Lake  # noqa: E402
 from demo.protocol import Watch  # noqa: E402
 from demo.screen import Screen  # noqa: E402
+from node import HOST, NodeLogs, Relay  # noqa: E402
 from support import NAMESPACE, OPERATOR_NAMESPACE, OUT, SLOW_SOURCE, Space, run, wait_for  # noqa: E402
+from tests.faults.s3proxy import Proxy  # noqa: E402
 
 ENDPOINT = "http://s3.storage.svc:9000"
 
@@ -32,8 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def installed() -> None:
-    """The cluster is up and the chart is installed."""
-    run("hack/run-demo", "install", seconds=1800)
+    """The cluster is up and the chart is installed: from these sources, unless E2E_INSTALLED says that it is there as it should be."""
+    if not os.environ.get("E2E_INSTALLED"):
+        run("hack/run-demo", "install", seconds=1800)
     os.environ["KUBECONFIG"] = run("hack/cluster", "kubeconfig").strip()
 
 
@@ -46,9 +50,9 @@ def lake(installed: None) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def operator_logs(installed: None) -> Iterator[cluster.PodLogs]:
+def operator_logs(installed: None) -> Iterator[NodeLogs]:
     """Logs of the operator's pods."""
-    logs = cluster.PodLogs(OPERATOR_NAMESPACE, OUT / "logs" / OPERATOR_NAMESPACE)
+    logs = NodeLogs(OPERATOR_NAMESPACE, OUT / "logs" / OPERATOR_NAMESPACE)
     logs.start()
     yield logs
     logs.stop()
@@ -65,11 +69,11 @@ def conform(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def watch(installed: None) -> Iterator[Watch]:
     """Every change of the tables' keys in etcd."""
-    found, forward = world.etcd_watch(Screen())
+    found, way = world.etcd_watch(Screen(), way=Relay)
     found.start()
     yield found
     found.stop()
-    forward.stop()
+    way.stop()
 
 
 def make_space(name: str, lake: Lake, watch: Watch) -> Space:
@@ -85,10 +89,19 @@ def make_space(name: str, lake: Lake, watch: Watch) -> Space:
 
 
 @pytest.fixture(scope="session")
-def space(lake: Lake, watch: Watch, operator_logs: cluster.PodLogs) -> Iterator[Space]:
+def space(lake: Lake, watch: Watch, operator_logs: NodeLogs) -> Iterator[Space]:
     """The namespace that most tests share, so that one agent serves them all. The wrong-credentials table is there from the start."""
     found = make_space(NAMESPACE, lake, watch)
     found.logs.start()
     yield found
     found.logs.stop()
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def proxy(lake: Lake) -> Iterator[Proxy]:
+    """A proxy before the S3 server, for tables whose requests a test wants to hold; one for all, so that one agent serves those tables."""
+    server = urlparse(lake.endpoint)
+    found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
+    yield found
+    found.stop()

@@ -14,17 +14,17 @@ from typing import Any, TypeVar
 
 import pandas as pd
 from demo import cluster
-from demo.cluster import PodLogs
 from demo.lake import Lake
 from demo.protocol import Settling, Watch, attempts, settlings
 from demo.readers import TableAnswers
 from demo.world import table_id
+from node import NodeLogs
 from tests.model.trace import assert_conform
 from tests.model.trace_events import read_files
 
 JsonDict = dict[str, Any]
 Answer = TypeVar("Answer")
-NAMESPACE = "e2e"
+NAMESPACE = os.environ.get("E2E_NAMESPACE", "e2e")
 OPERATOR_NAMESPACE = "hudi-operator"
 OUT = Path(__file__).resolve().parents[2] / "build" / "e2e"
 SMALL = {
@@ -87,9 +87,9 @@ class Space:
     """Fencing mode by table id."""
 
     def __post_init__(self) -> None:
-        self.logs = PodLogs(self.namespace, OUT / "logs" / self.namespace)
+        self.logs = NodeLogs(self.namespace, OUT / "logs" / self.namespace)
 
-    def conform(self, operator: PodLogs) -> None:
+    def conform(self, operator: NodeLogs) -> None:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
         Logs come a little late and not in step: what a writer did may be missing when the operator's answer to it is there. So a rejection counts

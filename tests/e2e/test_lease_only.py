@@ -9,34 +9,28 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from urllib.parse import urlparse
 
 import pytest
 from demo import cluster
+from node import HOST
 from support import Space, wait_for
 from tests.faults.s3proxy import Held, Proxy, completed
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("tables")]
 MODES = ("LeaseOnly", "PodTermination")
-HOST = "10.245.0.1"  # this machine, as pods see it
 
 
 @pytest.fixture(scope="module")
-def proxy(space: Space) -> Iterator[Proxy]:
-    """An S3 proxy with two tables behind it, one for each mode, each with one commit."""
-    server = urlparse(space.lake.endpoint)
-    found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
+def tables(space: Space, proxy: Proxy) -> None:
+    """Two tables behind the S3 proxy, one for each mode, each with one commit."""
     for mode in MODES:
         name = table_of(mode)
         storage = space.table(name, apply=False)["spec"]["storage"]
-        storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{found.port}"
+        storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{proxy.port}"
         space.table(name, storage=storage, fencing={"mode": mode})
         space.writer(f"{name}-seed", name, rows=20)
     for mode in MODES:
         space.wait(f"hudiwriter/{table_of(mode)}-seed", "Finished", seconds=300)
-    yield found
-    found.stop()
 
 
 def table_of(mode: str) -> str:

@@ -1,7 +1,8 @@
 """An HTTP proxy before the S3 server that does to single requests what networks and stores do: hold them, or answer with an error.
 
-A held request was received whole; it is delivered when the test says so, whether or not its sender still lives. What is answered with an
-error does not reach the server. Every request line is kept, so that a test can say what was not asked (no deletion).
+A held request was received whole; it is delivered when the test says so, whether or not its sender still lives. Of a held answer the request
+has reached the server, its sender does not know. What is answered with an error does not reach the server. Every request line is kept, so
+that a test can say what was not asked (no deletion).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 COMPLETED = re.compile(r"^PUT /[^ ]*/\.hoodie/timeline/(\d{17,})_\d{17,}\.[a-z]+[ ?]")
+BEGUN = re.compile(r"^PUT /[^ ]*/\.hoodie/metadata/\.hoodie/timeline/\d{17,}\.[a-z]+\.inflight[ ?]")
 Wanted = Callable[[str], bool]
 
 
@@ -21,9 +23,19 @@ def completed(line: str) -> bool:
     return bool(COMPLETED.match(line)) and ".hoodie/metadata" not in line
 
 
+def begun_in_metadata(line: str) -> bool:
+    """The PUT of the metadata table's inflight file: the first thing that a commit writes in the critical section."""
+    return bool(BEGUN.match(line))
+
+
 def completed_in_metadata(line: str) -> bool:
     """The PUT of a completed instant of the metadata table: its writer is inside the critical section, the table's own file is not sent yet."""
     return bool(COMPLETED.match(line)) and ".hoodie/metadata" in line
+
+
+def data_file(line: str) -> bool:
+    """The PUT of a base file of the table itself."""
+    return line.startswith("PUT ") and ".parquet" in line and "/.hoodie/" not in line
 
 
 def listing(line: str) -> bool:
@@ -38,9 +50,10 @@ def deletion(line: str) -> bool:
 
 @dataclass
 class Held:
-    """A request that is held."""
+    """A request that is held, or (`after`) the answer to it."""
 
     line: str
+    after: bool = False
     arrived: threading.Event = field(default_factory=threading.Event)
     deliver: threading.Event = field(default_factory=threading.Event)
     delivered: threading.Event = field(default_factory=threading.Event)
@@ -63,11 +76,21 @@ class Refused:
         self.left = 0
 
 
+def end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what runs on a loop that has stopped."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+
+
 class Proxy:
     """Listens on ``host`` and forwards to ``server`` (host, port); runs in a thread of its own."""
 
     def __init__(self, host: str, server: tuple[str, int]) -> None:
-        self._host, self._server = host, server
+        self._host = host
+        self.server = server
+        """Where requests go; may be changed."""
         self._loop = asyncio.new_event_loop()
         self._held: list[tuple[Wanted, Held]] = []
         self._refused: list[Refused] = []
@@ -75,7 +98,8 @@ class Proxy:
         """Request lines in the order of their arrival."""
         self._ready = threading.Event()
         self.port = 0
-        threading.Thread(target=self._run, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
         self._ready.wait(10)
 
     @property
@@ -88,6 +112,12 @@ class Proxy:
         self._held.append((wanted, held))
         return held
 
+    def hold_answer(self, wanted: Wanted) -> Held:
+        """Let the next wanted request through and hold the server's answer to it (one only); `arrived` when the answer is there."""
+        held = Held("", after=True)
+        self._held.append((wanted, held))
+        return held
+
     def refuse(self, wanted: Wanted, *, status: int = 503, times: float = float("inf")) -> Refused:
         """Answer the next `times` wanted requests with an error."""
         found = Refused(wanted, status, times)
@@ -96,6 +126,7 @@ class Proxy:
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -103,6 +134,7 @@ class Proxy:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()
+        end_tasks(self._loop)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -118,12 +150,16 @@ class Proxy:
                 writer.write(refusal)
                 await writer.drain()
                 return
-            held = await self._maybe_hold(line)
+            held = self._taken(line)
+            if held is not None and not held.after:
+                await self._hold(held)
             kept = [header for header in headers if header.split(":")[0].lower() not in {"expect", "connection"}]
             answer = await self._forward("\r\n".join([line, *kept, "Connection: close", "", ""]).encode("latin-1") + body)
             if held is not None:
                 held.answer = answer.split(b"\r\n", 1)[0].decode("latin-1")
                 held.delivered.set()
+                if held.after:
+                    await self._hold(held)
             writer.write(answer)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, OSError):
@@ -141,20 +177,23 @@ class Proxy:
                 return head.encode() + (b"" if line.startswith("HEAD ") else body)
         return b""
 
-    async def _maybe_hold(self, line: str) -> Held | None:
+    def _taken(self, line: str) -> Held | None:
         for entry in self._held:
             wanted, held = entry
             if wanted(line):
                 self._held.remove(entry)
                 held.line = line
-                held.arrived.set()
-                while not held.deliver.is_set():
-                    await asyncio.sleep(0.02)
                 return held
         return None
 
+    @staticmethod
+    async def _hold(held: Held) -> None:
+        held.arrived.set()
+        while not held.deliver.is_set():
+            await asyncio.sleep(0.02)
+
     async def _forward(self, request: bytes) -> bytes:
-        reader, writer = await asyncio.open_connection(*self._server)
+        reader, writer = await asyncio.open_connection(*self.server)
         try:
             writer.write(request)
             await writer.drain()

@@ -17,6 +17,7 @@ from demo.cluster import kubectl
 from demo.lake import Lake, moment
 from demo.protocol import Watch
 from demo.screen import Screen
+from node import HOST
 from support import Space, run, wait_for, written
 from tests.faults.results import commit
 from tests.faults.s3proxy import Held, Proxy, completed
@@ -24,7 +25,6 @@ from tests.faults.s3proxy import Held, Proxy, completed
 KINDS = ("writing", "critical")
 LIVE = 3
 ROWS = 20
-HOST = "10.245.0.1"  # this machine, as pods see it
 MILLION = 1_000_000
 
 

@@ -111,6 +111,16 @@ def test_a_held_request_is_delivered_although_its_sender_is_gone(proxy: s3proxy.
     assert put(proxy, TIMELINE) == 200, "one only"
 
 
+def test_of_a_held_answer_the_request_has_arrived(proxy: s3proxy.Proxy) -> None:
+    held = proxy.hold_answer(s3proxy.completed)
+    with pytest.raises(TimeoutError):
+        put(proxy, TIMELINE, timeout=0.3)
+    assert held.arrived.wait(5)
+    assert Store.puts == [TIMELINE]
+    held.deliver.set()
+    assert put(proxy, TIMELINE) == 200, "one only"
+
+
 def test_refused_requests_do_not_reach_the_store(proxy: s3proxy.Proxy) -> None:
     refused = proxy.refuse(s3proxy.completed, times=2)
     assert [put(proxy, TIMELINE) for _ in range(3)] == [503, 503, 200]
@@ -124,6 +134,10 @@ def test_kinds_of_requests() -> None:
     assert s3proxy.completed(f"PUT {TIMELINE} HTTP/1.1")
     assert not s3proxy.completed(f"PUT {inside} HTTP/1.1")
     assert s3proxy.completed_in_metadata(f"PUT {inside} HTTP/1.1")
+    assert s3proxy.begun_in_metadata("PUT /lake/t/.hoodie/metadata/.hoodie/timeline/20260101000000100.deltacommit.inflight HTTP/1.1")
+    assert not s3proxy.begun_in_metadata("PUT /lake/t/.hoodie/timeline/20260101000000100.deltacommit.inflight HTTP/1.1")
+    assert s3proxy.data_file("PUT /lake/t/p/x_0-1-1_20260101000000100.parquet HTTP/1.1")
+    assert not s3proxy.data_file("PUT /lake/t/.hoodie/.temp/20260101000000100/p/x.parquet.marker.CREATE HTTP/1.1")
     assert s3proxy.listing("GET /lake/?list-type=2&prefix=t HTTP/1.1")
     assert not s3proxy.listing("GET /lake/t/x HTTP/1.1")
     assert s3proxy.deletion("DELETE /lake/t/x HTTP/1.1")

@@ -1,0 +1,96 @@
+"""The image of drivers with one more layer: a wall clock that is off by TEST_CLOCK_SKEW_SECONDS (environment variable of a pod; 0 without it)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from image_archive import NAME, add, index, load
+from node import node
+
+BASE = "hudi-operator/spark:dev"
+IMAGE = "hudi-operator/spark-other-clock:test"
+VARIABLE = "TEST_CLOCK_SKEW_SECONDS"
+# The monotonic clock stays as it is. System calls, because these very functions are replaced.
+SOURCE = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+  int failed = syscall(SYS_clock_gettime, id, now);
+  const char *skew = getenv("VARIABLE");
+  if (!failed && skew && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) now->tv_sec += atol(skew);
+  return failed;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+  struct timespec found;
+  (void)zone;
+  clock_gettime(CLOCK_REALTIME, &found);
+  now->tv_sec = found.tv_sec;
+  now->tv_usec = found.tv_nsec / 1000;
+  return 0;
+}
+
+time_t time(time_t *now) {
+  struct timespec found;
+  clock_gettime(CLOCK_REALTIME, &found);
+  if (now) *now = found.tv_sec;
+  return found.tv_sec;
+}
+""".replace("VARIABLE", VARIABLE)
+
+
+def make(layout: Path, work: Path) -> None:
+    """Add the layer to the image in the OCI layout and hand the result to the node."""
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "clock.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(work / "clock.so"), str(work / "clock.c")], check=True)
+    files = {"opt/test-clock.so": (work / "clock.so").read_bytes(), "etc/ld.so.preload": b"/opt/test-clock.so\n"}
+    archive = work / "image.tar"
+    with tarfile.open(archive, "w") as out:
+        _write(out, layout, _layer(files))
+    node("load-image", str(archive), seconds=300)
+
+
+def _layer(files: dict[str, bytes]) -> bytes:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    return raw.getvalue()
+
+
+def _write(out: tarfile.TarFile, layout: Path, layer: bytes) -> None:
+    """All but the blobs of the base image: the node has them."""
+    base = next(image for image in index(layout) if image["annotations"][NAME] == BASE)
+    manifest = load(layout, base["digest"])
+    config = load(layout, manifest["config"]["digest"])
+    config["rootfs"]["diff_ids"].append(_digest(layer))
+    config.setdefault("history", []).append({"created_by": "tests/e2e/clock_image.py"})
+    kind = manifest["layers"][-1]["mediaType"].split("+")[0].removesuffix(".gzip")
+    manifest["layers"].append({"mediaType": kind, "digest": _digest(layer), "size": len(layer)})
+    text = json.dumps(config).encode()
+    manifest["config"] |= {"digest": _digest(text), "size": len(text)}
+    document = json.dumps(manifest).encode()
+    descriptor: dict[str, Any] = {"mediaType": base["mediaType"], "digest": _digest(document), "size": len(document)}
+    descriptor["annotations"] = {"io.containerd.image.name": f"docker.io/{IMAGE}"}
+    add(out, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
+    add(out, "index.json", json.dumps({"schemaVersion": 2, "manifests": [descriptor]}).encode())
+    for blob in (layer, text, document):
+        add(out, "blobs/" + _digest(blob).replace(":", "/"), blob)
+
+
+def _digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
