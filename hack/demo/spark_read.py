@@ -58,7 +58,9 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 
 def main(endpoint: str, table: str, output: Path) -> None:
     options = storage_options(endpoint)
-    spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]"}, options)
+    # A process of a minute is not worth the optimising compiler.
+    java = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java}, options)
     path = f"s3a://{table}"
     expected, keys = output / "expected.parquet", output / "keys.json"
     report = audit(

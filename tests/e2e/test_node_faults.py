@@ -20,7 +20,7 @@ from scene import Scene
 from support import Space, wait_for
 from tests.faults.s3proxy import Proxy, completed, completed_in_metadata
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 API_SERVER_DOWN_SECONDS = 60
 
 

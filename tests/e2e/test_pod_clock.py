@@ -12,7 +12,7 @@ from scene import Scene
 from support import OUT, SMALL, Space, wait_for
 from tests.faults.s3proxy import Proxy
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

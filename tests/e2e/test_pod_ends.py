@@ -13,7 +13,7 @@ from scene import Scene
 from support import SLOW_SOURCE, Space, wait_for
 from tests.faults.s3proxy import Proxy, completed, completed_in_metadata
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 # Takes all memory of its pod when the file /tmp/eat is there.
 HUNGRY = """
 import os

@@ -14,7 +14,7 @@ from scene import Scene
 from support import Space, wait_for
 from tests.faults.s3proxy import Proxy, data_file
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 EXECUTOR = {
     "memory": "512m",
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],

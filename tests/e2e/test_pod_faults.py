@@ -16,7 +16,7 @@ from scene import Scene, etcd_addresses, kill_container
 from support import Space, wait_for
 from tests.faults.s3proxy import Proxy, begun_in_metadata, completed, completed_in_metadata, data_file
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
 
 def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
