@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_runtime.audit import audit
-from hudi_runtime.audit.command import expected_file, hudi_rs_options, session
+from hudi_runtime.audit.command import SETTINGS, expected_file, hudi_rs_options, session
 from hudi_runtime.audit.keys import from_etcdctl
 
 
@@ -59,7 +59,7 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 def main(endpoint: str, table: str, output: Path) -> None:
     options = storage_options(endpoint)
     # A process of a minute is not worth the optimising compiler.
-    java = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    java = f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java}, options)
     path = f"s3a://{table}"
     expected, keys = output / "expected.parquet", output / "keys.json"
