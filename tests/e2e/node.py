@@ -62,14 +62,16 @@ class NodeLogs:
         for path in place.glob(f"{self.namespace}_*/*/*.log"):
             if path not in self._files:
                 with suppress(FileNotFoundError):  # removed between the two calls
-                    self._files[path] = (path.open("rb"), self._copy(path).open("ab"))
+                    self._files[path] = (path.open("rb"), self._copy(path).open("wb"))
         for source, copy in self._files.values():
             copy.write(source.read())  # goes on after the kubelet has removed the file's name
             copy.flush()
 
     def _copy(self, path: Path) -> Path:
-        pod, number = path.parent.parent.name.split("_")[1], path.stem
-        return self.directory / (f"{pod}.log" if number == "0" else f"{pod}.{number}.log")
+        _, pod, uid = path.parent.parent.name.split("_")
+        found = self.directory / (f"{pod}.log" if path.stem == "0" else f"{pod}.{path.stem}.log")
+        taken = {copy.name for _, copy in self._files.values()}
+        return found if str(found) not in taken else found.with_name(f"{uid}-{found.name}")  # another pod of that name
 
 
 class Relay:
