@@ -107,7 +107,8 @@ class Relay:
                 self._address = await asyncio.to_thread(self._lookup)
             writer.close()
             return
-        await asyncio.gather(_pump(reader, there[1]), _pump(there[0], writer))
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(_pump(reader, there[1]), _pump(there[0], writer))
 
     async def _dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.wait_for(asyncio.open_connection(self._address, self._remote), timeout=2)

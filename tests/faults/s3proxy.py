@@ -162,7 +162,7 @@ class Proxy:
                     await self._hold(held)
             writer.write(answer)
             await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError, OSError):
+        except (ConnectionError, asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
