@@ -247,11 +247,12 @@ CASES = (
         "a writer's clock is off by 5 s",
         "bound enforced, the lock unaffected",
         (
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_less_than_the_bound",
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_more_than_the_bound",
             f"{UNIT}/reconcile/test_table_plan.py::test_a_fast_clock_is_fenced",
             f"{JAVA}/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),
-        "a real pod",
     ),
     Case(
         26,
