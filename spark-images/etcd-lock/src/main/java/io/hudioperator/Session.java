@@ -39,6 +39,7 @@ public final class Session {
   private volatile HeldLock held;
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
+  private volatile boolean timelineSeen;
   private volatile String lastConflict;
   private volatile String lastOwner = "";
   private volatile long lastLockWait;
@@ -171,7 +172,11 @@ public final class Session {
   private void enter(LockProtocol.Acquired lock, Gate gate, TableStorage storage) throws InterruptedException {
     boolean entered = false;
     try {
-      String clock = lock.clock == null || lock.clock.isEmpty() ? storage.latestTime() : lock.clock;
+      String clock = lock.clock == null || lock.clock.isEmpty() ? InstantTime.NONE : lock.clock;
+      if (!timelineSeen || InstantTime.NONE.equals(clock)) { // an etcd that was set back has forgotten later times (I10)
+        clock = InstantTime.max(clock, storage.latestTime());
+        timelineSeen = true;
+      }
       if (!InstantTime.NONE.equals(clock)) {
         WallClock.passes(clock, liveness.durations().maxClockSkew); // I10
       }

@@ -278,6 +278,18 @@ class AcquireTest {
   }
 
   @Test
+  void aClockThatEtcdHasForgottenIsReadFromTheTimeline() throws Exception {
+    table.clock(TestTable.time(-60_000));
+    String completion = TestTable.time(600);
+    Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000_" + completion + ".commit"));
+    Session session = table.session("ns.a");
+    assertTrue(table.acquire(session));
+    assertTrue(InstantTime.isAfter(InstantTime.now(), completion), "waited for");
+    assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(completion, "commit")));
+    session.release();
+  }
+
+  @Test
   void leaseOnlyLocksVanishWithTheirLease() throws EtcdException {
     table.gate("open", "LeaseOnly");
     Session session = table.session("ns.a");
