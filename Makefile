@@ -5,10 +5,10 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi kills mutations
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 preflight: ## what this machine can run: the full tier (a node with pods) or the light one (the API only)
 	@hack/preflight
@@ -69,6 +69,12 @@ kills: ## kill a writer of a real cluster 60 times while three others write; con
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
+
+bench-lock: faults-setup ## 1,000 writers on one etcd, and the same on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.lock_load
+
+bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.starvation
 
 crashes: ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
 	@hack/build-binaries kube etcd

@@ -159,8 +159,13 @@ CASES = (
         14,
         "etcd's leader is killed while writers run",
         "no false fence",
-        (f"{JAVA}/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",),
-        "ten writers at once",
+        (
+            f"{JAVA}/QuorumTest.java::theLeaderIsCutOffFromItsPeersAndStillHasClients",
+            f"{JAVA}/QuorumTest.java::theLeaderIsKilled",
+            f"{JAVA}/QuorumTest.java::theLeaderIsFrozen",
+            f"{JAVA}/QuorumTest.java::theConnectionsToAMemberAreHalfOpen",
+            f"{JAVA}/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",
+        ),
     ),
     Case(
         15,
@@ -168,9 +173,9 @@ CASES = (
         "no commit, no rollback, no deletion; recovers by itself",
         (
             f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+            f"{JAVA}/QuorumTest.java::withoutQuorumNothingIsDoneAndItGoesOnByItself",
             f"{UNIT}/reconcile/test_table_plan.py::test_unknown_is_not_empty",
         ),
-        "with writers",
     ),
     Case(
         16,
@@ -283,8 +288,11 @@ CASES = (
         30,
         "32 writers on one lock",
         "first come, first served, within tolerance",
-        (f"{JAVA}/QueueTest.java::manyContendersExcludeEachOther", f"{JAVA}/QueueTest.java::firstComeFirstServed"),
-        "p99",
+        (
+            f"{JAVA}/FairnessTest.java::thirtyTwoWritersAreServedInTurn",
+            f"{JAVA}/QueueTest.java::manyContendersExcludeEachOther",
+            f"{JAVA}/QueueTest.java::firstComeFirstServed",
+        ),
     ),
     Case(
         31,
@@ -309,8 +317,11 @@ CASES = (
         33,
         "etcd restored from an older snapshot",
         "revision went back: frozen until a person has looked",
-        (f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",),
-        "a real restore",
+        (
+            f"{COMPONENT}/test_etcd_faults.py::test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked",
+            f"{JAVA}/EtcdFaultsTest.java::anEtcdThatForgotIsNotWrittenToAndItsWritersEnd",
+            f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
+        ),
     ),
     Case(34, "one writer attempts a table upgrade", "refused", (f"{UNIT}/model/test_options.py::test_owned_hudi_options",), "a real attempt"),
     Case(

@@ -96,10 +96,10 @@ CLOCK = (
         "a table without a clock begins at no time at all, whatever its timeline says",
         j(
             "Session",
-            "lock.clock == null || lock.clock.isEmpty() ? storage.latestTime() : lock.clock",
-            "lock.clock == null || lock.clock.isEmpty() ? InstantTime.NONE : lock.clock",
+            "        clock = InstantTime.max(clock, storage.latestTime());\n",
         ),
         t("AcquireTest.withoutAClockTheTimelineIsRead"),
+        t("AcquireTest.aClockThatEtcdHasForgottenIsReadFromTheTimeline"),
     ),
     mutation(
         "clock-not-waited-for",

@@ -135,6 +135,8 @@ class Connection:
 def translate(code: Any, details: str | None, *, method: str, writes: bool) -> Exception:
     """The exception of :mod:`hudi_operator.reconcile.ports` for a gRPC status."""
     message = f"etcd: {method}: {code.name}: {details or ''}".rstrip(": ")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "space exceeded" in (details or ""):
+        return Fatal(f"{message}: make room in etcd (docs/operations.md, etcd)")
     if code in _REFUSED:
         return Fatal(message)
     if writes and code not in _DEFINITE:

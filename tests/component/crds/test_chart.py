@@ -252,6 +252,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]
                 assert process.poll() is None, (directory / "log").read_text()
                 assert time.monotonic() < deadline, (directory / "log").read_text()
                 time.sleep(0.05)
+            (directory / "metrics-port").write_text(str(metrics))
             yield client, directory
         finally:
             process.kill()
@@ -277,6 +278,20 @@ def test_etcd_talks_to_those_with_a_certificate_only(etcd: tuple[int, Path]) -> 
     for identity in ("operator", "pods", "root"):
         done = etcdctl(port, directory / identity, "put", "x", identity)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_database_has_a_quota_and_history_is_compacted(etcd: tuple[int, Path]) -> None:
+    _, directory = etcd
+    port = (directory / "metrics-port").read_text()
+    metrics = subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, check=True).stdout
+    assert "etcd_server_quota_backend_bytes 1.073741824e+09" in metrics.splitlines()
+    for given, quota, retention in (
+        ((), 1073741824, "1h"),
+        (("--set=etcd.quotaBackendBytes=134217728", "--set=etcd.autoCompactionRetention=30m"), 134217728, "30m"),
+    ):
+        arguments = find(render(*given), "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]["args"]
+        wanted = {f"--quota-backend-bytes={quota}", "--auto-compaction-mode=periodic", f"--auto-compaction-retention={retention}"}
+        assert wanted <= set(arguments)
 
 
 def test_the_name_in_the_certificate_is_the_user(etcd: tuple[int, Path]) -> None:

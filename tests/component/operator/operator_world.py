@@ -131,8 +131,9 @@ class Cluster:
 class Etcd:
     """One etcd with mutual TLS; also etcdctl for each identity."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, *more: str) -> None:
+        """``more``: further arguments of the server."""
+        self.directory, self._more = directory, more
         self.pki = directory / "pki"
         subprocess.run([ROOT / "hack/pki", self.pki], check=True, timeout=60)
         self.port, self._peer = free_ports(2)
@@ -148,7 +149,7 @@ class Etcd:
                     f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
                     f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=e={peer}",
                     "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}",
-                    f"--key-file={self.pki / 'server.key'}",
+                    f"--key-file={self.pki / 'server.key'}", *self._more,
                 ],
                 stdout=log, stderr=log,
             )  # fmt: skip

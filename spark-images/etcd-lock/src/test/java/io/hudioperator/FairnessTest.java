@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 /** Many writers that want one lock all the time: everybody gets it in turn. */
 class FairnessTest {
   private static final int WRITERS = 32;
-  private static final int ROUNDS = 4;
+  private static final int ROUNDS = 6;
   private static final int HOLD_MILLIS = 10;
 
   /** How often somebody else may be served while one waits: once before it, once for a ticket that was older, once when it was slow. */

@@ -114,7 +114,7 @@ final class LockLoad {
         commit(cycle, next);
         next += period;
       }
-    } catch (Exception e) {
+    } catch (Exception | LinkageError e) {
       error(e);
       ready.countDown();
     }
@@ -133,12 +133,12 @@ final class LockLoad {
         late.add(started);
         commits.incrementAndGet();
       }
-    } catch (Exception e) {
+    } catch (Exception | LinkageError e) {
       error(e);
     }
   }
 
-  private void error(Exception e) {
+  private void error(Throwable e) {
     String text = e.getClass().getSimpleName() + ": " + e.getMessage();
     errors.merge(text.substring(0, Math.min(120, text.length())), 1, Integer::sum);
   }
