@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
@@ -17,6 +18,7 @@ from prometheus_client.exposition import start_http_server
 from hudi_operator.model import naming
 from hudi_operator.model.facts import Observed
 from hudi_operator.reconcile import actions as act
+from hudi_operator.reconcile import table_status
 
 _LATENCY = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _PHASES = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800)
@@ -67,6 +69,11 @@ class Metrics:
         self.attempts = Counter("hudi_operator_attempts", "Driver pods created", registry=self.registry)
         self.agents = Counter("hudi_operator_agents", "Agent pods created", registry=self.registry)
         self.conflicts = Counter("hudi_operator_write_conflicts", "Write conflicts that writers reported", registry=self.registry)
+        self.commits = Counter("hudi_operator_commits", "Commits that the tables' agents have reported", ["namespace", "table"], registry=self.registry)
+        self.last_completion = Gauge(
+            "hudi_operator_last_commit_timestamp_seconds", "When the last commit of a table completed", ["namespace", "table"], registry=self.registry
+        )
+        self.pending = Gauge("hudi_operator_pending_instants", "Instants of a table that are not completed", ["namespace", "table"], registry=self.registry)
         self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
@@ -93,6 +100,26 @@ class Metrics:
                 self._phase(action.value.get("times") or {})
             elif isinstance(action, act.UpdateStatus) and action.kind == naming.WRITER_KIND:
                 self._conflicts(observed, action)
+            elif isinstance(action, act.UpdateStatus) and action.kind == naming.TABLE_KIND:
+                self._timeline(observed, action)
+            elif isinstance(action, act.PatchFinalizers) and action.kind == naming.TABLE_KIND and action.remove:
+                self._forget(action.namespace, action.name)
+
+    def _forget(self, namespace: str, name: str) -> None:
+        """A deleted table has no series any more."""
+        for series in (self.commits, self.last_completion, self.pending):
+            with contextlib.suppress(KeyError):
+                series.remove(namespace, name)
+
+    def _timeline(self, observed: Observed, action: act.UpdateStatus) -> None:
+        timeline = action.status.get("timeline") or {}
+        self.pending.labels(action.namespace, action.name).set(int(timeline.get("pendingCount") or 0))
+        if timeline.get("lastCommitTime"):
+            self.last_completion.labels(action.namespace, action.name).set(datetime.fromisoformat(timeline["lastCommitTime"]).timestamp())
+        before = (observed.table or {}).get("status") or {}
+        more = len(table_status.new_commits(before, action.status))
+        if more:
+            self.commits.labels(action.namespace, action.name).inc(more)
 
     def _phase(self, times: dict[str, int]) -> None:
         """The two youngest times of a record: the phase before the newest one lasted from one to the other."""

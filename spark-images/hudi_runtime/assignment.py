@@ -267,7 +267,8 @@ class Assignment:
         recorded = {entry.name for entry in session.etcd.range("instant/")}
         foreigners = (*facts.foreign(timeline, recorded, table.timeline), *self._written_by_others(session, timeline))
         counts = self._services.counts(timeline, records) if self._services is not None else {}
-        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts))
+        newest = facts.commits(table, timeline)
+        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest))
         self._listed = time.monotonic()
         self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
 

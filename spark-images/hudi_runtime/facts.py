@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from hudi_runtime import timeline as tl
+from hudi_runtime.hudi import Table
+from hudi_runtime.storage import Missing
 
 MAX_LISTED = 20
+MAX_COMMITS = 10
 
 
 def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[], tl.Timeline]) -> tuple[tl.Instant, ...]:
@@ -32,8 +35,29 @@ def written_by_others(timeline: tl.Timeline, clock: str) -> tuple[tl.Instant, ..
     return tuple(i for i in (*timeline.completed, *timeline.savepoints) if not i.pending and i.completion > clock)
 
 
-def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...], commits_since: Mapping[str, int]) -> dict[str, Any]:
-    """`report/timeline` of contracts, section 1, without its time. `commits_since` the last run, by table service."""
+def commits(table: Table, timeline: tl.Timeline) -> list[dict[str, Any]]:
+    """The writes that completed last, oldest first, each with what it says of itself (`status.timeline.commits`)."""
+    newest = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS][-MAX_COMMITS:]
+    found = []
+    try:
+        for instant, info in table.commits(tuple(newest)):
+            said = {"instant": instant.requested, "action": instant.action, "completionTime": instant.completion, "records": info.records}
+            names = {key: info.extra[f"hudioperator.{key}"] for key in ("writer", "attempt") if info.extra.get(f"hudioperator.{key}")}
+            found.append({**said, **names})
+    except Missing:
+        pass  # archived since the listing: the next one tells
+    return found
+
+
+def report(
+    timeline: tl.Timeline,
+    *,
+    inc: str,
+    foreigners: tuple[tl.Instant, ...],
+    commits_since: Mapping[str, int],
+    newest: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """`report/timeline` of contracts, section 1, without its time. `commits_since` the last run, by table service; `newest` :func:`commits`."""
     last = timeline.last_completed
     pending = timeline.pending
     return {
@@ -49,6 +73,7 @@ def report(timeline: tl.Timeline, *, inc: str, foreigners: tuple[tl.Instant, ...
             {"instant": i.requested, "action": i.action, **({"completionTime": i.completion} if i.completion else {})} for i in foreigners[:MAX_LISTED]
         ],
         "commitsSince": dict(commits_since),
+        "commits": [dict(commit) for commit in newest],
     }
 
 

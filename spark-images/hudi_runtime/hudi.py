@@ -15,6 +15,8 @@ from hudi_runtime.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
+COMMITS_KEPT = 1000
+"""Commits whose metadata is remembered: an agent lives for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 
 
@@ -87,6 +89,8 @@ class Table:
                 meta = meta or self.meta_client()
                 known = self._read_commit(meta.getActiveTimeline(), instant)
                 self._commits[instant.requested] = known
+                if len(self._commits) > COMMITS_KEPT:
+                    del self._commits[next(iter(self._commits))]
             yield instant, known
 
     def _read_commit(self, timeline: Any, instant: tl.Instant) -> CommitInfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from typing import Any
 
 from demo import cluster, world
 from demo.cluster import kubectl
@@ -19,10 +20,19 @@ def test_table_and_writer(space: Space) -> None:
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["records"] == 40
     assert len([i for i in space.lake.timeline(space.path("plain")) if i.completed]) == 2
+    table = wait_for("both commits in the table's status", lambda: _commits(space, "plain", 2), seconds=60)
+    assert [(c["writer"], c["records"]) for c in table] == [(f"{space.namespace}/once", 20)] * 2
+    published = kubectl("get", "events", "-n", space.namespace, "--field-selector=reason=Committed", "-o", "jsonpath={.items[*].message}")
+    assert all(f"deltacommit {c['instant']} by {space.namespace}/once: 20 records" in published for c in table), published
     space.audited("plain", written(batches=2, rows=20))
     lines = [line for line in kubectl("get", "hudi", "-n", space.namespace).splitlines() if line.strip()]
     assert any(line.split()[0].endswith("/plain") and "True" in line for line in lines), lines
     assert any(line.split()[0].endswith("/once") and "Succeeded" in line for line in lines), lines
+
+
+def _commits(space: Space, table: str, number: int) -> list[dict[str, Any]]:
+    found = (space.get("huditable", table)["status"].get("timeline") or {}).get("commits") or []
+    return found if len(found) >= number else []
 
 
 def test_audit_as_a_job(space: Space) -> None:

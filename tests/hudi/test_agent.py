@@ -27,6 +27,9 @@ def test_rolls_back_exactly_the_dead_writers_instant(world: World, agent: Proces
     (table.folder / ".hoodie" / "timeline" / f"{foreign}.commit.requested").touch()
     until("the foreign instant is reported", lambda: table.report().get("foreign") == [{"instant": foreign, "action": "commit"}], alive=agent)
     assert {item["instant"] for item in table.report()["pending"]} == {alive, victim, foreign}
+    (seed,) = (commit for commit in table.report()["commits"] if commit["writer"].endswith("/living"))
+    assert (seed["action"], seed["records"], seed["attempt"]) == ("commit", 5, living.name)
+    assert seed["instant"] < seed["completionTime"]
     late = table.folder / "a" / f"00000000-1111-2222-3333-444444444444-0_0-1-1_{victim}.parquet"
     shutil.copy(table.folder / table.data_files()[0], late)
     inc = table.fence(dead)

@@ -87,7 +87,7 @@ class DeleteObject(Action):
 
 @dataclass(frozen=True)
 class EmitEvent(Action):
-    """One Kubernetes event on a HudiTable or HudiWriter; repeated (reason, object, attempt) is sent once."""
+    """One Kubernetes event on a HudiTable or HudiWriter; repeated (reason, object, attempt or instant) is sent once."""
 
     kind: str
     namespace: str
@@ -98,6 +98,7 @@ class EmitEvent(Action):
     reason: str
     message: str
     attempt: int = 0
+    instant: str = ""
 
 
 # ---- etcd

@@ -195,8 +195,8 @@ class Executor:
 
 
 def _event_key(action: act.EmitEvent) -> str:
-    """What distinguishes two events of one reason: the attempt, else the text without its numbers."""
-    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
+    """What distinguishes two events of one reason: the attempt or the instant, else the text without its numbers."""
+    return action.instant or str(action.attempt) if action.instant or action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:

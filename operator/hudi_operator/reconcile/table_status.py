@@ -19,6 +19,9 @@ from hudi_operator.reconcile.view import Incarnation, View
 JsonDict = dict[str, Any]
 
 LISTED = 20
+COMMITS = 10
+"""Commits that status shows."""
+_COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
 EVENT_LIMIT = 1000
 """The API server refuses events whose message is longer than 1024."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
@@ -77,10 +80,18 @@ def _timeline(view: View) -> JsonDict:
     pending = [_pending(view, p) for p in (report.get("pending") or [])[:LISTED]]
     if pending:
         found["pending"] = pending
+    commits = [_commit(c) for c in (report.get("commits") or [])[-COMMITS:] if c.get("instant")]
+    if commits:
+        found["commits"] = commits
     foreign = [_foreign(f) for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
     if foreign:
         found["foreign"] = foreign
     return found
+
+
+def _commit(raw: JsonDict) -> JsonDict:
+    shown: JsonDict = {key: str(raw.get(key) or "")[:limit] for key, limit in _COMMIT if raw.get(key)}
+    return {**shown, "records": max(0, int(raw.get("records") or 0))}
 
 
 def _foreign(raw: JsonDict) -> JsonDict:
@@ -250,13 +261,27 @@ _EVENTS = {
 }
 
 
+def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
+    """Commits of a status that the one before did not show; none when that one knew no timeline yet (the first look tells nothing new)."""
+    if not old.get("timeline"):
+        return []
+    last = max((c.get("completionTime", "") for c in old["timeline"].get("commits") or []), default=str(old["timeline"].get("lastCompletionTime") or ""))
+    return [c for c in (new.get("timeline") or {}).get("commits") or [] if c.get("completionTime", "") > last]
+
+
+def _committed(commit: JsonDict) -> str:
+    by = f" by {commit['writer']}" if commit.get("writer") else ""
+    return f"{commit['action']} {commit['instant']}{by}: {commit['records']} records, completed {commit.get('completionTime', '')}"
+
+
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
     """Events of conditions that changed, and of incarnations that a first look finds being settled."""
     meta, old = obj["metadata"], obj.get("status") or {}
     found: list[EmitEvent] = []
 
-    def event(kind: str, reason: str, message: str) -> EmitEvent:
-        return EmitEvent(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message[:EVENT_LIMIT])
+    def event(kind: str, reason: str, message: str, instant: str = "") -> EmitEvent:
+        about = (naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""))
+        return EmitEvent(*about, kind, reason, message[:EVENT_LIMIT], instant=instant)
 
     for item in status.get("conditions") or []:
         known = _EVENTS.get((item["type"], item["status"]))
@@ -269,6 +294,7 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event("Normal", "SavepointTaken", text))
         elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
+    found.extend(event("Normal", "Committed", _committed(c), c["instant"]) for c in new_commits(old, status))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:
         if entry["incarnation"] not in before:
