@@ -28,6 +28,7 @@ from hudi_runtime.writer import diagnose
 
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0
+ETCD_SET_BACK = "HUDIOP-ETCD-SET-BACK"
 THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
 
 
@@ -45,13 +46,13 @@ class Agent:
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
     def run(self) -> None:
-        """Serve until asked to stop; raises when the JVM is gone."""
+        """Serve until asked to stop; raises when the JVM is gone, or etcd was set back."""
         while not self._stop.requested:
             try:
                 self._tick()
             except Exception as error:
-                if sp.jvm_exit_code() is not None:
-                    raise
+                if sp.jvm_exit_code() is not None or ETCD_SET_BACK in str(error):
+                    raise  # the second: nothing is sent to that etcd any more, another agent begins with what it says now
                 # etcd is silent: nothing can be decided, the Java sessions halt the JVM when it lasts.
                 print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
             self._stop.wait(TICK_SECONDS)
