@@ -340,7 +340,7 @@ def _do_abandon(s: TableState, e: Event) -> None:
 def _do_claim(s: TableState, e: Event) -> None:
     if s.no_operator and e.instant not in s.holders:
         s.handed_over.add(e.instant)
-    s.instants.setdefault(e.instant, Record(e.actor)).claimed = e.actor
+    s.instants.setdefault(e.instant, Record("" if s.no_operator else e.actor)).claimed = e.actor
     s.hold(e.instant, e.actor)
 
 
