@@ -76,10 +76,9 @@ bench-lock: faults-setup ## 1,000 writers on one etcd, and the same on ZooKeeper
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.starvation
 
-crashes: ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
-	@hack/build-binaries kube etcd
-	@hack/venv >/dev/null
-	PYTHONPATH=operator:. PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.crashes $(CRASHES)
+crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
+	@hack/build-binaries kube
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.crashes $(CRASHES)
 
 mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md
 	@hack/venv >/dev/null

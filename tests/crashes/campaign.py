@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.component.operator.operator_world import ENVIRONMENT, ROOT, Etcd
+from tests.crashes.agent_proxy import PREFIX
 from tests.crashes.api_proxy import FIRST_PORT, PORTS_EACH
 from tests.crashes.etcd_proxy import can_conflict
 from tests.crashes.faults import KILLS, Fault, Target
 from tests.crashes.interruptions import ALONE, INTERRUPTIONS
 from tests.crashes.play import SCENARIOS
+from tests.crashes.prepared import prepared
 from tests.crashes.run import Outcome, Reference, Run, differences
-from tests.crashes.shared import joined, servers
+from tests.crashes.shared import joined, s3, servers
 
 JsonDict = dict[str, Any]
 RESULTS = ROOT / "build" / "crashes"
@@ -38,7 +40,9 @@ DISTURBING = frozenset(f.__name__.replace("_", " ") for f in ALONE)
 TRIES = 3
 """A write that depends on timing is tried so often; a run that did not reach it is not counted."""
 JUDGES = ("play", "run", "monitor", "faults", "interruptions", "nursery", "api_proxy", "etcd_proxy", "naming")
-UNDER_TEST = ("operator/hudi_operator", "crds", *(f"tests/crashes/{name}.py" for name in JUDGES))
+JUDGES += ("agents", "agent_host", "agent_proxy", "prepared")
+AGENT = ("spark-images/hudi_runtime", "spark-images/etcd-lock/src/main")
+UNDER_TEST = ("operator/hudi_operator", *AGENT, "crds", *(f"tests/crashes/{name}.py" for name in JUDGES))
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Case:
     fault: Fault | None = None
     number: int = 0
     interruption: str = ""
+    played: bool = False
+    """The agent is played."""
 
     @property
     def is_reference(self) -> bool:
@@ -61,14 +67,14 @@ class Case:
         if self.interruption:
             return f"{_slug(self.scenario)}/interruption/{_slug(self.interruption)}"
         if self.target is None:
-            return f"{_slug(self.scenario)}/reference-{self.number}"
+            return f"{_slug(self.scenario)}/{'played-' if self.played else ''}reference-{self.number}"
         digest = hashlib.sha256(f"{self.target} {self.fault}".encode()).hexdigest()[:8]
         return f"{_slug(self.scenario)}/{_slug(str(self.fault))}/{_slug(str(self.target))[:80]}-{digest}"
 
     def __str__(self) -> str:
         if self.interruption:
             return f"{self.scenario}: interruption: {self.interruption}"
-        return f"{self.scenario}: {self.fault}: {self.target}" if self.target else f"{self.scenario}: reference {self.number}"
+        return f"{self.scenario}: {self.fault}: {self.target}" if self.target else f"{self.scenario}: reference {self.number}{' played' * self.played}"
 
 
 def _slug(text: str) -> str:
@@ -80,7 +86,7 @@ def code_key() -> str:
     digest = hashlib.sha256()
     for place in UNDER_TEST:
         path = ROOT / place
-        for file in sorted([path] if path.is_file() else (f for f in path.rglob("*") if f.suffix in (".py", ".yaml", ".json"))):
+        for file in sorted([path] if path.is_file() else (f for f in path.rglob("*") if f.suffix in (".py", ".yaml", ".json", ".java", ".proto"))):
             digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -109,9 +115,9 @@ class Results:
         scratch.write_text(json.dumps(value, indent=1))
         scratch.rename(path)
 
-    def reference(self, scenario: str) -> tuple[Reference, list[Target]] | None:
+    def reference(self, scenario: str, *, played: bool = False) -> tuple[Reference, list[Target]] | None:
         """State, counts and the writes that every reference has made, in the order of the first; None while some are missing."""
-        found = [self.read(Case(scenario, number=n)) for n in range(REFERENCES)]
+        found = [self.read(Case(scenario, number=n, played=played)) for n in range(REFERENCES)]
         done = [f for f in found if f is not None and not f["deviations"]]
         if len(done) < REFERENCES:
             return None
@@ -127,21 +133,30 @@ class Results:
 
 
 def cases(results: Results) -> list[Case]:
-    """Every case of the campaign; only references as long as some are missing. Kills come first."""
+    """Every case of the campaign; only references as long as some are missing. Kills and interruptions, with the real agent, come first."""
     found = []
     for scenario in SCENARIOS:
-        known = results.reference(scenario)
-        if known is None:
-            return [Case(s, number=n) for s in SCENARIOS for n in range(REFERENCES)]
-        found += [Case(scenario, t, fault) for fault in Fault for t in known[1] if fault is not Fault.CONFLICT or can_conflict(t.name)]
+        for played in (False, True):
+            known = results.reference(scenario, played=played)
+            if known is None:
+                return [Case(s, number=n, played=p) for p in (False, True) for s in SCENARIOS for n in range(REFERENCES)]
+            faults = [fault for fault in Fault if (fault not in KILLS) == played]
+            found += [Case(scenario, t, fault, played=played) for fault in faults for t in known[1] if _applies(fault, t)]
     return [Case(s, interruption=name) for name in INTERRUPTIONS for s in SCENARIOS] + sorted(found, key=_urgency)
 
 
+def _applies(fault: Fault, target: Target) -> bool:
+    """Whether a write can meet a fault. The agent is killed only: what lost answers do to it, tests of the Java module show."""
+    if target.name.startswith(PREFIX):
+        return fault in KILLS
+    return fault is not Fault.CONFLICT or can_conflict(target.name)
+
+
 def _urgency(case: Case) -> tuple[bool, bool, str]:
-    """Kills first, and what is written for people or written again last; scenarios mixed."""
+    """Kills first; of each kind what is written for people or written again last; scenarios mixed."""
     assert case.target is not None
     again = case.target.name.startswith("event") or (case.target.name.startswith("apply") and case.target.turn > 1)
-    return again, case.fault not in KILLS, hashlib.sha256(case.slug.encode()).hexdigest()
+    return case.played, again, hashlib.sha256(case.slug.encode()).hexdigest()
 
 
 # ---- workers
@@ -152,13 +167,14 @@ def work(place: Path) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     setup = pickle.loads((place / "setup").read_bytes())
     results = Results(setup["results"])
-    with joined(setup["cluster"], setup["etcd"]) as parts:
+    shared = {name: setup[name] for name in ("s3_server", "prepared")}
+    with joined(setup["cluster"], setup["etcd"], scratch=place / f"agents-{os.getpid()}", **shared) as parts:
         for line in sys.stdin:
             case: Case = pickle.loads(bytes.fromhex(line))
-            known = None if case.is_reference else results.reference(case.scenario)
+            known = None if case.is_reference else results.reference(case.scenario, played=case.played)
             for number in range(1, TRIES + 1):
                 scratch = place / f"{case.slug}-{number}"
-                run = Run(parts, scratch, case.scenario, target=case.target, fault=case.fault, interruption=case.interruption)
+                run = Run(parts, scratch, case.scenario, target=case.target, fault=case.fault, interruption=case.interruption, played=case.played)
                 try:
                     outcome = run.execute(known[0] if known else None)
                 finally:
@@ -250,10 +266,12 @@ def campaign(place: Path, *, workers: int, minutes: float, only: str = "") -> Re
     deadline = time.monotonic() + minutes * 60
     # Every run starts the operator once or twice: compiled, it takes half the time.
     compileall.compile_dir(ROOT / "operator", quiet=1)
-    with servers(place) as (cluster, etcd):
+    table = prepared(RESULTS)
+    with servers(place) as (cluster, etcd), s3(place / "storage") as s3_server:
         seen: Etcd = copy.copy(etcd)
         seen._process = None
-        (place / "setup").write_bytes(pickle.dumps({"results": results.directory, "cluster": cluster, "etcd": seen}))
+        setup = {"results": results.directory, "cluster": cluster, "etcd": seen, "s3_server": s3_server, "prepared": table}
+        (place / "setup").write_bytes(pickle.dumps(setup))
         crew = Crew(place, workers, deadline=deadline)
         try:
             crew.run(c for c in cases(results) if c.is_reference and (results.read(c) or {"deviations": True})["deviations"])

@@ -10,7 +10,9 @@ JsonDict = dict[str, Any]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _POD = re.compile(r"\b([a-z]+)-[0-9a-f]{8}-(\d+)\b")
-_HASH = re.compile(r"\b[0-9a-f]{16}\b")
+# In YAML a hash of digits only stands in quotes.
+_HASH = re.compile(r"(\'?)\b[0-9a-f]{16}\b\1")
+_INSTANT = re.compile(r"\b20\d{15}\b")
 _AGENT = re.compile(r"hudi-agent-[0-9a-z]{10}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z")
 _DROPPED = frozenset(
@@ -24,15 +26,16 @@ class Names:
     def __init__(self, namespace: str, table_id: str) -> None:
         self._known = {namespace: "NS", table_id: "T"}
 
-    def incarnation(self, inc: str, name: str) -> None:
-        """From now on ``inc`` is called ``name``."""
-        self._known[inc] = name
+    def call(self, found: str, name: str) -> None:
+        """From now on ``found``, an incarnation or an instant, is called ``name``."""
+        self._known[found] = name
 
     def text(self, text: str) -> str:
         """The text in words that are the same in each run."""
         for found, name in sorted(self._known.items(), key=lambda item: -len(item[0])):
             text = text.replace(found, name)
         text = _POD.sub(r"\1-U-\2", _UUID.sub("U", text))
+        text = _INSTANT.sub("INSTANT", text)
         return _HASH.sub("H", _TIME.sub("TIME", _AGENT.sub("hudi-agent-A", text)))
 
     def value(self, value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""The parts that the tests play beside the operator: JVMs with the transactions of protocol.json, the agent, and two lives of a writer."""
+"""The parts that the tests play beside the operator: JVMs with the transactions of protocol.json, and two lives of a writer.
+
+The agent is the real one on a real table, or, where a run must not cost a JVM, is played as well.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tests.component.operator.operator_world import Etcd, World, wait_for
+from tests.crashes.agents import RealAgent
 from tests.crashes.etcd_proxy import channel
 from tests.crashes.monitor import Monitor
 from tests.crashes.naming import Names
@@ -22,6 +27,7 @@ LEASE_SECONDS = 600
 POLL_SECONDS = 0.05
 PATIENCE_SECONDS = 120.0
 TABLE = {
+    "partitionFields": ["p"],
     "fencing": {"drainSeconds": 1},
     "lock": {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "suspectSeconds": 1, "silenceSeconds": 60},
 }
@@ -89,7 +95,7 @@ class Jvm:
         self.inc, self.pod = str(uuid.uuid4()), pod
         self.attempt = f"{play.world.namespace}.{pod['metadata']['name']}"
         self.token, self._alive, self._records = 0, 0, dict[str, int]()
-        play.names.incarnation(self.inc, name)
+        play.names.call(self.inc, name)
 
     def log(self, action: str, rev: int, **more: Any) -> None:
         self._play.write(Event(self._keys.table_id, self.inc, self.role, action, rev, True, ts=int(time.time() * 1000), **more))
@@ -163,27 +169,45 @@ class Jvm:
         self._keys.txn([], [self._keys.put(f"report/attempt/{self.attempt}", value)])
 
 
+def _time(at: datetime) -> str:
+    return f"{at:%Y%m%d%H%M%S}{at.microsecond // 1000:03d}"
+
+
 def _completion(instant: str) -> str:
-    return str(int(instant) + 1000)
+    """A millisecond later."""
+    return _time(datetime.strptime(instant + "000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC) + timedelta(milliseconds=1))
 
 
 class Play:
     """Everything around one operator in one run."""
 
-    def __init__(self, world: World, *, keys: Keys, names: Names, monitor: Monitor, log: Path, at: Callable[[str], None]) -> None:
-        """``at`` is told the points that the play reaches, see :mod:`tests.crashes.interruptions`."""
-        self.world, self.keys, self.names, self.monitor, self.log, self.at = world, keys, names, monitor, log, at
+    def __init__(
+        self, world: World, *, keys: Keys, names: Names, monitor: Monitor, log: Path, at: Callable[[str], None], real: RealAgent | None = None
+    ) -> None:
+        """``at`` is told the points that the play reaches, see :mod:`tests.crashes.interruptions`; without ``real`` the agent is played."""
+        self.world, self.keys, self.names, self.monitor, self.log, self.at, self.real = world, keys, names, monitor, log, at, real
         self.agent: Jvm | None = None
-        self._clock = 20260101000000000
+        self._instants: list[str] = []
 
     def write(self, event: Event) -> None:
         with self.log.open("a") as out:
             out.write(event.line() + "\n")
 
     def instant(self) -> str:
-        """The next requested time; completion times lie between two of them."""
-        self._clock += 10000
-        return str(self._clock)
+        """The next requested time, now; completion times lie between two of them."""
+        now = _time(datetime.now(tz=UTC))
+        while self._instants and now <= _completion(self._instants[-1]):
+            time.sleep(0.002)
+            now = _time(datetime.now(tz=UTC))
+        self._instants.append(now)
+        self.names.call(now, f"T{len(self._instants)}")
+        self.names.call(_completion(now), f"T{len(self._instants)}-completed")
+        return now
+
+    def write_data(self, instant: str) -> None:
+        """The files that a writer leaves when it dies before its commit."""
+        if self.real is not None:
+            self.real.place(instant)
 
     def wait(self, what: str, check: Callable[[], Any]) -> Any:
         return wait_for(what, check, seconds=PATIENCE_SECONDS)
@@ -200,6 +224,12 @@ class Play:
     def start_table(self) -> None:
         """A table, its agent, an open gate, and a writer."""
         self.world.table(**TABLE)
+        if self.real is not None:
+            self.real.start()
+            self.wait("the table is reported", lambda: self.keys.get("report/timeline")[0].get("exists"))
+            self.at("table")
+            self.world.writer("load", **WRITER)
+            return
         self.agent = self.jvm("agent", 1)
         value = {
             "atMs": 0, "agentInc": self.agent.inc, "exists": True, "lastInstant": "", "lastCompletionTime": "", "lowestPendingRequestedTime": "",
@@ -211,6 +241,9 @@ class Play:
 
     def sweep(self, inc: str) -> None:
         """What the agent does in RollingBack: an outcome for each instant, then Swept."""
+        if self.real is not None:
+            self.wait(f"Swept of {inc}", lambda: self.keys.get(f"settle/{inc}")[0].get("phase") in ("Swept", "Settled"))
+            return
         assert self.agent is not None
         record, mod = self.wait(f"RollingBack of {inc}", lambda: (r := self.keys.get(f"settle/{inc}"))[0].get("phase") == "RollingBack" and r)
         owned = [key.partition("/")[2] for key, value in self.keys.all().items() if key.startswith("instant/") and value["inc"] == inc]
@@ -223,6 +256,16 @@ class Play:
         self._settle(inc, record, mod)
         self.keys.txn([], [self.keys.delete(f"done/abandoned-{inc}")])
 
+    def forget(self, inc: str) -> None:
+        """The end of a writer that has left by itself. A real agent has rolled back all of it by then: nothing is left to settle, it looks once more.
+
+        A played one has left the last instant to settling.
+        """
+        if self.real is not None:
+            self.wait(f"the agent has looked once more at {inc}", lambda: not self.keys.get(f"done/abandoned-{inc}")[1])
+            return
+        self.sweep(inc)
+
     def _settle(self, inc: str, record: JsonDict, mod: int, *, instant: str = "") -> int:
         assert self.agent is not None
         self.monitor.agent_wrote(inc, record)
@@ -234,6 +277,9 @@ class Play:
 
     def give_up(self, jvm: Jvm, instant: str) -> None:
         """The agent rolls back an instant on its living owner's word."""
+        if self.real is not None:
+            self.wait(f"the record of {instant} goes", lambda: not self.keys.get(f"instant/{instant}")[1])
+            return
         assert self.agent is not None
         record, mod = self.keys.get(f"instant/{instant}")
         claim = [self.keys.put(f"instant/{instant}", {**record, "claimedBy": self.agent.inc})]
@@ -265,7 +311,9 @@ def failing(play: Play) -> None:
     play.start_table()
     first = play.jvm("writer", 1, writer="load")
     first.acquire()
-    first.record(play.instant())
+    instant = play.instant()
+    first.record(instant)
+    play.write_data(instant)
     play.at("running")
     play.world.end_pod(first.pod, exit_code=137)
     play.at("dead")
@@ -283,16 +331,17 @@ def conflicting(play: Play) -> None:
         lost.append(play.instant())
         first.acquire()
         first.record(lost[-1])
+        play.write_data(lost[-1])
         first.release()
         first.abandon(lost[-1])
         first.report("Retrying", conflicts=tuple(lost))
-        if not last:
+        if play.real is not None or not last:
             play.give_up(first, lost[-1])
     first.leave()
     word = {"outcome": "Failed", "class": "WriteConflict", "message": "write conflict, 1 retries in this process did not help", "conflicts": 2}
     play.world.end_pod(first.pod, exit_code=13, message=json.dumps({**word, "commits": 0, "records": 0, "lastInstant": "", "lastCompletionTime": ""}))
     play.at("dead")
-    play.sweep(first.inc)
+    play.forget(first.inc)
     _second(play)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -13,6 +14,8 @@ from typing import Any
 
 import grpc
 from tests.component.operator.operator_world import Cluster, Etcd, World, wait_for
+from tests.crashes.agent_proxy import PREFIX, AgentProxy
+from tests.crashes.agents import RealAgent, Storage
 from tests.crashes.api_proxy import ApiProxy, LoopThread, Objects
 from tests.crashes.etcd_proxy import EtcdProxy
 from tests.crashes.faults import Fault, Injector, Target
@@ -22,7 +25,7 @@ from tests.crashes.naming import Names
 from tests.crashes.nursery import Nursery
 from tests.crashes.play import SCENARIOS, Keys, Play
 from tests.model.trace import assert_conform
-from tests.model.trace_events import Event
+from tests.model.trace_events import Event, read_files
 
 from hudi_operator.model import naming
 
@@ -30,6 +33,7 @@ JsonDict = dict[str, Any]
 QUIET_SECONDS = 1.0
 SAME_SECONDS = 40.0
 DRAIN_SECONDS = 1.0
+_AGENT_NUMBER = re.compile(r"\b(hudi-agent-A|inc-agent)-\d+\b")
 
 
 @dataclass
@@ -41,6 +45,8 @@ class Parts:
     etcd: Etcd
     loop: LoopThread
     nursery: Nursery
+    storage: Storage | None = None
+    """For real agents; None: they are played."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Outcome:
     seconds: float = 0.0
     settle_ms: dict[str, int] = field(default_factory=dict)
     restarts: int = 0
+    agents_killed: int = 0
     disturbed: str = ""
     """What went wrong with the play itself (the machine was too busy for it): such a run shows nothing. Empty: nothing."""
     cpu: list[float] = field(default_factory=list)
@@ -106,9 +113,17 @@ class Run:
     """Sets up, plays and judges one run."""
 
     def __init__(
-        self, parts: Parts, directory: Path, scenario: str, *, target: Target | None = None, fault: Fault | None = None, interruption: str = ""
+        self,
+        parts: Parts,
+        directory: Path,
+        scenario: str,
+        *,
+        target: Target | None = None,
+        fault: Fault | None = None,
+        interruption: str = "",
+        played: bool = False,
     ) -> None:
-        """``interruption``: a name of :data:`tests.crashes.interruptions.INTERRUPTIONS`, or none."""
+        """``interruption``: a name of :data:`tests.crashes.interruptions.INTERRUPTIONS`, or none. ``played``: so is the agent."""
         directory.mkdir(parents=True)
         self.parts, self.directory, self.scenario = parts, directory, scenario
         namespace = f"c-{os.urandom(4).hex()}"
@@ -123,12 +138,26 @@ class Run:
         self.objects = self.world.objects = Objects(self.api, namespace, self.names)
         self.world.operator_kubeconfig = self.api.kubeconfig(directory / "kubeconfig")
         self.keys = Keys(parts.etcd, table_id)
+        self.agent = self._real_agent(parts.storage) if parts.storage is not None and not played else None
         interrupt = INTERRUPTIONS.get(interruption, _nothing)
         self.play = Play(
-            self.world, at=lambda point: interrupt(self, point), keys=self.keys, names=self.names, monitor=self.monitor, log=directory / "play.log"
+            self.world,
+            at=lambda point: interrupt(self, point),
+            keys=self.keys,
+            names=self.names,
+            monitor=self.monitor,
+            log=directory / "play.log",
+            real=self.agent,
         )
         self._spent = 0.0
         self._killed_lines: dict[int, list[Event]] = {}
+
+    def _real_agent(self, storage: Storage) -> RealAgent:
+        etcd = self.parts.etcd
+        self.agent_proxy = AgentProxy(
+            etcd.pki, etcd.endpoint, injector=self.injector, monitor=self.monitor, names=self.names, kill=lambda: self.agent and self.agent.kill()
+        )
+        return RealAgent(storage, self.world, self.agent_proxy, etcd.pki)
 
     def start(self) -> None:
         """Start an operator."""
@@ -169,23 +198,40 @@ class Run:
             deviations.append(f"the scenario did not go on: {str(error)[:1500]}")
         except (grpc.RpcError, OSError) as error:
             disturbed = f"{type(error).__name__}: {str(error)[:300]}"
+        disturbed = disturbed or self._starved()
         for operator in self.world.operators:
             if operator.process.poll() is None:
                 self._spent += spent(operator.process.pid)
                 operator.kill()
         state, counts = self.state(), self.objects.counts()
         if reference is not None:
-            deviations += differences(reference.state, state, "end state")
-            deviations += differences(reference.counts, counts, "objects created and deleted")
+            deviations += differences(self._comparable(reference.state), self._comparable(state), "end state")
+            deviations += differences(self._comparable(reference.counts), self._comparable(counts), "objects created and deleted")
+        if self.agent is not None:
+            deviations += self.agent.wrong() + self._outcomes()
         deviations += [f"event twice: {name}" for name in self.objects.repeated_events()]
-        deviations += self.monitor.wrong + self._drivers() + self._traces() + self._defects()
+        deviations += self.monitor.wrong + drivers(counts, [*self.monitor.events, *read_files([self.play.log])]) + self._traces() + self._defects()
         injector = self.injector
         cpu = [round(self._spent, 2), round(time.process_time() - before, 2)]
-        times, restarts = self._settle_times(), len(self.world.operators) - 1
-        return Outcome(deviations, injector.hit, injector.writes, state, counts, time.monotonic() - started, times, restarts, disturbed, cpu)
+        return Outcome(
+            deviations,
+            injector.hit,
+            list(injector.writes),
+            state,
+            counts,
+            time.monotonic() - started,
+            settle_ms=self._settle_times(),
+            restarts=len(self.world.operators) - 1,
+            agents_killed=self.agent.kills if self.agent is not None else 0,
+            disturbed=disturbed,
+            cpu=cpu,
+        )
 
     def close(self) -> None:
         """End everything of this run and delete its namespace."""
+        if self.agent is not None:
+            self.agent.close()
+            self.agent_proxy.close()
         self.world.close()
         self.objects.close()
         self.api.close()
@@ -202,7 +248,7 @@ class Run:
             if len(self.injector.writes) != seen:
                 seen, since = len(self.injector.writes), time.monotonic()
             if time.monotonic() - since > QUIET_SECONDS:
-                if reference is None or self.state() == reference.state:
+                if reference is None or self._comparable(self.state()) == self._comparable(reference.state):
                     return
                 since = time.monotonic()
             time.sleep(0.1)
@@ -215,19 +261,36 @@ class Run:
             if plural != "events":
                 items = (self.world.cluster.request("GET", self.objects.path(kind)) or {"items": []})["items"]
                 found.update({f"{plural}/{item['metadata']['name']}": item for item in items})
-        found.update({f"etcd {key}": value for key, value in self.keys.all().items()})
+        found.update({f"etcd {key}": self._key(key, value) for key, value in self.keys.all().items()})
         return dict(sorted(self.names.value(found).items()))
+
+    def _key(self, key: str, value: JsonDict) -> JsonDict:
+        """A real agent may forget a defeated writer's instants before or after it is fenced: :meth:`_outcomes` looks at them."""
+        real = self.agent is not None and key.startswith("settle/")
+        return {name: item for name, item in value.items() if name != "instants"} if real else value
+
+    def _comparable(self, values: JsonDict) -> JsonDict:
+        """Without what differs when the agent itself was killed: its pods, its incarnations and what it has reported as whom."""
+        if self.injector.target is None or not self.injector.target.name.startswith(PREFIX):
+            return values
+        kept = {key: value for key, value in values.items() if "hudi-agent-A" not in key and "inc-agent" not in key}
+        return dict(json.loads(_AGENT_NUMBER.sub(r"\1-N", json.dumps(kept))))
 
     # ---- judgement
 
-    def _drivers(self) -> list[str]:
-        """No second driver for an attempt, and no attempt beside its predecessor."""
-        wrong = [f"{key}: {made} pods were created" for key, (made, _) in self.objects.counts().items() if key.startswith("pods/") and made > 1]
-        admits = {e.key: e.rev for e in self.monitor.events if e.action == "admit" and e.ok}
-        second = next((rev for key, rev in admits.items() if key.endswith("-2") and "load" in key), 0)
-        fences = [e.rev for e in self.monitor.events if e.action == "fence" and e.ok]
-        if second and (not fences or min(fences) > second):
-            wrong.append("F5: the second attempt was admitted before the first was fenced")
+    def _starved(self) -> str:
+        """An agent that nobody has killed was too slow for its lease: that is the machine, and the operator is right to fence it."""
+        mine = self.agent_proxy.incarnations if self.agent is not None else []
+        late = [e.subject for e in self.monitor.events if e.action == "fence" and e.ok and e.detail == "LeaseGone" and e.subject in mine]
+        return "the agent had not enough CPU to keep its lease" if late else ""
+
+    def _outcomes(self) -> list[str]:
+        """Every dead instant that was settled has an outcome, and none was taken for completed."""
+        wrong = []
+        for key, record in self.keys.all().items():
+            for instant, item in (record.get("instants") or {}).items() if key.startswith("settle/") else ():
+                if instant in self.agent.dead and item.get("outcome") not in ("RolledBack", "Gone"):  # type: ignore[union-attr]
+                    wrong.append(f"I4: {key} says of {instant}: {item}")
         return wrong
 
     def _traces(self) -> list[str]:
@@ -240,10 +303,13 @@ class Run:
             lines += [text if text.endswith("\n") or not text else text + "\n", *(e.line() + "\n" for e in self._killed_lines.get(number, []))]
         own = self.directory / "operator-all.log"
         own.write_text("".join(lines))
+        logs = [self.play.log]
+        if self.agent is not None:
+            logs.append(self.agent.log(self.directory / "agent.log", self.monitor.table_id))
         wrong = []
         for what, log in (("true trace", truth), ("operator's log", own)):
             try:
-                assert_conform([self.play.log, log], complete=True)
+                assert_conform([*logs, log], complete=True)
             except (AssertionError, OSError, ValueError) as error:
                 wrong.append(f"{what}: {error}")
         return wrong
@@ -261,6 +327,17 @@ class Run:
             if "Settled" in times:
                 return {phase: at - times["Fenced"] for phase, at in times.items()}
         return {}
+
+
+def drivers(counts: JsonDict, events: list[Event]) -> list[str]:
+    """No second driver for an attempt, and no attempt beside its predecessor."""
+    wrong = [f"{key}: {made} pods were created" for key, (made, _) in counts.items() if key.startswith("pods/") and made > 1]
+    admits = {e.key: e.rev for e in events if e.action == "admit" and e.ok}
+    second = next((rev for key, rev in admits.items() if key.endswith("-2") and "load" in key), 0)
+    ends = [e.rev for e in events if e.ok and (e.action == "fence" or (e.action == "clean-exit" and e.role == "writer"))]
+    if second and (not ends or min(ends) > second):
+        wrong.append("F5: the second attempt was admitted before the first was fenced or had left")
+    return wrong
 
 
 def _nothing(run: Run, point: str) -> None:

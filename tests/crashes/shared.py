@@ -1,4 +1,4 @@
-"""What all runs share: one light cluster and one etcd."""
+"""What all runs share: one light cluster, one etcd, and for real agents one S3 server with copies of a prepared table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.component.operator.operator_world import ROOT, Cluster, Etcd
+from tests.crashes.agents import Host, Storage
 from tests.crashes.api_proxy import LoopThread
 from tests.crashes.nursery import Nursery
+from tests.crashes.prepared import Prepared
 from tests.crashes.run import Parts
+from tests.hudi.harness import World
 
 CRDS = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
 
@@ -56,19 +59,24 @@ def prepare(place: Path) -> None:
 
 
 @contextmanager
-def joined(place: Path, etcd: Etcd) -> Iterator[Parts]:
-    """This process's own connections to servers that run already."""
-    parts = Parts(Cluster(place / "kubeconfig"), place, etcd, LoopThread(), Nursery())
+def s3(directory: Path) -> Iterator[tuple[str, Path]]:
+    """The S3 server: its URL and its folder."""
+    world = World(_made(directory))
     try:
-        yield parts
+        yield world.start_s3(), world.s3_folder
     finally:
-        parts.nursery.close()
-        parts.cluster.close()
-        parts.loop.close()
+        world.stop()
 
 
 @contextmanager
-def shared(directory: Path) -> Iterator[Parts]:
-    """Servers and this process's connections to them."""
-    with servers(directory) as (place, etcd), joined(place, etcd) as parts:
+def joined(place: Path, etcd: Etcd, *, s3_server: tuple[str, Path], prepared: Prepared, scratch: Path) -> Iterator[Parts]:
+    """This process's own connections to servers that run already, and its own agent process."""
+    host = Host(scratch, s3_server[0])
+    parts = Parts(Cluster(place / "kubeconfig"), place, etcd, LoopThread(), Nursery(), Storage(*s3_server, prepared, host))
+    try:
         yield parts
+    finally:
+        host.kill()
+        parts.nursery.close()
+        parts.cluster.close()
+        parts.loop.close()

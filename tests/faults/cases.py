@@ -201,6 +201,7 @@ CASES = (
         "the operator is killed before and after every write",
         "same end state",
         (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_becomes_of_a_write_the_end_is_the_same",
             f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
             f"{SIMULATED}::test_operator_dies_in_each_phase",
             f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
@@ -210,14 +211,18 @@ CASES = (
         20,
         "frozen watch, stale list, dropped events",
         "no deletion on a stale view; converges",
-        (f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",),
-        "the API server's watches",
+        (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
+            f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",
+        ),
     ),
     Case(
         21,
         "two operators at once",
         "no double effect",
         (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
+            f"{UNIT}/reconcile/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
             f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",
             f"{UNIT}/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
         ),
