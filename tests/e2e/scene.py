@@ -51,7 +51,7 @@ class Scene:
             found = self.space.inflight(self.victim, self.name)
             return found if found and found[0] not in self._seen else None
 
-        instant, pod = wait_for(f"{self.victim} to have an instant inflight", probe, seconds=240, every=0.2)
+        instant, pod = wait_for(f"{self.victim} to have an instant inflight", probe, seconds=400, every=0.2)
         self._seen.add(instant)
         return instant, pod
 
@@ -123,7 +123,7 @@ class Scene:
 
     def goes_on(self, since: float) -> None:
         """Wait for a commit of the live writer that was completed after `since`."""
-        wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=90)
+        wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=150)
 
     def assert_blocked(self, at: float, record: Settling) -> None:
         """Nobody has committed while the dead one's lock stood (I1), and then somebody has."""

@@ -155,8 +155,8 @@ def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
     instant, pod = scene.inflight()
     at = time.time()
     time.sleep(20)  # longer than lease and suspicion
+    scene.goes_on(at)
     assert space.settling(pod) is None, "a driver with a heartbeat was fenced"
-    assert scene.commits(at, time.time()) > 0
     kubectl("patch", "hudiwriter", scene.victim, "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
     at = time.time()
     wait_for(f"the end of {pod}", lambda: scene.attempt(pod)["class"] == "Cancelled", seconds=60)
