@@ -94,11 +94,12 @@ CASES = (
         "as 5, the kubelet cannot confirm (node lost)",
         "no takeover, AwaitingProofOfDeath; goes on after attestation",
         (
+            f"{E2E}/test_node_faults.py::test_node_lost_and_back",
+            f"{E2E}/test_node_faults.py::test_node_lost_and_a_person_attests",
             f"{SIMULATED}::test_node_lost_then_rebooted",
             f"{SIMULATED}::test_node_proofs_count_only_as_configured",
             f"{CRDS}/test_policies.py::test_an_attestation_in_ones_own_name",
         ),
-        "with a real kubelet that is stopped",
     ),
     Case(
         7,
@@ -193,8 +194,7 @@ CASES = (
         18,
         "the API server is down while a writer dies",
         "no settling; catches up",
-        (),
-        "no test",
+        (f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",),
     ),
     Case(
         19,
