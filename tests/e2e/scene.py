@@ -20,6 +20,8 @@ from tests.faults.s3proxy import Held, Proxy, Wanted
 
 MILLION = 1_000_000
 LIVE_ROWS = 10
+DRAIN_SECONDS = 10.0
+"""Default of spec.fencing.drainSeconds."""
 NAMES = {"Draining": "proven"}
 ORDER = ("Fenced", "Draining", "Unlocked", "Swept", "Settled")
 
@@ -126,7 +128,10 @@ class Scene:
         wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=150)
 
     def assert_blocked(self, at: float, record: Settling) -> None:
-        """Nobody has committed while the dead one's lock stood (I1), and then somebody has."""
+        """Nobody has committed while the dead one's lock stood, which ended after proof and drain (I1), and then somebody has."""
+        assert "Draining" in record.phases, f"unlocked without proof of death: {record}"
+        drained = record.phases["Unlocked"] - record.phases["Draining"]
+        assert drained > DRAIN_SECONDS - 1, f"drained for {drained:.1f} s only"
         assert self.commits(at, record.phases["Unlocked"]) == 0
         self.goes_on(record.phases["Unlocked"])
 
