@@ -16,7 +16,7 @@ from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_fi
 from hudi_runtime.audit.keys import from_etcdctl
 from hudi_runtime.audit.look import commit, deleted_by
 from hudi_runtime.audit.report import TITLES, Outcome, Report, not_asked, ok, unknown, violated
-from hudi_runtime.audit.rows import for_hudi_rs, hudi_rs_cannot, retained_from, windows
+from hudi_runtime.audit.rows import for_hudi_rs, hudi_rs_cannot, read, retained_from, windows
 
 A, A_DONE = "20260101000000100", "20260101000000200"
 B, B_DONE = "20260101000000300", "20260101000000400"
@@ -233,3 +233,24 @@ def test_windows_of_the_incremental_pull() -> None:
     assert retained_from(facts(), [a, b]) == "000"
     assert retained_from(facts(cleaned=frozenset({FILE_A})), [a, b]) == A_DONE
     assert retained_from(facts(history=True), [a, b]) == A_DONE
+
+
+def test_rows_are_read_without_data_skipping() -> None:
+    """Hudi would unpersist its column statistics while Spark persists what it reads: a deadlock (measured)."""
+    given: dict[str, str] = {}
+
+    class Reader:
+        def format(self, name: str) -> Reader:
+            assert name == "hudi"
+            return self
+
+        def options(self, **options: str) -> Reader:
+            given.update(options)
+            return self
+
+        def load(self, path: str) -> str:
+            return path
+
+    spark: Any = type("Spark", (), {"read": Reader()})
+    assert read(spark, "p", **{"hoodie.datasource.query.type": "incremental"}) == "p"  # type: ignore[comparison-overlap]
+    assert given == {"hoodie.enable.data.skipping": "false", "hoodie.datasource.query.type": "incremental"}
