@@ -105,6 +105,7 @@ class TimelineGuardTest {
     refused(ErrorCode.NOT_OWNER, () -> fs.create(path(instant + ".commit.requested"), false));
     refused(ErrorCode.NOT_OWNER, () -> write(instant + ".commit.requested"));
     refused(ErrorCode.NOT_OWNER, () -> write(instant + ".inflight"));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(instant + ".inflight"), false)); // as on an object store, without a rename
     refused(ErrorCode.NOT_OWNER, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
     assertNull(table.instant(instant));
     assertFalse(exists(instant + ".commit.requested"));
