@@ -142,7 +142,10 @@ CASES = (
         12,
         "loss of an executor only",
         "no fence, the job succeeds",
-        (f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",),
+        (
+            f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
+            f"{UNIT}/reconcile/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
+        ),
     ),
     Case(
         13,
@@ -240,7 +243,10 @@ CASES = (
         23,
         "a container restarts inside the same pod",
         "new incarnation; the old one's instants are settled",
-        (f"{E2E}/test_pod_faults.py::test_killed_at_named_points",),
+        (
+            f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
+            f"{UNIT}/manifests/test_manifests.py::test_every_pod_is_evidence_never_restarts_and_has_its_own_network",
+        ),
     ),
     Case(
         24,

@@ -225,13 +225,6 @@ OLD_TABLES = (
         f"{ADOPTION}::test_nothing_is_touched_until_every_pending_instant_is_named",
     ),
     mutation(
-        "adopted-from-the-living",
-        "I7 F2",
-        "a pending instant whose writer's heartbeat beats is rolled back because it was named",
-        o("reconcile/adoption", 'beating = [f for f in found if f.get("beating")]', 'beating = [f for f in found if f.get("beating") and not named]'),
-        f"{ADOPTION}::test_a_living_writer_is_waited_for",
-    ),
-    mutation(
         "adopted-for-ever",
         "I7",
         "a person's word about the writers before adoption counts whenever the agent speaks of pending instants",

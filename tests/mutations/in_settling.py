@@ -370,6 +370,17 @@ SUSPECTS = (
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),
     mutation(
+        "a-lost-executor-ends-its-driver",
+        "availability",
+        "a driver is fenced when one of its executors ends",
+        o(
+            "reconcile/suspects",
+            "(Reason.POD_TERMINATED, pod is not None and (pod.phase in TERMINAL or ran_out(pod))),",
+            "(Reason.POD_TERMINATED, any(p.phase in TERMINAL or ran_out(p) for p in [*view.executors(inc.pod, inc.pod_uid), *([pod] if pod else [])])),",
+        ),
+        f"{RULES}::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
+    ),
+    mutation(
         "fenced-at-the-first-missed-beat",
         "availability",
         "a process is fenced as soon as its heartbeat is missed",

@@ -175,20 +175,6 @@ GUARD = (
         t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
     ),
     mutation(
-        "savepoints-beside-writers",
-        "I8 F20",
-        "a savepoint is taken while writers may commit",
-        j("Session", "if (me.isWriter() || !lock.isGateClosed()) {", "if (me.isWriter()) {"),
-        t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
-    ),
-    mutation(
-        "completed-again-as-a-savepoint",
-        "I3",
-        "the record of a savepoint lets its commit, which is completed, be completed once more",
-        j("Session", "if (savepoints.contains(instant) != SAVEPOINT.equals(action)) {", "if (SAVEPOINT.equals(action) && !savepoints.contains(instant)) {"),
-        t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
-    ),
-    mutation(
         "gate-asks-agents-too",
         "F20",
         "a closed gate keeps the agent out: nothing can be settled",

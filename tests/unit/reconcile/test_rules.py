@@ -71,6 +71,23 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
     assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {process.pod_uid, "uid-x"})
 
 
+def test_the_loss_of_an_executor_is_not_the_end_of_its_driver() -> None:
+    """An executor that ends is taken away with its evidence; nobody is fenced for it, and the job goes on."""
+    world = ready_world()
+    world.executors_per_driver = 2
+    process = hung_writer(world)
+    executor = next(p for p in world.processes if p.role == "executor")
+    world.kill(executor)
+    for _ in range(20):
+        world.reconcile()
+        world.tick()
+    assert executor.pod not in world.pods
+    assert not world.names("fence")
+    process.hang_at = None
+    world.run(finished("w"))
+    assert [entry["class"] for entry in world.writers["w"]["status"]["attempts"]] == ["Succeeded"]
+
+
 def test_a_fence_without_its_record_is_settled_all_the_same() -> None:
     """I6: they are put together; if a person has parted them, settling begins anew."""
     world = ready_world()
