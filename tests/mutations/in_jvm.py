@@ -364,11 +364,4 @@ TRANSACTIONS = (
         j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
         t("FailoverTest.aSessionSurvivesTheLossOfAnyOneMember"),
     ),
-    mutation(
-        "an-etcd-that-forgot-is-trusted",
-        "I1 I2",
-        "an etcd that was set back to an older state is used as if nothing had happened",
-        j("GrpcEtcdClient", "header.getRevision() < before", "header.getRevision() < 0"),
-        t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
-    ),
 )

@@ -32,7 +32,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 NO_PLACE = {
-    "F25": "etcd that is full is not told apart from one that refuses: the lock stays, nothing is lost",
+    "F25": "a release has no second form for a full etcd: the lock stays until there is room, and nothing is lost",
     "F28": "the mode Credentials is designed, not offered",
 }
 """Findings that the product's code has no place for, with the reason."""
