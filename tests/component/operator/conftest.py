@@ -15,8 +15,8 @@ from operator_world import CACHE, ROOT, Cluster, Etcd, World
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """API server and controller-manager with our CRDs."""
     directory = tmp_path_factory.mktemp("cluster") / "cluster"
-    subprocess.run([ROOT / "hack/light-cluster", "up", directory], check=True, timeout=150)
     try:
+        subprocess.run([ROOT / "hack/light-cluster", "up", directory], check=True, timeout=300)
         cluster = Cluster(directory / "kubeconfig")
         cluster.kubectl("apply", "-f", str(ROOT / "crds"))
         cluster.kubectl("wait", "--for=condition=Established", "crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io", "--timeout=60s")
