@@ -109,7 +109,7 @@ CLOCK = (
         "I10 F6",
         "a host whose clock is behind begins before the table's clock has passed there",
         j("Session", "        WallClock.passes(clock, liveness.durations().maxClockSkew); // I10\n", ""),
-        t("AcquireTest.aClockThatMovesOnTheWayIsWaitedFor"),
+        t("MutationClockCompareTest.aClockThatMovesFarAheadOnTheWay"),
     ),
     mutation(
         "slow-host-waits-with-the-lock",

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -46,6 +47,13 @@ class MutationClockCompareTest {
           assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, completion, "commit", () -> false)));
     }
     assertEquals(instant, table.clock());
+  }
+
+  @Test
+  void aClockThatMovesFarAheadOnTheWay() {
+    table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.clock(TestTable.time(60_000)));
+    assertCode(ErrorCode.CLOCK_BEHIND, assertThrows(HoodieException.class, () -> table.acquire(session)));
+    assertNull(table.lock(), "it is given back");
   }
 
   @Test
