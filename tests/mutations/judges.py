@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -82,6 +83,8 @@ def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # an etcd of tests that had no time to end it
 
 
 def _last(log: Path) -> str:
