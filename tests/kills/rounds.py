@@ -88,17 +88,19 @@ class Round:
             space.writer(f"live-{number}", "t", batches=MILLION // ROWS, rows=ROWS, delay=0.6, first=(number + 1) * MILLION)
         space.writer("victim", "t", batches=kills + 1, rows=ROWS, delay=0.25, retryPolicy={"limit": kills + 10, "backoffSeconds": 1, "maxBackoffSeconds": 2})
         done: list[dict[str, Any]] = []
+        loads: list[float] = []
         pod = ""
         while len(done) < kills and not cluster.is_true(space.get("hudiwriter", "victim"), "Finished"):
             instant, pod = space.wait_inflight("victim", "t", not_pod=pod, seconds=240)
             done.append(self.kill(instant, pod))
+            loads.append(round(os.getloadavg()[0], 1))
             self.screen.fact(f"kill {len(done)} of {kills}: " + ", ".join(f"{name} {value}" for name, value in done[-1].items()))
         space.wait("hudiwriter/victim", "Finished", seconds=600)
         for number in range(LIVE):
             kubectl("patch", "hudiwriter", f"live-{number}", "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
         for number in range(LIVE):
             wait_for(f"the end of live-{number}", lambda name=f"live-{number}": self._ended(name), seconds=180, every=2)
-        return {"kills": done, "rows": self.check(kills)}
+        return {"kills": done, "load": loads, "rows": self.check(kills)}
 
     def kill(self, instant: str, pod: str) -> dict[str, Any]:
         """Kill the victim once and wait until it is settled; what it took, in seconds after the kill."""

@@ -34,6 +34,10 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
         f"{len(kills)} kills, rounds: {len(rounds)} (commit {newest}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers.",
         f"Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
     ]
+    lines += [one["note"] for one in rounds if one.get("note")]
+    loads = [load for one in rounds for load in one.get("load") or []]
+    if loads:
+        lines.append(f"Load average (1 min) when a kill was settled: {min(loads):.0f} to {max(loads):.0f}.")
     lines += ["", "| seconds after SIGKILL | p50 | p95 | max |", "|---|---:|---:|---:|"]
     for phase in PHASES:
         values = [float(kill[phase]) for kill in kills if phase in kill]
