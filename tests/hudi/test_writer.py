@@ -73,7 +73,7 @@ def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: 
     until("the loser's instant is rolled back", lambda: loser not in table.names("instant/") and not table.pending(), alive=agent)
     expected = rows(range(10), "a", "slow", 3) if retries else rows(range(10), "a", "quick", 2)
     table.audited(expected + rows(range(10, 20), "a", "quick", 2))
-    until("what was given up is forgotten after the clean exit", lambda: not table.keys("done/"), alive=agent)
+    until("what was given up is forgotten after the clean exit", lambda: not table.keys("done/abandoned-"), alive=agent)
 
 
 def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
