@@ -111,7 +111,8 @@ class Observer:
         """
         if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
             again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
-            if begun := sorted(unnamed & _attempts_of(again)):
+            # Another HudiTable may have the same path: attempts of its writers are not this one's.
+            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
                 raise Conflict(f"attempt {begun[0]} began while the table was read")
 
     async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:

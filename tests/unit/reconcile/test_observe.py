@@ -68,6 +68,12 @@ def test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys
         look(facts, [writer("load-1")], [writer("load-1", "load-2")])
 
 
+def test_attempts_of_another_table_on_the_same_path_have_not_begun_now() -> None:
+    """Two HudiTables with one path see the same keys in etcd; the second one must get as far as saying so."""
+    other = {**writer("load-1", "load-2"), "spec": {"tableRef": {"name": "first"}}}
+    assert look(ADMITTED, [other], [other]).writers == ()
+
+
 def test_what_no_list_names_is_nobodys() -> None:
     """The writer of an admission is gone: also the list from after the read of etcd does not name it."""
     assert look(ADMITTED, [writer("load-1")], [writer("load-1")]).etcd == ADMITTED
