@@ -181,7 +181,7 @@ GATES = (
         "an attempt that another operator begins during a look counts as one that nobody names",
         o(
             "reconcile/observe",
-            "            if begun := sorted(unnamed & _attempts_of(again)):\n",
+            "            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):\n",
             "            if begun := sorted(unnamed & _attempts_of(again) & {key[0]}):\n",
         ),
         "tests/unit/reconcile/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
