@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import subprocess
 import tarfile
@@ -12,6 +11,7 @@ from typing import Any
 
 from image_archive import NAME, add, index, load
 from node import node
+from pause_image import archive as layer
 
 BASE = "hudi-operator/spark:dev"
 IMAGE = "hudi-operator/spark-other-clock:test"
@@ -58,18 +58,8 @@ def make(layout: Path, work: Path) -> None:
     files = {"opt/test-clock.so": (work / "clock.so").read_bytes(), "etc/ld.so.preload": b"/opt/test-clock.so\n"}
     archive = work / "image.tar"
     with tarfile.open(archive, "w") as out:
-        _write(out, layout, _layer(files))
+        _write(out, layout, layer(**files))
     node("load-image", str(archive), seconds=300)
-
-
-def _layer(files: dict[str, bytes]) -> bytes:
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o755
-            tar.addfile(entry, io.BytesIO(content))
-    return raw.getvalue()
 
 
 def _write(out: tarfile.TarFile, layout: Path, layer: bytes) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyspark
 from tests.hudi.etcd_server import CACHE, free_port
-from tests.hudi.harness import ACCESS_KEY, BUNDLE, JAVA_OPTIONS, ROOT, S3_JARS, SECRET_KEY, Process, Row, World, until
+from tests.hudi.harness import ACCESS_KEY, BUNDLE, JAVA_OPTIONS, PLAIN_SPARK, ROOT, S3_JARS, SECRET_KEY, Process, Row, World, until
 
 SESSION_SECONDS = 4
 """ZooKeeper session of a stock writer; Hudi's default is 60, the same story takes longer then."""
@@ -85,15 +85,9 @@ class Stock:
     def spark_settings(self, **more: str) -> dict[str, str]:
         jars = [str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS)]
         return {
-            "spark.driver.memory": "700m",
+            **PLAIN_SPARK,
             "spark.driver.extraClassPath": ":".join(jars),
             "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
             "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
             "spark.hadoop.fs.s3a.endpoint": self._endpoint,
             "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.stock import StockWriter
-from tests.hudi.harness import BUNDLE, CACHE, Process, Row, Table, World, until
+from tests.hudi.harness import BUNDLE, CACHE, PLAIN_SPARK, Process, Row, Table, World, until
 
 from hudi_operator.reconcile import adoption
 
@@ -17,15 +17,9 @@ OPTIONS = {
     "hoodie.datasource.write.precombine.field": "ts",
 }
 SPARK = {
-    "spark.driver.memory": "700m",
+    **PLAIN_SPARK,
     "spark.driver.extraClassPath": str(CACHE / "jars" / BUNDLE),
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
 }
 
 

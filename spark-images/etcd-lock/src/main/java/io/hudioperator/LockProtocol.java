@@ -14,6 +14,7 @@ import java.util.function.BooleanSupplier;
  * resolved: see {@link #resolve}. Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
  */
 final class LockProtocol {
+  static final String SAVEPOINT = "savepoint"; // the action
   private static final long RETRY_MILLIS = 100;
   private static final long MAX_RETRY_MILLIS = 1000;
 
@@ -279,7 +280,7 @@ final class LockProtocol {
    * request twice is answered as once.
    */
   long recordInstant(long token, String time, String action) throws TimelineRefusedException {
-    boolean savepoint = "savepoint".equals(action); // bears the time of a completed commit, which the clock has left behind
+    boolean savepoint = SAVEPOINT.equals(action); // bears the time of a completed commit, which the clock has left behind
     String name = savepoint ? "record-savepoint" : "record-instant";
     Txn txn = Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1
     txn.then(Txn.Op.put(keys.instant(time), me.instantRecord(action, "Pending").toString(), 0));

@@ -16,7 +16,6 @@ import org.apache.hudi.exception.HoodieException;
  */
 public final class Session {
   private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
-  private static final String SAVEPOINT = "savepoint";
   private static final Set<String> DESTRUCTIVE = Set.of("rollback", "restore");
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
@@ -292,7 +291,7 @@ public final class Session {
     }
     synchronized (lock) {
       lock.requireOpen();
-      protocol.recordInstant(lock.token, instant, SAVEPOINT);
+      protocol.recordInstant(lock.token, instant, LockProtocol.SAVEPOINT);
       savepoints.add(instant);
       pending.add(instant);
     }
@@ -316,7 +315,7 @@ public final class Session {
       throws TimelineRefusedException {
     synchronized (lock) {
       lock.requireOpen();
-      if (savepoints.contains(instant) != SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
+      if (savepoints.contains(instant) != LockProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
         throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
       }
       if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9

@@ -10,8 +10,6 @@ import org.apache.hadoop.fs.Path;
  * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}.
  */
 final class TimelineGuard {
-  private static final String SAVEPOINT = "savepoint";
-
   /** Lists a folder on the wrapped file system. */
   interface Lister {
     FileStatus[] list(Path folder) throws IOException;
@@ -102,7 +100,7 @@ final class TimelineGuard {
         session.beforeRequested(target.instant, target.action);
         return null;
       case INFLIGHT:
-        if (SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
+        if (LockProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
           throw ErrorCode.NOT_OWNER.refusal("a savepoint is begun by the table's agent behind the closed gate: " + what);
         }
         if (!session.ownsPending(target.instant)) {
