@@ -197,7 +197,11 @@ CASES = (
         18,
         "the API server is down while a writer dies",
         "no settling; catches up",
-        (f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",),
+        (
+            f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",
+            f"{UNIT}/adapters/test_lists_of_pods.py::test_a_list_that_cannot_be_read_whole_is_none",
+            f"{UNIT}/adapters/test_lists_of_pods.py::test_a_server_that_is_gone_lists_nothing",
+        ),
     ),
     Case(
         19,
@@ -294,7 +298,7 @@ CASES = (
             f"{JAVA}/CompactionConflictTest.java::whoConflicts",
         ),
     ),
-    Case(29, "two writers, disjoint partitions, 200 commits each", "all commit", (), "no test of that length"),
+    Case(29, "two writers, disjoint partitions, 200 commits each", "all commit", (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each",)),
     Case(
         30,
         "32 writers on one lock",
@@ -329,6 +333,7 @@ CASES = (
         "etcd restored from an older snapshot",
         "revision went back: frozen until a person has looked",
         (
+            f"{COMPONENT}/test_operator_through_outages.py::test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_looked",
             f"{COMPONENT}/test_etcd_faults.py::test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked",
             f"{JAVA}/EtcdFaultsTest.java::anEtcdThatForgotIsNotWrittenToAndItsWritersEnd",
             f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",

@@ -311,6 +311,35 @@ SETTLING = (
         "tests/unit/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
     ),
     mutation(
+        "half-a-list-is-a-list",
+        "I1 I11",
+        "pods that an API server did not come to list are not there",
+        o(
+            "adapters/kubernetes",
+            """            except ApiError as error:
+                raise translate(error, f"list {kind} in {namespace or 'all namespaces'}", writes=False) from error
+""",
+            """            except ApiError:
+                return items
+""",
+        ),
+        "tests/unit/adapters/test_lists_of_pods.py::test_a_list_that_cannot_be_read_whole_is_none",
+    ),
+    mutation(
+        "no-api-server-no-pods",
+        "I1 I11",
+        "an API server that is away has no pods: everybody is dead",
+        o(
+            "adapters/kubernetes",
+            "        except (TimeoutError, aiohttp.ClientError, OSError) as error:\n",
+            """        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            if method == "GET":
+                return {}
+""",
+        ),
+        "tests/unit/adapters/test_lists_of_pods.py::test_a_server_that_is_gone_lists_nothing",
+    ),
+    mutation(
         "timers-start-again",
         "I6",
         "each look starts the drain anew: it never ends",

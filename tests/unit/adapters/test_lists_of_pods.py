@@ -1,0 +1,77 @@
+"""An API server that is away says nothing about pods: what cannot be listed whole is not listed, and nobody is taken for dead (I1, I11)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from kubernetes.aio import client
+
+from hudi_operator.adapters.kubernetes import ApiServer, KubernetesStore
+from hudi_operator.reconcile.ports import Retryable
+
+FIRST_PAGE = {"metadata": {"continue": "next"}, "items": []}
+
+
+@contextmanager
+def api_server(*answers: int) -> Iterator[str]:
+    """URL of a server that gives these statuses, one after the other; 0: it never answers."""
+    left, end = list(answers), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status = left.pop(0)
+            if status == 0:
+                end.wait(10)
+                return
+            body = json.dumps(FIRST_PAGE if status == 200 else {"message": "away"}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        end.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def pods(url: str) -> object:
+    async def listed() -> object:
+        configuration = client.Configuration()
+        configuration.host = url
+        configuration.retries = 0
+        api = ApiServer(configuration, timeout=0.5)
+        try:
+            return await KubernetesStore(api, instance="one").pods("ns", labels="a=b")
+        finally:
+            await api.close()
+
+    return asyncio.run(listed())
+
+
+@pytest.mark.parametrize("answers", [(503,), (0,), (200, 503), (200, 410), (200, 0)])
+def test_a_list_that_cannot_be_read_whole_is_none(answers: tuple[int, ...]) -> None:
+    with api_server(*answers) as url, pytest.raises(Retryable):
+        pods(url)
+
+
+def test_a_server_that_is_gone_lists_nothing() -> None:
+    with api_server() as url:
+        pass
+    with pytest.raises(Retryable):
+        pods(url)
