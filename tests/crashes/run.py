@@ -31,7 +31,7 @@ from hudi_operator.model import naming
 
 JsonDict = dict[str, Any]
 QUIET_SECONDS = 1.0
-SAME_SECONDS = 40.0
+SAME_SECONDS = 120.0
 DRAIN_SECONDS = 1.0
 _AGENT_NUMBER = re.compile(r"\b(hudi-agent-A|inc-agent)-\d+\b")
 
