@@ -298,7 +298,12 @@ CASES = (
             f"{JAVA}/CompactionConflictTest.java::whoConflicts",
         ),
     ),
-    Case(29, "two writers, disjoint partitions, 200 commits each", "all commit", (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each",)),
+    Case(
+        29,
+        "two writers, disjoint partitions, 200 commits each",
+        "all commit",
+        (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/CompactionConflictTest.java::whoConflicts"),
+    ),
     Case(
         30,
         "32 writers on one lock",
