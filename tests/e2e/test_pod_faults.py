@@ -150,18 +150,22 @@ def test_cut_from_everything_in_the_critical_section(space: Space, proxy: Proxy)
 
 
 def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
-    """A driver that hangs with a living heartbeat is no suspect and blocks nobody; a person ends it with `suspend`."""
-    scene = Scene(space, proxy, "hung", rows=1, delay=3600, victim={"stop": {"graceSeconds": 5}})
-    instant, pod = scene.inflight()
+    """A driver that hangs with a living heartbeat is no suspect and blocks nobody; its deadline ends it, or a person with `suspend`."""
+    scene = Scene(space, proxy, "hung", rows=1, delay=3600, victim={"stop": {"graceSeconds": 5}, "activeDeadlineSeconds": 120})
+    first, pod = scene.inflight()
     at = time.time()
     time.sleep(20)  # longer than lease and suspicion
     scene.goes_on(at)
     assert space.settling(pod) is None, "a driver with a heartbeat was fenced"
+    wait_for(f"the deadline of {pod}", lambda: scene.attempt(pod)["class"] == "DeadlineExceeded", seconds=180)
+    instant, pod = scene.inflight()
+    assert instant != first
     kubectl("patch", "hudiwriter", scene.victim, "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
     at = time.time()
     wait_for(f"the end of {pod}", lambda: scene.attempt(pod)["class"] == "Cancelled", seconds=60)
     print(f"\nhung in user code: suspended after {time.time() - at:.1f} s")
     wait_for("the instant to go", lambda: instant not in {i.requested for i in space.lake.timeline(scene.path)}, seconds=90)
+    scene.assert_gone(first)
     scene.assert_gone(instant)
     scene.finish(batches=0, end="Suspended")
 

@@ -30,6 +30,7 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         unschedulable=_unschedulable(status),
         waiting=next((text for text in map(_waiting, _statuses(status)) if text), ""),
         pod_ip=status.get("podIP") or "",
+        reason=status.get("reason") or "",
     )
 
 

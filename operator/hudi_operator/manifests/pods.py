@@ -72,6 +72,8 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         terminationGracePeriodSeconds=writer.stop_grace_seconds,
         **_placement(writer.driver),
     )
+    if writer.active_deadline_seconds is not None:
+        pod["spec"]["activeDeadlineSeconds"] = writer.active_deadline_seconds
     return pod
 
 

@@ -19,6 +19,7 @@ USER_ERROR = "UserError"
 INFRASTRUCTURE = "Infrastructure"
 OUT_OF_MEMORY = "OutOfMemory"
 EVICTION = "Eviction"
+DEADLINE_EXCEEDED = "DeadlineExceeded"
 WRITE_CONFLICT = "WriteConflict"
 LOCK_TIMEOUT = "LockTimeout"
 FENCED = "Fenced"
@@ -37,6 +38,7 @@ MESSAGE_CLASSES = frozenset(
 NOT_RETRIED = frozenset({USER_ERROR, OPTION_NOT_ALLOWED, POSITION_LOST})
 """The same input fails again: only a changed spec or a new restartNonce helps."""
 _KILLED = (137, 143)
+_ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}
 MESSAGE_LIMIT = 1024
 
 
@@ -93,6 +95,8 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     kind = _failure(pod, main, report, code, node)
     if stopping and kind != SUCCEEDED:
         kind = CANCELLED
+    elif kind == INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
+        kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it gave up what did not fit, and left by itself
     elif kind == INFRASTRUCTURE and fenced_reason == "LeaseGone":
         kind = HEARTBEAT_LOST
     elif kind == INFRASTRUCTURE and fenced_reason == "HeldTooLong":
@@ -107,6 +111,8 @@ def _failure(pod: PodFacts, main: ContainerFacts | None, report: JsonDict, code:
         return str(word)
     if reason == "OOMKilled":
         return OUT_OF_MEMORY
+    if code not in EXIT_CODES and pod.reason in _ENDED_BY_KUBELET:
+        return _ENDED_BY_KUBELET[pod.reason]
     if code in EXIT_CODES and code is not None:
         return EXIT_CODES[code]
     if reason == "ContainerStatusUnknown" or (node is not None and not node.ready) or (code is None and pod.phase in ("Running", "Unknown")):

@@ -51,6 +51,8 @@ class PodFacts:
     waiting: str = ""
     """``reason: message`` of the first waiting container (image pull and the like); empty when none waits."""
     pod_ip: str = ""
+    reason: str = ""
+    """``status.reason``: why the kubelet ended the whole pod (Evicted, DeadlineExceeded); else empty."""
 
 
 @dataclass(frozen=True)

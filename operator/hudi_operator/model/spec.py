@@ -339,6 +339,8 @@ class WriterSpec:
     hudi_options: Mapping[str, str] = field(default_factory=dict)
     retry: RetryPolicy = RetryPolicy()
     stop_grace_seconds: int = 60
+    active_deadline_seconds: int | None = None
+    """Longest life of one attempt; None: no limit."""
     schedule: RunSchedule | None = None
     """None: one run, at once."""
     restart_nonce: str = ""
@@ -370,6 +372,7 @@ class WriterSpec:
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
             retry=_retry(_get(spec, "retryPolicy", dict, {}, "spec")),
             stop_grace_seconds=_get(_get(spec, "stop", dict, {}, "spec"), "graceSeconds", int, 60, "spec.stop"),
+            active_deadline_seconds=_get(spec, "activeDeadlineSeconds", int, 0, "spec") or None,
             schedule=_schedule(spec),
             restart_nonce="" if nonce is None else str(nonce),
             suspend=_get(spec, "suspend", bool, False, "spec"),

@@ -100,6 +100,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("env", {"driver": {"env": [{"name": "Hudi_Operator_Role", "value": "x"}]}}, ("spec.driver.env[0].name", "'Hudi_Operator_Role'", "is set by the operator")),
     ("instances", {"executors": {"instances": -1}}, ("spec.executors.instances", "-1", "greater than or equal to 0")),
     ("volumes", {"driver": {"volumes": []}}, ('unknown field "spec.driver.volumes"',)),
+    ("deadline", {"activeDeadlineSeconds": 5}, ("spec.activeDeadlineSeconds", "5", "greater than or equal to 60")),
     ("retries", {"retryPolicy": {"limit": 21}}, ("spec.retryPolicy.limit", "21", "less than or equal to 20")),
     ("back-off", {"retryPolicy": {"backoffSeconds": 400}}, ("spec.retryPolicy", "backoffSeconds 400 must not exceed maxBackoffSeconds 300")),
     ("grace", {"stop": {"graceSeconds": 0}}, ("spec.stop.graceSeconds", "0", "greater than or equal to 1")),

@@ -90,6 +90,11 @@ def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
     assert names.index("POD_IP") < names.index("SPARK_LOCAL_IP"), "Kubernetes expands only what stands before"
 
 
+def test_the_kubelet_ends_an_attempt_at_its_deadline() -> None:
+    assert "activeDeadlineSeconds" not in pods.driver_pod(table(), writer(), 1, CONFIG)["spec"]
+    assert pods.driver_pod(table(), writer(activeDeadlineSeconds=90), 1, CONFIG)["spec"]["activeDeadlineSeconds"] == 90
+
+
 def test_only_drivers_with_executors_get_a_token() -> None:
     assert pods.driver_pod(table(), writer(**EXECUTORS), 1, CONFIG)["spec"]["automountServiceAccountToken"] is True
 

@@ -10,10 +10,10 @@ READY = NodeFacts("n1", "u", "b", ready=True, out_of_service=False)
 LOST = NodeFacts("n1", "u", "b", ready=False, out_of_service=False)
 
 
-def pod(code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", **word: Any) -> PodFacts:
+def pod(code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", ended: str = "", **word: Any) -> PodFacts:
     message = json.dumps(word) if word else ""
     container = ContainerFacts("driver", started=code is not None, terminated=code is not None, exit_code=code, reason=reason, message=message)
-    return PodFacts("ns", "p", "u", {}, phase, "n1", deleting=deleting, finalizers=(), containers=(container,), waiting=waiting)
+    return PodFacts("ns", "p", "u", {}, phase, "n1", deleting=deleting, finalizers=(), containers=(container,), waiting=waiting, reason=ended)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,12 @@ def pod(code: int | None, *, phase: str = "Failed", reason: str | None = None, d
         (pod(143, deleting=True), READY, "Eviction"),
         (pod(137, reason="ContainerStatusUnknown"), READY, "NodeLost"),
         (pod(None), READY, "Eviction"),
+        # the kubelet has ended the pod: killed, or left by itself when asked to stop
+        (pod(137, ended="DeadlineExceeded"), READY, "DeadlineExceeded"),
+        (pod(143, ended="Evicted"), READY, "Eviction"),
+        (pod(11, ended="DeadlineExceeded", outcome="Failed", **{"class": "Infrastructure"}), READY, "DeadlineExceeded"),
+        (pod(13, ended="DeadlineExceeded", outcome="Failed", **{"class": "WriteConflict"}), READY, "WriteConflict"),
+        (pod(0, phase="Succeeded", ended="DeadlineExceeded", outcome="Succeeded"), READY, "Succeeded"),
         (pod(None, phase="Running"), LOST, "NodeLost"),
         (pod(None, phase="Running"), None, "NodeLost"),
         # the runtime's word wins over the code
