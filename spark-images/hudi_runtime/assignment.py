@@ -196,7 +196,16 @@ class Assignment:
         self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _make_services(self, table: Table, session: Session) -> Services:
-        actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session))
+        ended = self._settler.ended if self._settler is not None else set()
+
+        def withdrawn(instant: str) -> None:
+            ended.add(instant)
+            session.forget(instant)
+
+        def lost(instant: str) -> None:
+            session.forget(instant)
+
+        actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session), withdrawn, lost)
         wanted, merge_on_read = triggers.from_assignment(self.value), self.spec.type == "MERGE_ON_READ"
         return Services(self._spark, actions, session, wanted=wanted, merge_on_read=merge_on_read, label=self.spec.table, slot=self._slot)
 

@@ -19,7 +19,7 @@ OWNED = (
     *(f"hoodie.{name}.*" for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")),
     *(f"hoodie.{name}.*" for name in ("table", "database", "table.services", "partition.ttl", "prewrite", "heartbeat", "internal")),
     *(f"hoodie.{name}*" for name in ("clean", "archive", "keep.", "commits.archival", "compact", "logcompaction", "log.compaction", "clustering")),
-    *(f"hoodie.{name}*" for name in ("index.type", "bucket.", "auto.adjust.lock", "metadata.auto.delete", "write.num.retries.on.conflict")),
+    *(f"hoodie.{name}*" for name in ("index.type", "bucket.", "layout.optimize", "auto.adjust.lock", "metadata.auto.delete", "write.num.retries.on.conflict")),
     *(f"hoodie.*{name}*" for name in ("lock.provider", "inline", "async", "schedule", "class", "callback", "keygenerator")),
     *(f"hoodie.datasource.write.{name}*" for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")),
     *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),

@@ -1,4 +1,4 @@
-"""The table services as Hudi runs them: clean, archival, compaction. Nothing here decides when.
+"""The table services as Hudi runs them. Nothing here decides when.
 
 Every client carries the failed-writes policy NEVER on its built config: Hudi's `clean()` would otherwise roll back what it takes for dead (F2).
 An instant is executed only by the incarnation that owns or has claimed it (I12); done is what a fresh timeline says.
@@ -13,10 +13,10 @@ from typing import Any
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.hudi import Table
+from hudi_runtime.rewriting import Clustering, Compaction, require_completed
 from hudi_runtime.rollback import NEVER_KEY, NotYet
 from hudi_runtime.settle import SWEPT_PHASES, Records, instants_of
-from hudi_runtime.sweep import remove_heartbeat
-from hudi_runtime.triggers import Result
+from hudi_runtime.triggers import Done, Result
 
 #: Services are switched on for these clients only, and nothing runs beside what is asked for.
 OPTIONS = {
@@ -26,21 +26,14 @@ OPTIONS = {
     "hoodie.clean.multiple.enabled": "false",
     "hoodie.compact.inline": "false",
     "hoodie.compact.schedule.inline": "false",
+    "hoodie.clustering.inline": "false",
+    "hoodie.clustering.schedule.inline": "false",
     # Otherwise an instant that cannot be written to the archive would be deleted from the active timeline all the same.
     "hoodie.fail.on.timeline.archiving": "true",
 }
 MAX_ARCHIVED = 200
 """Commits that one run archives at most: it holds the lock, and who holds it for long is fenced. A backlog goes in several runs."""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a run did: its instant (empty when it has none) and one sentence."""
-
-    result: Result
-    instant: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +45,9 @@ class Actions:
     options: Mapping[str, str]
     records: Callable[[], Records]
     """Reads the table's keys in etcd now."""
+    withdrawn: Callable[[str], None]
+    lost: Callable[[str], None]
+    """See `Clustering`."""
 
     def config(self, options: Mapping[str, str]) -> Any:
         """A write config for a service. Raises OutcomeUnknown when the policy NEVER does not hold on it."""
@@ -76,40 +72,20 @@ class Actions:
         if metadata is None:
             return Done(Result.NOTHING_TO_DO, message="no file is old enough")
         instant = str(metadata.getStartCleanTime())
-        self._completed(instant)
+        require_completed(self.table, instant)
         return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
 
-    # -- compaction ----------------------------------------------------------------------------------------------------------------
+    # -- services with a plan ------------------------------------------------------------------------------------------------------
 
-    def compact(self, options: Mapping[str, str], *, planned: Callable[[str], None]) -> Done:
-        """Plan a compaction and execute it; `planned` hears of its instant before the execution."""
-        with self.table.client(self.config(options)) as client:
-            plan = client.scheduleCompaction(self.table.no_option())
-            if not plan.isPresent():
-                return Done(Result.NOTHING_TO_DO, message="no log file to compact")
-            instant = str(plan.get())
-            planned(instant)
-            client.compact(instant, True)
-        return self._compacted(instant)
+    @property
+    def compaction(self) -> Compaction:
+        """Compaction of this table."""
+        return Compaction(self.table, self.config)
 
-    def compact_again(self, instant: str, options: Mapping[str, str]) -> Done:
-        """Execute a pending plan. What an earlier execution has written is rolled back first, by Hudi, to the plan.
-
-        A heartbeat file that its dead executor has left would make Hudi wait for it.
-        """
-        remove_heartbeat(self.table, instant)
-        with self.table.client(self.config(options)) as client:
-            client.compact(instant, True)
-        return self._compacted(instant)
-
-    def _compacted(self, instant: str) -> Done:
-        self._completed(instant)
-        return Done(Result.COMPLETED, instant, "compacted")
-
-    def _completed(self, instant: str) -> None:
-        found = self.table.timeline().get(instant)
-        if found is None or found.pending:
-            raise OutcomeUnknown(f"instant {instant} is not completed after its execution")
+    @property
+    def clustering(self) -> Clustering:
+        """Clustering of this table."""
+        return Clustering(self.table, self.config, self.withdrawn, self.lost)
 
     # -- archival ------------------------------------------------------------------------------------------------------------------
 

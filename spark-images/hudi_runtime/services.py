@@ -21,12 +21,13 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line
 from hudi_runtime.etcd import now_ms
 from hudi_runtime.rollback import NotYet
-from hudi_runtime.service_actions import Actions, Done
+from hudi_runtime.service_actions import Actions
 from hudi_runtime.session import Session
 from hudi_runtime.settle import Records
 from hudi_runtime.triggers import (
     POSTPONED_MS,
     SERVICE_ACTIONS,
+    Done,
     Kind,
     Record,
     Result,
@@ -34,6 +35,7 @@ from hudi_runtime.triggers import (
     backoff_ms,
     commits_since,
     due,
+    postponed_ms,
     record_key,
 )
 
@@ -181,9 +183,10 @@ class Services:
             return self._actions.archive(options)
         if kind is Kind.CLEAN:
             return self._actions.clean(options, mine=pending)
+        do = self._actions.clustering if kind is Kind.CLUSTERING else self._actions.compaction
         if pending:
-            return self._actions.compact_again(instant, options)
-        return self._actions.compact(options, planned=lambda planned: self._save(kind, replace(ahead, instant=planned, message="")))
+            return do.again(instant, options, failures=ahead.failures - 1)
+        return do.run(options, planned=lambda planned: self._save(kind, replace(ahead, instant=planned, message="")))
 
     def _failed(self, kind: Kind, ahead: Record, error: Exception, *, failures_before: int, took: int) -> None:
         """Put on record why. etcd silent: the record written ahead stands."""
@@ -192,7 +195,8 @@ class Services:
             message = first_line(failure.message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
             record = replace(ahead, result=Result.FAILED.value, message=message, at_ms=now_ms(), duration_ms=took)
             if self._cancelled or isinstance(error, NotYet) or failure.kind in _POSTPONING:
-                later = now_ms() + (0 if self._cancelled else POSTPONED_MS)
+                lost = failure.kind is FailureClass.WRITE_CONFLICT
+                later = now_ms() + (0 if self._cancelled else postponed_ms(took) if lost else POSTPONED_MS)
                 record = replace(record, result=Result.POSTPONED.value, failures=failures_before, retry_at_ms=later)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))

@@ -118,6 +118,8 @@ class Settler:
     session: Session
     name: str
     options: Mapping[str, str]
+    ended: set[str] = field(default_factory=set)
+    """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -243,7 +245,7 @@ class Settler:
             return 0
         try:
             outcome = self._one(instant, records)
-            if outcome is not Outcome.COMPLETED:
+            if outcome is not Outcome.COMPLETED and instant not in self.ended:
                 self._remember_given_up(inc, instant)
             self._drop_record(instant, outcome)
         except Exception as error:

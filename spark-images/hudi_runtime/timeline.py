@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 class State(enum.Enum):
@@ -45,11 +45,18 @@ class Instant:
     action: str
     state: State = field(compare=False)
     completion: str = field(default="", compare=False)
+    planned: str = field(default="", compare=False)
+    """Of a completed instant whose files of the earlier states are still there: the action that it was while it was pending."""
 
     @property
     def pending(self) -> bool:
         """Whether the instant is not completed."""
         return self.state is not State.COMPLETED
+
+    @property
+    def of_a_service(self) -> bool:
+        """Whether it is the work of a table service that rewrites rows: their completed action is that of a writer."""
+        return (self.planned or self.action) in COMPLETED_ACTION
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,8 @@ def _merge(states: list[Instant]) -> Instant:
     if completed:
         if pending_actions - {completed[0].action}:
             raise TimelineError(f"instant {requested} carries several actions")
-        return completed[0]
+        planned = next((instant.action for instant in states if instant.pending), "")
+        return replace(completed[0], planned=planned)
     if len({instant.action for instant in states}) > 1:
         raise TimelineError(f"instant {requested} carries several actions")
     inflight = [instant for instant in states if instant.state is State.INFLIGHT]

@@ -17,19 +17,22 @@ from hudi_runtime import timeline as tl
 FIRST_BACKOFF_MS = 10_000
 MAX_BACKOFF_MS = 3_600_000
 POSTPONED_MS = 30_000
-"""A service that met a writer, or did not get the lock, tries again after this time."""
+"""A service that met a writer, or did not get the lock, tries again after this time at the earliest."""
+REST = 5
+"""A service whose work was lost to a writer rests for so many times as long as it has worked: at most a sixth of the agent's time is lost."""
 
 
 class Kind(enum.Enum):
     """The services, in the order in which they are looked at; the value is the field of `spec.services`."""
 
     COMPACTION = "compaction"
+    CLUSTERING = "clustering"
     CLEAN = "clean"
     ARCHIVE = "archive"
 
 
 #: Actions of pending instants that are executed again, never rolled back away, and the service that does it.
-SERVICE_ACTIONS: Mapping[str, Kind] = {"compaction": Kind.COMPACTION, "clean": Kind.CLEAN}
+SERVICE_ACTIONS: Mapping[str, Kind] = {"compaction": Kind.COMPACTION, "clustering": Kind.CLUSTERING, "clean": Kind.CLEAN}
 
 
 class Result(enum.Enum):
@@ -40,6 +43,15 @@ class Result(enum.Enum):
     NOTHING_TO_DO = "NothingToDo"
     POSTPONED = "Postponed"
     FAILED = "Failed"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run did: its instant (empty when it has none) and one sentence."""
+
+    result: Result
+    instant: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,12 +136,17 @@ def record_key(kind: Kind) -> str:
 def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> int:
     """Completed commits of writers after that completion time. On MergeOnRead action `commit` is the result of a compaction."""
     own = {"commit"} if merge_on_read else set()
-    return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own)
+    return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own and not i.of_a_service)
 
 
 def backoff_ms(failures: int) -> int:
     """Milliseconds before the next try after that many failures in a row."""
     return 0 if failures <= 0 else min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, 20))
+
+
+def postponed_ms(took_ms: int) -> int:
+    """Milliseconds of rest after a run of that length was lost to a writer."""
+    return max(POSTPONED_MS, min(MAX_BACKOFF_MS, REST * took_ms))
 
 
 def tick(request: Mapping[str, Any] | None) -> str:

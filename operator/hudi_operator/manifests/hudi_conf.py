@@ -13,6 +13,7 @@ from hudi_operator.model.spec import TableSpec
 
 LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
 CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
+UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
 
@@ -36,6 +37,9 @@ def common_defaults() -> dict[str, str]:
         "hoodie.client.heartbeat.tolerable.misses": "10",
         # Table services are the agent's.
         "hoodie.table.services.enabled": "false",
+        # A writer may update a file group that is being clustered: the clustering loses, at its commit.
+        "hoodie.clustering.updates.strategy": UPDATES_BESIDE_CLUSTERING,
+        "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "false",
         "hoodie.write.auto.upgrade": "false",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.auto.delete.partitions": "false",

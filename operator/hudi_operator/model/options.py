@@ -56,6 +56,14 @@ OWNED_HUDI = (
     Rule("hoodie.cleaner.policy", _SAID),
     Rule("hoodie.cleaner.*retained", _SAID),
     Rule("hoodie.keep.*", _SAID),
+    Rule("hoodie.clustering.plan.strategy.sort.columns", _SAID),
+    Rule("hoodie.clustering.plan.strategy.small.file.limit", _SAID),
+    Rule("hoodie.clustering.plan.strategy.target.file.max.bytes", _SAID),
+    Rule("hoodie.clustering.plan.strategy.*partition*", _SAID),
+    Rule("hoodie.layout.optimize.strategy", _SAID),
+    Rule("hoodie.clustering.updates.*", _LOCK),
+    Rule("hoodie.clustering.rollback.*", _LOCK),
+    Rule("hoodie.clustering.*expiration*", _SERVICE),
     Rule("hoodie.write.auto.upgrade", _TABLE),
     Rule("hoodie.write.table.version", _TABLE),
     Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
@@ -84,7 +92,19 @@ OWNED_HUDI = (
 _WHOLE_TABLE = "it concerns the whole table: set it in hudiOptions of the HudiTable"
 OF_THE_TABLE = tuple(
     Rule(f"hoodie.{kind}*", _WHOLE_TABLE)
-    for kind in ("clean", "archive", "keep.", "commits.archival", "compact", "logcompaction", "log.compaction", "clustering", "index.type", "bucket.")
+    for kind in (
+        "clean",
+        "archive",
+        "keep.",
+        "commits.archival",
+        "compact",
+        "logcompaction",
+        "log.compaction",
+        "clustering",
+        "layout.optimize",
+        "index.type",
+        "bucket.",
+    )
 )
 """What a table may set and a single writer may not."""
 ALLOWED_OF_THE_TABLE = (
@@ -93,9 +113,8 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.compaction.target.io",
     "hoodie.compaction.logfile.*.threshold",
     "hoodie.clustering.plan.strategy.*bytes",
-    "hoodie.clustering.plan.strategy.small.file.limit",
     "hoodie.clustering.plan.strategy.max.num.groups",
-    "hoodie.clustering.plan.strategy.sort.columns",
+    "hoodie.layout.optimize.*",
     "hoodie.bucket.index.hash.field",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")

@@ -1,24 +1,31 @@
 """`spec.services`: the table services that the agent runs, their triggers, and the Hudi options that they are run with.
 
-The defaults are Hudi's own: a table that nobody tends would grow for ever, so the services are on.
+The defaults are Hudi's own: a table that nobody tends would grow for ever, so cleaning, archival and compaction are on. Clustering rewrites data
+for the sake of readers, and is on when it is asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model.fields import get
+from hudi_operator.model.fields import get, strings
 from hudi_operator.model.schedule import Schedule
 
 JsonDict = dict[str, Any]
 
-COMPACTION, CLEAN, ARCHIVE = "compaction", "clean", "archive"
-KINDS = (COMPACTION, CLEAN, ARCHIVE)
+COMPACTION, CLUSTERING, CLEAN, ARCHIVE = "compaction", "clustering", "clean", "archive"
+KINDS = (COMPACTION, CLUSTERING, CLEAN, ARCHIVE)
+ON_REQUEST = frozenset({CLUSTERING})
+"""Services that are off unless their section is there."""
 #: Commits between two runs when neither afterCommits nor schedule is set.
-AFTER_COMMITS = {COMPACTION: 5, CLEAN: 10, ARCHIVE: 10}
+AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, CLEAN: 10, ARCHIVE: 10}
 RETAIN_COMMITS = 10
+SMALL_FILE_MIB, TARGET_FILE_MIB = 300, 1024
+LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
+PLAN = "hoodie.clustering.plan.strategy"
 MIN_COMMITS_TO_KEEP, MAX_COMMITS_TO_KEEP = 20, 30
 
 
@@ -37,6 +44,8 @@ def from_spec(raw: JsonDict, *, merge_on_read: bool) -> tuple[Service, ...]:
     found = []
     for kind in KINDS:
         where = f"spec.services.{kind}"
+        if kind in ON_REQUEST and raw.get(kind) is None:
+            continue
         part = get(raw, kind, dict, {}, "spec.services")
         if not get(part, "enabled", bool, True, where) or (kind == COMPACTION and not merge_on_read):
             continue
@@ -61,6 +70,8 @@ def _options(kind: str, raw: JsonDict) -> dict[str, str]:
     if kind == COMPACTION:
         # The trigger is ours: when Hudi is asked it plans whatever has log files.
         return {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS", "hoodie.compact.inline.max.delta.commits": "1"}
+    if kind == CLUSTERING:
+        return _clustering(get(raw, CLUSTERING, dict, {}, "spec.services"))
     archive = get(raw, ARCHIVE, dict, {}, "spec.services")
     minimum, maximum = _keep(archive)
     return {**_clean(raw), "hoodie.keep.min.commits": str(minimum), "hoodie.keep.max.commits": str(maximum)}
@@ -69,6 +80,29 @@ def _options(kind: str, raw: JsonDict) -> dict[str, str]:
 def _keep(archive: JsonDict) -> tuple[int, int]:
     where = "spec.services.archive"
     return get(archive, "minCommitsToKeep", int, MIN_COMMITS_TO_KEEP, where), get(archive, "maxCommitsToKeep", int, MAX_COMMITS_TO_KEEP, where)
+
+
+def _clustering(raw: JsonDict) -> dict[str, str]:
+    where = "spec.services.clustering"
+    small, target = get(raw, "smallFileMiB", int, SMALL_FILE_MIB, where), get(raw, "targetFileMiB", int, TARGET_FILE_MIB, where)
+    options = {f"{PLAN}.small.file.limit": str(small << 20), f"{PLAN}.target.file.max.bytes": str(target << 20)}
+    columns = strings(raw, "sortColumns", where)
+    if columns:
+        layout = get(raw, "layout", str, "Linear", where)
+        options |= {f"{PLAN}.sort.columns": ",".join(columns), "hoodie.layout.optimize.strategy": LAYOUTS.get(layout, layout)}
+    else:
+        # Without an order there is nothing to gain from writing one file again.
+        options[f"{PLAN}.single.group.clustering.enabled"] = "false"
+    pattern, skip = get(raw, "partitionPattern", str, "", where), get(raw, "skipNewestPartitions", int, 0, where)
+    if pattern:
+        options[f"{PLAN}.partition.regex.pattern"] = pattern
+    if skip:
+        options |= {
+            "hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS",
+            f"{PLAN}.daybased.skipfromlatest.partitions": str(skip),
+            f"{PLAN}.daybased.lookback.partitions": str(2**31 - 1),
+        }
+    return options
 
 
 def _clean(raw: JsonDict) -> dict[str, str]:
@@ -96,6 +130,32 @@ def problem(services: tuple[Service, ...]) -> str:
         return f"spec.services.archive: maxCommitsToKeep {maximum} must be more than minCommitsToKeep {minimum}"
     if archive and minimum <= retained:
         return f"spec.services.archive: minCommitsToKeep {minimum} must be more than clean.retainCommits {retained}"
+    return ""
+
+
+def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, partitioned: bool) -> str:
+    """Why this table cannot be clustered as specified (field, value, rule); empty when it can, or need not. The CRD refuses it before."""
+    options = next((s.options for s in services if s.kind == CLUSTERING), None)
+    if options is None:
+        return ""
+    where = "spec.services.clustering"
+    if mode == "NonBlocking":
+        return f"{where}: contradicts concurrency.mode NonBlocking: writers that do not look at each other would write to file groups that were replaced"
+    if index == "Bucket":
+        return f"{where}: contradicts index.type Bucket: the rows of a bucket belong to one file group and cannot be written into another one"
+    skip = options.get(f"{PLAN}.daybased.skipfromlatest.partitions", "")
+    if skip and not partitioned:
+        return f"{where}.skipNewestPartitions = {skip}: the table has no partitionFields"
+    if int(options[f"{PLAN}.small.file.limit"]) > int(options[f"{PLAN}.target.file.max.bytes"]):
+        return f"{where}: smallFileMiB must not be more than targetFileMiB: files as large as that would be written again and again"
+    layout = options.get("hoodie.layout.optimize.strategy", "LINEAR")
+    if layout not in LAYOUTS.values():
+        return f"{where}.layout = {layout!r}: must be one of {', '.join(LAYOUTS)}"
+    pattern = options.get(f"{PLAN}.partition.regex.pattern", "")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"{where}.partitionPattern {pattern!r}: not a regular expression: {error}"
     return ""
 
 

@@ -52,7 +52,9 @@ def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
         return Stall("PathNotAllowed", problem)
     if table.lock.problem():
         return Stall("InvalidSpec", table.lock.problem())
-    problem = services.problem(table.services)
+    problem = services.problem(table.services) or services.clustering_problem(
+        table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=bool(table.partition_fields)
+    )
     if problem:
         return Stall("InvalidSpec", problem)
     problem = options.table_problem(table, config.option_patterns)

@@ -19,7 +19,12 @@ from hudi_operator.reconcile.view import View
 
 JsonDict = dict[str, Any]
 
-REASONS = {services.COMPACTION: "CompactionFailed", services.CLEAN: "CleanFailed", services.ARCHIVE: "ArchiveFailed"}
+REASONS = {
+    services.COMPACTION: "CompactionFailed",
+    services.CLUSTERING: "ClusteringFailed",
+    services.CLEAN: "CleanFailed",
+    services.ARCHIVE: "ArchiveFailed",
+}
 RUNNING, FAILED, INTERRUPTED = "Running", "Failed", "Interrupted"
 TOLERATED_INTERRUPTIONS = 1
 """An agent may be moved or killed once in the middle of a run; a run that ends its agent twice is a failure."""

@@ -55,6 +55,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
     ("two-s3", {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}}, ("spec.storage.secretRefs", '["a", "b"]', "only one can be")),
     ("compaction-of-cow", {"type": "CopyOnWrite", "services": {"compaction": {}}}, ("spec.services.compaction", "needs type MergeOnRead", "CopyOnWrite")),
+    (
+        "cluster-non-blocking",
+        {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}, "services": {"clustering": {}}},
+        ("spec.services.clustering", "contradicts concurrency.mode NonBlocking"),
+    ),
+    ("cluster-bucket", {"index": {"type": "Bucket", "buckets": 2}, "services": {"clustering": {}}}, ("spec.services.clustering", "index.type Bucket")),
+    ("cluster-skip", {"services": {"clustering": {"skipNewestPartitions": 2}}}, ("skipNewestPartitions 2: the table has no partitionFields",)),
+    ("cluster-sizes", {"services": {"clustering": {"smallFileMiB": 99, "targetFileMiB": 98}}}, ("smallFileMiB 99 must not be more than targetFileMiB 98",)),
+    ("cluster-layout", {"services": {"clustering": {"sortColumns": ["a"], "layout": "ZOrder"}}}, ("layout ZOrder needs sortColumns",)),
+    ("cluster-column", {"services": {"clustering": {"sortColumns": ["a,b"]}}}, ("'a,b' must be the name of a column",)),
     ("retain-two", {"services": {"clean": {"retainCommits": 3, "retainHours": 3}}}, ("spec.services.clean", "one of retainCommits, retainHours and")),
     ("after-none", {"services": {"clean": {"afterCommits": 0}}}, ("spec.services.clean.afterCommits", "0", "greater than or equal to 1")),
     ("retain-none", {"services": {"clean": {"retainCommits": 0}}}, ("spec.services.clean.retainCommits", "0", "greater than or equal to 1")),
@@ -121,6 +131,8 @@ def test_storage_options_that_are_refused(light_cluster: Cluster, key: str, rule
         },
         {"clean": {"retainFileVersions": 1}, "archive": {"minCommitsToKeep": 5}},
         {"compaction": {"afterCommits": 1}, "clean": {"enabled": False}},
+        {"clustering": {}},
+        {"clustering": {"sortColumns": ["a", "b.c"], "layout": "Hilbert", "smallFileMiB": 64, "targetFileMiB": 128, "partitionPattern": "2026/.*"}},
     ],
 )
 def test_good_services(light_cluster: Cluster, services: dict[str, Any]) -> None:

@@ -31,6 +31,45 @@ def test_compaction_is_for_merge_on_read() -> None:
     assert set(made({}, merge_on_read=False)) == {"clean", "archive"}
 
 
+def test_clustering_is_on_when_it_is_asked_for() -> None:
+    assert "clustering" not in made({})
+    found = made({"clustering": {}})["clustering"]
+    plan = "hoodie.clustering.plan.strategy"
+    assert found.after_commits == 20
+    assert found.options == {
+        f"{plan}.small.file.limit": str(300 * 1024 * 1024), f"{plan}.target.file.max.bytes": str(1024 * 1024 * 1024),
+        f"{plan}.single.group.clustering.enabled": "false",
+    }  # fmt: skip
+    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileMiB": 1}})["clustering"]
+    assert sorted_.options[f"{plan}.sort.columns"] == "a,b"
+    assert sorted_.options["hoodie.layout.optimize.strategy"] == "ZORDER"
+    some = made({"clustering": {"partitionPattern": "2026.*", "skipNewestPartitions": 2}})["clustering"]
+    assert some.options[f"{plan}.partition.regex.pattern"] == "2026.*"
+    assert some.options[f"{plan}.daybased.skipfromlatest.partitions"] == "2"
+    assert some.options["hoodie.clustering.plan.partition.filter.mode"] == "RECENT_DAYS"
+    assert "clustering" not in made({"clustering": {"enabled": False}})
+
+
+@pytest.mark.parametrize(
+    ("clustering", "table", "words"),
+    [
+        ({}, {"mode": "NonBlocking"}, "spec.services.clustering: contradicts concurrency.mode NonBlocking"),
+        ({}, {"index": "Bucket"}, "spec.services.clustering: contradicts index.type Bucket"),
+        ({"skipNewestPartitions": 3}, {"partitioned": False}, "spec.services.clustering.skipNewestPartitions = 3: the table has no partitionFields"),
+        ({"smallFileMiB": 2000}, {}, "smallFileMiB must not be more than targetFileMiB"),
+        ({"sortColumns": ["a"], "layout": "Random"}, {}, "spec.services.clustering.layout = 'Random': must be one of Linear, ZOrder, Hilbert"),
+        ({"partitionPattern": "a("}, {}, "spec.services.clustering.partitionPattern 'a('"),
+        ({"enabled": False}, {"mode": "NonBlocking", "index": "Bucket"}, ""),
+        ({"skipNewestPartitions": 3, "smallFileMiB": 1024}, {}, ""),
+    ],
+)
+def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, Any], words: str) -> None:
+    given = services.from_spec({"clustering": clustering}, merge_on_read=True)
+    found = services.clustering_problem(given, **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
+    assert words in found
+    assert bool(found) is bool(words)
+
+
 def test_a_schedule_replaces_the_default_trigger() -> None:
     schedule = {"cron": "0 3 * * *"}
     assert made({"clean": {"schedule": schedule}})["clean"].after_commits is None

@@ -196,7 +196,7 @@ def test_policy_must_be_never_on_the_built_config() -> None:
     assert table.rolled_back == []
 
 
-@pytest.mark.parametrize("action", ["compaction", "clean"])
+@pytest.mark.parametrize("action", ["compaction", "clustering", "clean"])
 def test_service_instants_are_claimed_for_their_execution(action: str) -> None:
     """I12, F3: claimed before anything else, never rolled back; executed beside settling."""
     table, claimed = FakeTable([f"{T1}.{action}.requested"]), []
@@ -206,10 +206,11 @@ def test_service_instants_are_claimed_for_their_execution(action: str) -> None:
     assert table.rolled_back == []
 
 
+@pytest.mark.parametrize("action", ["compaction", "clustering"])
 @pytest.mark.parametrize("looked_at", [T1, R1])
-def test_the_rollback_of_a_compaction_to_its_plan_goes_with_it(looked_at: str) -> None:
+def test_the_rollback_of_a_service_to_its_plan_goes_with_it(looked_at: str, action: str) -> None:
     """A dead executor's rollback of what it had written: plan and rollback get one new executor."""
-    names = [f"{T1}.compaction.requested", f"{T1}.compaction.inflight", f"{R1}.rollback.requested"]
+    names = [f"{T1}.{action}.requested", f"{T1}.{action}.inflight", f"{R1}.rollback.requested"]
     table, claimed = FakeTable(names, victims={T1: R1}), []
     with pytest.raises(NotYet):
         look_and_roll_back(cast(Any, table), looked_at, name="t", options={}, claim=claimed.append)
@@ -217,13 +218,21 @@ def test_the_rollback_of_a_compaction_to_its_plan_goes_with_it(looked_at: str) -
     assert table.rolled_back == []
 
 
-@pytest.mark.parametrize("action", ["clustering", "indexing", "restore"])
+@pytest.mark.parametrize("action", ["indexing", "restore"])
 def test_service_instants_are_not_rolled_back(action: str) -> None:
     """F3: they are executed again by whoever can, never rolled back exactly."""
     table = FakeTable([f"{T1}.{action}.requested"])
     with pytest.raises(OutcomeUnknown, match=action):
         act(table)
     assert table.rolled_back == []
+
+
+@pytest.mark.parametrize("looked_at", [T1, R1])
+def test_a_clustering_that_was_being_withdrawn_is_withdrawn(looked_at: str) -> None:
+    """Its executor died between the removal of the plan and the end of the rollback, which is finished by name."""
+    table = FakeTable([f"{R1}.rollback.inflight"], after=[f"{R1}_{T9}.rollback"], victims={T1: R1})
+    assert act(table, looked_at)[0] is (Outcome.ROLLED_BACK if looked_at == T1 else Outcome.REEXECUTED)
+    assert table.rolled_back == [T1]
 
 
 LATE = {f"a/f_0-1-1_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-1", f".hoodie/metadata/files/.files-0000-0_{T1}.log.1_0-1-1"}

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from test_settler import PREFIX, MemoryEtcd
 
 from hudi_runtime import timeline as tl
+from hudi_runtime import triggers
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.etcd import now_ms
 from hudi_runtime.rollback import NotYet
-from hudi_runtime.service_actions import Done
 from hudi_runtime.services import FORGET_MS, Services, Slot
 from hudi_runtime.settle import Records
-from hudi_runtime.triggers import Kind, Result, Service
+from hudi_runtime.triggers import POSTPONED_MS, Done, Kind, Result, Service
 
 C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
 COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
@@ -52,6 +53,21 @@ class Context:
     def setJobGroup(self, group: str, _text: str, **more: bool) -> None:
         assert more == {"interruptOnCancel": True}
         self.properties["group"] = group
+
+
+@dataclass
+class Rewriting:
+    """A service with a plan."""
+
+    world: World
+    kind: Kind
+
+    def run(self, _options: object, *, planned: Callable[[str], None]) -> Done:
+        planned(T1)
+        return self.world._do(self.kind.value, None, self.kind)
+
+    def again(self, instant: str, _options: object, *, failures: int) -> Done:
+        return self.world._do(f"{self.kind.value} again", (instant, failures), self.kind)
 
 
 class World:
@@ -91,12 +107,13 @@ class World:
     def archive(self, _options: object) -> Done:
         return self._do("archive", None, Kind.ARCHIVE)
 
-    def compact(self, _options: object, *, planned: Callable[[str], None]) -> Done:
-        planned(T1)
-        return self._do("compact", None, Kind.COMPACTION)
+    @property
+    def compaction(self) -> Rewriting:
+        return Rewriting(self, Kind.COMPACTION)
 
-    def compact_again(self, instant: str, _options: object) -> Done:
-        return self._do("compact again", instant, Kind.COMPACTION)
+    @property
+    def clustering(self) -> Rewriting:
+        return Rewriting(self, Kind.CLUSTERING)
 
     # -- the test's part
 
@@ -132,11 +149,11 @@ def test_a_due_service_runs_once() -> None:
 
 
 def test_the_order_and_one_at_a_time() -> None:
-    world = World(Service(Kind.COMPACTION, 1), Service(Kind.CLEAN, 1), Service(Kind.ARCHIVE, 1))
+    world = World(*(Service(kind, 1) for kind in Kind))
     world.slot._taken.acquire()
     assert world.consider() == [], "another table's service is under way"
     world.slot._taken.release()
-    assert [world.consider()[0][0] for _ in range(3)] == ["compact", "clean", "archive"]
+    assert [world.consider()[0][0] for _ in Kind] == ["compaction", "clustering", "clean", "archive"]
     assert world.consider() == []
 
 
@@ -171,9 +188,26 @@ def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
     world.names.append(f"{T1}.compaction.inflight")
     world.session.etcd.set(f"instant/{T1}", inc="dead", action="compaction", state="Pending", claimedBy="me")
     world.session.etcd.set("settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}})
-    assert world.consider() == [("compact again", T1)]
+    assert world.consider() == [("compaction again", (T1, 0))]
     assert world.during[0]["instant"] == T1
     assert world.record(Kind.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
+
+
+def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
+    world = World(Service(Kind.CLUSTERING, 1))
+    world.names.append(f"{T1}.clustering.inflight")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
+    world.outcome = OSError("a file is missing")
+    for failures in (0, 1, 2):
+        assert world.consider() == [("clustering again", (T1, failures))]
+        assert world.record(Kind.CLUSTERING)["failures"] == failures + 1
+        assert world.consider() == [], "another one must not be planned beside it"
+        world.patience(Kind.CLUSTERING)
+
+
+def test_what_was_lost_to_a_writer_is_not_tried_at_once() -> None:
+    """The rest grows with the work that was lost."""
+    assert [triggers.postponed_ms(took) for took in (0, 6_000, 60_000, 3_600_000)] == [POSTPONED_MS, POSTPONED_MS, 300_000, 3_600_000]
 
 
 def test_a_claimed_clean_is_named_to_the_clean() -> None:
@@ -193,13 +227,13 @@ def test_an_instant_of_somebody_else_is_not_executed() -> None:
 def test_a_failure_is_counted_shown_and_repeated_later() -> None:
     world = World(Service(Kind.COMPACTION, 2))
     world.outcome = OSError("disk full\nmore")
-    assert world.consider() == [("compact", None)]
+    assert world.consider() == [("compaction", None)]
     record = world.record(Kind.COMPACTION)
     assert (record["result"], record["failures"], record["message"], record["upTo"]) == ("Failed", 1, "OSError: disk full", "")
     assert record["instant"] == T1, "what was planned is named"
     assert world.consider() == [], "not before the next try"
     world.patience(Kind.COMPACTION)
-    assert world.consider() == [("compact", None)]
+    assert world.consider() == [("compaction", None)]
     assert world.record(Kind.COMPACTION)["failures"] == 2
     world.patience(Kind.COMPACTION)
     world.outcome = Done(Result.NOTHING_TO_DO)

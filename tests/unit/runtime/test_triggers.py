@@ -41,6 +41,14 @@ def test_commits_of_writers_are_counted() -> None:
     assert triggers.commits_since(found, t(9), merge_on_read=True) == 1
 
 
+def test_what_a_service_has_written_starts_no_service() -> None:
+    """Its completed action is that of a writer; the files of the earlier states tell."""
+    clustered, replaced = [f"{t(1)}.clustering.requested", done(1, 2, "replacecommit")], [f"{t(3)}.replacecommit.requested", done(3, 4, "replacecommit")]
+    assert triggers.commits_since(timeline(*clustered), "", merge_on_read=False) == 0
+    assert triggers.commits_since(timeline(*clustered, *replaced), "", merge_on_read=False) == 1
+    assert triggers.commits_since(timeline(f"{t(1)}.logcompaction.requested", done(1, 2)), "", merge_on_read=True) == 0
+
+
 @pytest.mark.parametrize(("commits", "starts"), [(4, False), (5, True), (6, True)])
 def test_after_commits(commits: int, starts: bool) -> None:
     assert bool(due(Service(Kind.CLEAN, 5), Record(), commits=commits, request=None, now_ms=NOW)) is starts
@@ -169,11 +177,18 @@ class Archiving:
         return 1
 
 
+def actions(table: Any, options: dict[str, str] | None = None) -> Actions:
+    def never(instant: str) -> None:
+        raise AssertionError(instant)
+
+    return Actions(table, "t", options or {}, records, never, never)
+
+
 @pytest.mark.parametrize(("count", "kept"), [(9, ("4", "5")), (204, ("4", "5")), (1000, ("800", "801"))])
 def test_a_backlog_is_archived_in_several_runs(count: int, kept: tuple[str, str]) -> None:
     """The lock is held meanwhile."""
     table: Any = Archiving(count)
-    done_ = Actions(table, "t", {}, records).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    done_ = actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
     assert done_.result is Result.COMPLETED
     assert table.kept == [kept]
 
@@ -183,15 +198,15 @@ def test_no_service_runs_with_another_policy_than_never() -> None:
     table: Any = Archiving(9)
     table.never = False
     with pytest.raises(OutcomeUnknown, match="NEVER"):
-        Actions(table, "t", {}, records).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+        actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
     with pytest.raises(OutcomeUnknown, match="NEVER"):
-        Actions(table, "t", {}, records).compact({}, planned=lambda _instant: None)
+        actions(table).compaction.run({}, planned=lambda _instant: None)
 
 
 def test_the_tables_options_do_not_start_services_beside_it() -> None:
     theirs = {"hoodie.clean.automatic": "true", "hoodie.table.services.enabled": "false", "hoodie.fail.on.timeline.archiving": "false", "a": "b"}
     table: Any = Archiving(9)
-    assert Actions(table, "t", theirs, records).config({"c": "d"}).options == {"a": "b", "c": "d", **OPTIONS}
+    assert actions(table, theirs).config({"c": "d"}).options == {"a": "b", "c": "d", **OPTIONS}
 
 
 def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
@@ -200,7 +215,7 @@ def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
     table.listing = timeline(f"{t(5)}.clean.requested", f"{t(7)}.clean.requested")
     table.locked_now = True
     with pytest.raises(NotYet, match=t(7)):
-        Actions(table, "t", {}, records).clean({}, mine=frozenset({t(5)}))
+        actions(table).clean({}, mine=frozenset({t(5)}))
 
 
 class Compacting:
@@ -236,7 +251,7 @@ class Compacting:
 def test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again() -> None:
     """F9: Hudi would wait for it for ever."""
     table: Any = Compacting(f"{t(5)}.compaction.requested", f"{t(5)}_{t(9)}.commit")
-    assert Actions(table, "t", {}, records).compact_again(t(5), {}).result is Result.COMPLETED
+    assert actions(table).compaction.again(t(5), {}, failures=0).result is Result.COMPLETED
     assert table.compacted == [[f".hoodie/.heartbeat/{t(5)}"]]
 
 
@@ -244,4 +259,4 @@ def test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed
 def test_a_compaction_is_done_when_the_timeline_says_so(after: list[str]) -> None:
     table: Any = Compacting(*after)
     with pytest.raises(OutcomeUnknown, match="not completed"):
-        Actions(table, "t", {}, records).compact_again(t(5), {})
+        actions(table).compaction.again(t(5), {}, failures=0)

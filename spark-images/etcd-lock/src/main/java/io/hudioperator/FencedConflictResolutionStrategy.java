@@ -13,6 +13,7 @@ import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.common.util.collection.Pair;
 import org.apache.hudi.config.HoodieWriteConfig;
@@ -22,13 +23,17 @@ import org.apache.hudi.table.HoodieTable;
 /**
  * Hudi asks this under the lock, on every commit, with the instant and the write configuration: the place to refuse a commit whose
  * storage wrapper, lock or options are not ours, or whose progress has moved. Conflicts themselves are decided by Hudi's PreferWriter
- * rules; ingestion goes before table services.
+ * rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
   private static final String DELTA_COMMIT = "deltacommit";
 
+  private static final Set<String> WRITES =
+      Set.of(HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
+
   private Session session;
+  private boolean yields;
 
   @Override
   public Stream<HoodieInstant> getCandidateInstants(
@@ -48,7 +53,15 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
     }
     session.conflictsChecked(current.requestedTime());
-    return super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
+    Stream<HoodieInstant> candidates = super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
+    yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
+    return yields ? Stream.concat(candidates, pendingWrites(metaClient, current)).distinct() : candidates;
+  }
+
+  /** Writes of others that are not completed, whether or not they have said which file groups they change. */
+  private static Stream<HoodieInstant> pendingWrites(HoodieTableMetaClient metaClient, HoodieInstant current) {
+    return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflightsAndRequested().getInstantsAsStream()
+        .filter(i -> !i.requestedTime().equals(current.requestedTime()));
   }
 
   /**
@@ -59,6 +72,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
    */
   @Override
   public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
+    if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
+      return true; // it may change what the table service replaces, and would fail if that were gone
+    }
     boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
     return !compaction && super.hasConflict(mine, other);
   }

@@ -16,6 +16,7 @@ import org.apache.hudi.exception.HoodieException;
  */
 public final class Session {
   private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
+  private static final String REPLACE = "replacecommit";
   private static final Set<String> DESTRUCTIVE = Set.of("rollback", "restore");
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
@@ -318,7 +319,8 @@ public final class Session {
       if (savepoints.contains(instant) != LockProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
         throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
       }
-      if (me.isWriter() && INGESTION.contains(action) && !lock.mayCommit(instant)) { // I9
+      boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action); // a clustering replaces what writers change
+      if (competes && !lock.mayCommit(instant)) { // I9
         throw ErrorCode.OPTION.refusal(
             "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
                 + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
@@ -331,6 +333,11 @@ public final class Session {
       lock.promised(completion);
       return lock.publication(instant, completion, listing);
     }
+  }
+
+  /** False for an agent. */
+  boolean isWriter() {
+    return me.isWriter();
   }
 
   /** Hudi asks for conflicts of this instant now, under the lock. */
