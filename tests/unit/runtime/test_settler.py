@@ -251,6 +251,17 @@ def test_a_failing_last_look_blocks_nothing_else(world: World) -> None:
     assert "done/abandoned-left" in world.etcd.keys
 
 
+def test_what_had_ended_before_it_was_given_up_is_not_remembered(world: World) -> None:
+    """An agent's own clustering that lost to a writer: none of its tasks is left, so nothing can be late, and archival does not wait for the agent's end."""
+    world.etcd.set("writer/me", inc="me")
+    world.instant(T1, "me", "Abandoned")
+    world.settler.ended.add(T1)
+    assert world.run() == 1
+    assert world.swept == [T1]
+    assert f"instant/{T1}" not in world.etcd.keys
+    assert not [key for key in world.etcd.keys if key.startswith("done/")]
+
+
 def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:
     world.settle("dead", "Terminating")
     world.instant(T1, "dead", "Abandoned")

@@ -192,6 +192,20 @@ class TimelineGuardTest {
   }
 
   @Test
+  void aClusteringIsPublishedOnlyAfterTheCheck() throws IOException {
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    Sessions.register(agent);
+    assertTrue(table.acquire(agent));
+    write(instant + ".clustering.requested");
+    refused(ErrorCode.OPTION, () -> write(instant + "_" + TestTable.time(1) + ".replacecommit"));
+    agent.conflictsChecked(instant);
+    write(instant + "_" + TestTable.time(1) + ".replacecommit");
+    agent.release();
+    assertNull(table.instant(instant));
+    Sessions.closed(agent);
+  }
+
+  @Test
   void deletingAndRenamingNeedTheLock() throws IOException {
     Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000_20250101000001000.commit"));
     Path completed = path("20250101000000000_20250101000001000.commit");
