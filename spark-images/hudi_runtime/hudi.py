@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -212,6 +212,21 @@ class Table:
     def no_option(self) -> Any:
         """Hudi's empty Option."""
         return self._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def java_list(self, items: Iterable[str]) -> Any:
+        """A java.util.List."""
+        made = self._jvm.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return made
+
+    def expired_partitions(self, config: Any) -> list[str]:
+        """Partitions that have outlived the time that the config gives them, at most as many as it says."""
+        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
+        now = self._jvm.org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator.getCurrentInstantTimeStr()
+        factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
+        return [str(path) for path in factory.createStrategy(table, config.getProps(), now).getExpiredPartitionPaths()]
 
     def archive(self, config: Any) -> int:
         """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import OutcomeUnknown
+from hudi_runtime.expiry import Expiry
 from hudi_runtime.hudi import Table
 from hudi_runtime.rewriting import Clustering, Compaction, require_completed
 from hudi_runtime.rollback import NEVER_KEY, NotYet
@@ -28,6 +29,7 @@ OPTIONS = {
     "hoodie.compact.schedule.inline": "false",
     "hoodie.clustering.inline": "false",
     "hoodie.clustering.schedule.inline": "false",
+    "hoodie.partition.ttl.inline": "false",
     # Otherwise an instant that cannot be written to the archive would be deleted from the active timeline all the same.
     "hoodie.fail.on.timeline.archiving": "true",
 }
@@ -86,6 +88,11 @@ class Actions:
     def clustering(self) -> Clustering:
         """Clustering of this table."""
         return Clustering(self.table, self.config, self.withdrawn, self.lost)
+
+    @property
+    def expiry(self) -> Expiry:
+        """Partition lifecycle of this table."""
+        return Expiry(self.table, self.config, self.withdrawn)
 
     # -- archival ------------------------------------------------------------------------------------------------------------------
 

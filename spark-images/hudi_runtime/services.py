@@ -181,6 +181,8 @@ class Services:
         options = self._wanted[kind].options if kind in self._wanted else {}
         if kind is Kind.ARCHIVE:
             return self._actions.archive(options)
+        if kind is Kind.TTL:
+            return self._actions.expiry.run(options)
         if kind is Kind.CLEAN:
             return self._actions.clean(options, mine=pending)
         do = self._actions.clustering if kind is Kind.CLUSTERING else self._actions.compaction

@@ -27,6 +27,7 @@ class Kind(enum.Enum):
 
     COMPACTION = "compaction"
     CLUSTERING = "clustering"
+    TTL = "ttl"
     CLEAN = "clean"
     ARCHIVE = "archive"
 

@@ -16,16 +16,20 @@ from hudi_operator.model.schedule import Schedule
 
 JsonDict = dict[str, Any]
 
-COMPACTION, CLUSTERING, CLEAN, ARCHIVE = "compaction", "clustering", "clean", "archive"
-KINDS = (COMPACTION, CLUSTERING, CLEAN, ARCHIVE)
-ON_REQUEST = frozenset({CLUSTERING})
+COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = "compaction", "clustering", "ttl", "clean", "archive"
+KINDS = (COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE)
+ON_REQUEST = frozenset({CLUSTERING, TTL})
 """Services that are off unless their section is there."""
 #: Commits between two runs when neither afterCommits nor schedule is set.
-AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, CLEAN: 10, ARCHIVE: 10}
+AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, TTL: 20, CLEAN: 10, ARCHIVE: 10}
 RETAIN_COMMITS = 10
 SMALL_FILE_MIB, TARGET_FILE_MIB = 300, 1024
 LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
 PLAN = "hoodie.clustering.plan.strategy"
+TTL_SINCE = {"LastWrite": "KEEP_BY_TIME", "Creation": "KEEP_BY_CREATION_TIME"}
+MAX_EXPIRED = 1000
+TTL_PATTERN = "hudi.operator.ttl.partition.pattern"
+"""Read by the runtime; Hudi has no such option."""
 MIN_COMMITS_TO_KEEP, MAX_COMMITS_TO_KEEP = 20, 30
 
 
@@ -72,6 +76,8 @@ def _options(kind: str, raw: JsonDict) -> dict[str, str]:
         return {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS", "hoodie.compact.inline.max.delta.commits": "1"}
     if kind == CLUSTERING:
         return _clustering(get(raw, CLUSTERING, dict, {}, "spec.services"))
+    if kind == TTL:
+        return _ttl(get(raw, TTL, dict, {}, "spec.services"))
     archive = get(raw, ARCHIVE, dict, {}, "spec.services")
     minimum, maximum = _keep(archive)
     return {**_clean(raw), "hoodie.keep.min.commits": str(minimum), "hoodie.keep.max.commits": str(maximum)}
@@ -103,6 +109,17 @@ def _clustering(raw: JsonDict) -> dict[str, str]:
             f"{PLAN}.daybased.lookback.partitions": str(2**31 - 1),
         }
     return options
+
+
+def _ttl(raw: JsonDict) -> dict[str, str]:
+    where = "spec.services.ttl"
+    since, pattern = get(raw, "since", str, "LastWrite", where), get(raw, "partitionPattern", str, "", where)
+    options = {
+        "hoodie.partition.ttl.management.strategy.type": TTL_SINCE.get(since, since),
+        "hoodie.partition.ttl.strategy.days.retain": str(get(raw, "retainDays", int, -1, where)),
+        "hoodie.partition.ttl.strategy.max.delete.partitions": str(get(raw, "maxPartitionsPerRun", int, MAX_EXPIRED, where)),
+    }
+    return options | ({TTL_PATTERN: pattern} if pattern else {})
 
 
 def _clean(raw: JsonDict) -> dict[str, str]:
@@ -151,11 +168,29 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
     layout = options.get("hoodie.layout.optimize.strategy", "LINEAR")
     if layout not in LAYOUTS.values():
         return f"{where}.layout = {layout!r}: must be one of {', '.join(LAYOUTS)}"
-    pattern = options.get(f"{PLAN}.partition.regex.pattern", "")
+    return _pattern_problem(f"{where}.partitionPattern", options.get(f"{PLAN}.partition.regex.pattern", ""))
+
+
+def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
+    """Why partitions of this table cannot expire as specified (field, value, rule); empty when they can, or need not. The CRD refuses it before."""
+    options = next((s.options for s in services if s.kind == TTL), None)
+    if options is None:
+        return ""
+    where = "spec.services.ttl"
+    if not partitioned:
+        return f"{where}: the table has no partitionFields, and whole partitions are what expires"
+    if int(options["hoodie.partition.ttl.strategy.days.retain"]) < 0:
+        return f"{where}.retainDays: required"
+    if options["hoodie.partition.ttl.management.strategy.type"] not in TTL_SINCE.values():
+        return f"{where}.since = {options['hoodie.partition.ttl.management.strategy.type']!r}: must be one of {', '.join(TTL_SINCE)}"
+    return _pattern_problem(f"{where}.partitionPattern", options.get(TTL_PATTERN, ""))
+
+
+def _pattern_problem(field_name: str, pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        return f"{where}.partitionPattern {pattern!r}: not a regular expression: {error}"
+        return f"{field_name} {pattern!r}: not a regular expression: {error}"
     return ""
 
 

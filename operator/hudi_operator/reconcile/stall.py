@@ -52,13 +52,17 @@ def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
         return Stall("PathNotAllowed", problem)
     if table.lock.problem():
         return Stall("InvalidSpec", table.lock.problem())
-    problem = services.problem(table.services) or services.clustering_problem(
-        table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=bool(table.partition_fields)
-    )
+    problem = _service_problem(table)
     if problem:
         return Stall("InvalidSpec", problem)
     problem = options.table_problem(table, config.option_patterns)
     return Stall("OptionNotAllowed", problem) if problem else None
+
+
+def _service_problem(table: TableSpec) -> str:
+    partitioned = bool(table.partition_fields)
+    clustering = services.clustering_problem(table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=partitioned)
+    return services.problem(table.services) or clustering or services.ttl_problem(table.services, partitioned=partitioned)
 
 
 def table_stall(view: View) -> Stall | None:

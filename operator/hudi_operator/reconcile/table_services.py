@@ -22,6 +22,7 @@ JsonDict = dict[str, Any]
 REASONS = {
     services.COMPACTION: "CompactionFailed",
     services.CLUSTERING: "ClusteringFailed",
+    services.TTL: "TtlFailed",
     services.CLEAN: "CleanFailed",
     services.ARCHIVE: "ArchiveFailed",
 }

@@ -13,6 +13,7 @@ from hudi_operator.model import services
 from hudi_operator.model.fields import SpecError
 from hudi_operator.model.schedule import Schedule
 from hudi_operator.model.spec import TableSpec
+from hudi_runtime.expiry import LIMIT, PATTERN
 
 
 def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:
@@ -66,6 +67,39 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
 def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, Any], words: str) -> None:
     given = services.from_spec({"clustering": clustering}, merge_on_read=True)
     found = services.clustering_problem(given, **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_partitions_expire_when_it_is_asked_for() -> None:
+    assert "ttl" not in made({})
+    found = made({"ttl": {"retainDays": 30, "partitionPattern": "day=.*"}})["ttl"]
+    assert found.after_commits == 20
+    prefix = "hoodie.partition.ttl"
+    assert found.options == {
+        f"{prefix}.management.strategy.type": "KEEP_BY_TIME",
+        f"{prefix}.strategy.days.retain": "30",
+        f"{prefix}.strategy.max.delete.partitions": "1000",
+        PATTERN: "day=.*",
+    }
+    created = made({"ttl": {"retainDays": 1, "since": "Creation", "maxPartitionsPerRun": 7}})["ttl"].options
+    assert created[f"{prefix}.management.strategy.type"] == "KEEP_BY_CREATION_TIME"
+    assert created[LIMIT] == "7"
+
+
+@pytest.mark.parametrize(
+    ("ttl", "partitioned", "words"),
+    [
+        ({"retainDays": 3}, False, "spec.services.ttl: the table has no partitionFields"),
+        ({}, True, "spec.services.ttl.retainDays: required"),
+        ({"retainDays": 3, "since": "Birth"}, True, "spec.services.ttl.since = 'Birth': must be one of LastWrite, Creation"),
+        ({"retainDays": 3, "partitionPattern": "("}, True, "spec.services.ttl.partitionPattern '('"),
+        ({"retainDays": 3}, True, ""),
+        ({"enabled": False}, False, ""),
+    ],
+)
+def test_what_cannot_expire(ttl: dict[str, Any], partitioned: bool, words: str) -> None:
+    found = services.ttl_problem(services.from_spec({"ttl": ttl}, merge_on_read=False), partitioned=partitioned)
     assert words in found
     assert bool(found) is bool(words)
 

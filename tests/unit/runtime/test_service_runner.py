@@ -70,6 +70,16 @@ class Rewriting:
         return self.world._do(f"{self.kind.value} again", (instant, failures), self.kind)
 
 
+@dataclass
+class Expiring:
+    """Partition lifecycle."""
+
+    world: World
+
+    def run(self, _options: object) -> Done:
+        return self.world._do("ttl", None, Kind.TTL)
+
+
 class World:
     """One table; `outcome` is what Hudi does: a Done, or an error to raise. The names of the calls are in `calls`."""
 
@@ -110,6 +120,10 @@ class World:
     @property
     def compaction(self) -> Rewriting:
         return Rewriting(self, Kind.COMPACTION)
+
+    @property
+    def expiry(self) -> Expiring:
+        return Expiring(self)
 
     @property
     def clustering(self) -> Rewriting:
@@ -153,7 +167,7 @@ def test_the_order_and_one_at_a_time() -> None:
     world.slot._taken.acquire()
     assert world.consider() == [], "another table's service is under way"
     world.slot._taken.release()
-    assert [world.consider()[0][0] for _ in Kind] == ["compaction", "clustering", "clean", "archive"]
+    assert [world.consider()[0][0] for _ in Kind] == ["compaction", "clustering", "ttl", "clean", "archive"]
     assert world.consider() == []
 
 

@@ -10,6 +10,7 @@ import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieReplaceCommitMetadata;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
@@ -76,7 +77,21 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       return true; // it may change what the table service replaces, and would fail if that were gone
     }
     boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
-    return !compaction && super.hasConflict(mine, other);
+    return !compaction && (super.hasConflict(mine, other) || wroteToDeletedPartition(mine, other));
+  }
+
+  /**
+   * Hudi compares only file groups that were written, and the deletion of a partition writes none. So it would delete what was committed to
+   * the partition meanwhile (lost update).
+   */
+  private static boolean wroteToDeletedPartition(ConcurrentOperation mine, ConcurrentOperation other) {
+    HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+    if (mine.getOperationType() != WriteOperationType.DELETE_PARTITION || !(metadata instanceof HoodieReplaceCommitMetadata)) {
+      return false;
+    }
+    Set<String> deleted = ((HoodieReplaceCommitMetadata) metadata).getPartitionToReplaceFileIds().keySet();
+    boolean service = other.getOperationType() == WriteOperationType.COMPACT;
+    return !service && other.getMutatedPartitionAndFileIds().stream().anyMatch(group -> deleted.contains(group.getLeft()));
   }
 
   @Override

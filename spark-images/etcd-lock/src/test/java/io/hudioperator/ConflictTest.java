@@ -3,16 +3,19 @@ package io.hudioperator;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieReplaceCommitMetadata;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** A compaction never makes a delta commit fail; everything else that shares a file group is a conflict as before (I9). */
-class CompactionConflictTest {
+/** Who conflicts with whom: a compaction never makes a delta commit fail, a partition is not deleted over a write to it (I9). */
+class ConflictTest {
   private static ConcurrentOperation operation(HoodieInstant.State state, String action, String time, WriteOperationType type, String fileId) {
     HoodieWriteStat stat = new HoodieWriteStat();
     stat.setPartitionPath("p");
@@ -20,7 +23,23 @@ class CompactionConflictTest {
     HoodieCommitMetadata metadata = new HoodieCommitMetadata();
     metadata.setOperationType(type);
     metadata.addWriteStat("p", stat);
-    return new ConcurrentOperation(new HoodieInstant(state, action, time, Comparator.comparing(HoodieInstant::requestedTime)), metadata);
+    return new ConcurrentOperation(instant(state, action, time), metadata);
+  }
+
+  private static HoodieInstant instant(HoodieInstant.State state, String action, String time) {
+    return new HoodieInstant(state, action, time, Comparator.comparing(HoodieInstant::requestedTime));
+  }
+
+  /** Hudi itself sees no conflict: a deletion writes no file group. */
+  @ParameterizedTest
+  @CsvSource({"UPSERT, p, true", "UPSERT, q, false", "INSERT, p, true", "CLUSTER, p, true", "COMPACT, p, false"})
+  void aPartitionIsNotDeletedOverAWriteToIt(WriteOperationType type, String deleted, boolean conflict) {
+    HoodieReplaceCommitMetadata metadata = new HoodieReplaceCommitMetadata();
+    metadata.setOperationType(WriteOperationType.DELETE_PARTITION);
+    metadata.setPartitionToReplaceFileIds(Map.of(deleted, List.of("gone")));
+    ConcurrentOperation deletion = new ConcurrentOperation(instant(HoodieInstant.State.INFLIGHT, "replacecommit", TestTable.time(0)), metadata);
+    ConcurrentOperation completed = operation(HoodieInstant.State.COMPLETED, "commit", TestTable.time(1), type, "new");
+    assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(deletion, completed));
   }
 
   @ParameterizedTest
