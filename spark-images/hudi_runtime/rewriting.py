@@ -14,11 +14,13 @@ from typing import Any
 from hudi_runtime.errors import FailureClass, OutcomeUnknown, RuntimeFailure, classify
 from hudi_runtime.hudi import Table
 from hudi_runtime.sweep import remove_heartbeat
+from hudi_runtime.timeline import State
 from hudi_runtime.triggers import Done, Result
 
 GIVE_UP = 3
 """Failures in a row after which the plan of a clustering is withdrawn: a new one may do without what it stumbles over."""
 
+ACTION = "clustering"
 Config = Callable[[Mapping[str, str]], Any]
 
 
@@ -89,8 +91,11 @@ class Clustering:
         What has changed its file groups since it was planned is found by the conflict check, however long ago that was: archival keeps it.
         """
         remove_heartbeat(self.table, instant)
+        found = self.table.timeline().get(instant)
+        # Before its execution has begun Hudi would not roll it back.
+        planned = found is not None and found.action == ACTION and found.state is State.REQUESTED
         with self.table.client(self.config(options)) as client:
-            if failures < GIVE_UP:
+            if failures < GIVE_UP or planned:
                 return self._execute(client, instant, ended=self.lost if failures else self.withdrawn)
             self._withdraw(client, instant)
         self.lost(instant)
@@ -111,7 +116,7 @@ class Clustering:
     def _withdraw(self, client: Any, instant: str) -> None:
         """Roll back a pending plan of this incarnation, plan included. Raises OutcomeUnknown when the timeline does not show its end (I4)."""
         found = self.table.timeline().get(instant)
-        if found is None or not found.pending or found.action != "clustering":
+        if found is None or not found.pending or found.action != ACTION:
             raise OutcomeUnknown(f"instant {instant} is not a pending clustering: nothing is rolled back")
         client.purgePendingClustering(instant)
         timeline = self.table.timeline()

@@ -120,6 +120,9 @@ def test_one_that_fails_again_and_again_is_withdrawn() -> None:
         clustering.again(T1, {}, failures=GIVE_UP)
     assert (table.calls, told) == ([f"purge {T1}"], [f"lost {T1}"])
     assert made(Table())[0].again(T1, {}, failures=GIVE_UP - 1).result is Result.COMPLETED
+    table = Table()
+    table.names = PLAN[:1]
+    assert made(table)[0].again(T1, {}, failures=GIVE_UP).result is Result.COMPLETED, "one that could not begin has nothing to stumble over"
 
 
 @pytest.mark.parametrize("names", [DONE, [], [f"{T1}.commit.requested"]])
