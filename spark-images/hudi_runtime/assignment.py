@@ -17,6 +17,7 @@ from hudi_runtime.errors import FailureClass, classify, environment_secrets, fir
 from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
+from hudi_runtime.read_cost import Gauge, value_of
 from hudi_runtime.rollback import NotYet
 from hudi_runtime.savepoints import Savepoints
 from hudi_runtime.service_actions import Actions
@@ -60,6 +61,7 @@ class Assignment:
         self._slot = slot
         self._savepoints: Savepoints | None = None
         self._services: Services | None = None
+        self._gauge: Gauge | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
         self._table: Table | None = None
@@ -133,6 +135,8 @@ class Assignment:
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
             self._services = self._make_services(self._table, self._session)
             self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
+            # Tables of the other type have no log files.
+            self._gauge = Gauge(self._table) if self.spec.type == "MERGE_ON_READ" else None
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
         authority = str(gate.value.get("authority", "")) if gate else ""
         adopted = gate is not None and bool(gate.value.get("adopted") or gate.value.get("state") == "open")
@@ -262,6 +266,8 @@ class Assignment:
             if self._savepoints is not None and self._services.idle:
                 self._savepoints.serve(requests, records)
             self._services.consider(records, self._timeline, requests)
+            if self._gauge is not None:
+                self._gauge.consider(self._timeline, self._services.beside)
 
     def _gate_state(self) -> str:
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
@@ -277,7 +283,8 @@ class Assignment:
         foreigners = (*facts.foreign(timeline, recorded, table.timeline), *self._written_by_others(session, timeline))
         counts = self._services.counts(timeline, records) if self._services is not None else {}
         newest = facts.commits(table, timeline)
-        self._report(facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest))
+        report = facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest)
+        self._report({**report, **value_of(self._gauge.latest if self._gauge is not None else None)})
         self._listed = time.monotonic()
         self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from hudi_runtime.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
+_INFO = re.compile(r"StoragePathInfo\{path=(.*?), length=(\d+),")
 COMMITS_KEPT = 1000
 """Commits whose metadata is remembered: an agent lives for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
@@ -212,6 +214,24 @@ class Table:
     def no_option(self) -> Any:
         """Hudi's empty Option."""
         return self._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def metadata_files(self) -> dict[str, int] | None:
+        """Data files as the metadata table lists them: relative path -> bytes; None when the table has none. Raises ValueError when Hudi cannot open it."""
+        client = self.meta_client()
+        if not client.getTableConfig().isMetadataTableAvailable():
+            return None
+        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        config = self._jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
+        found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(engine, client.getStorage(), config, self.path)
+        try:
+            if not found.enabled():
+                raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
+            folders = self.java_list(f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths())
+            # One call and one string: an element costs several round trips to the JVM otherwise.
+            text = str(found.getAllFilesInPartitions(folders).toString())
+        finally:
+            found.close()
+        return {self.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
 
     def java_list(self, items: Iterable[str]) -> Any:
         """A java.util.List."""

@@ -108,6 +108,10 @@ class Services:
         if not self.idle:
             self._spark.sparkContext.cancelJobGroup(self._group)
 
+    def beside(self, run: Callable[[], None]) -> Future[None] | None:
+        """Run something that is no service in the one place of the agent; None when that is taken."""
+        return self._slot.start(run) if self.idle else None
+
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
         """Commits since the last run, of each service that counts them."""
         return {

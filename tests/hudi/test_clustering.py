@@ -108,12 +108,18 @@ def test_updates_beside_clustering(world: World, kind: str) -> None:
     found = postponed(table, first)
     assert {i.requested for i in table.timeline().completed if i.completion > lost.requested} & instants(found["message"])
     assert table.data_files(lost.requested) == []
+    if kind == "MergeOnRead":
+        cost = until("what readers have to merge is counted", lambda: merged_by_readers(table), alive=first, timeout=WAIT)
+        assert (cost["fileGroups"], cost["fileGroupsWithLogs"]) == (4, 2)
+        assert cost["baseBytes"] > 0
 
     again(table)
     merged = until("the file groups are clustered", lambda: clustering(table, State.COMPLETED), alive=first, timeout=WAIT)
     assert len(file_groups(table, merged.requested)) == 1
     expected = [*part(0, "begun before", 2), *part(1, "begun after", 2), *part(2), *part(3)]
     table.audited(expected)
+    if kind == "MergeOnRead":
+        until("nothing is to be merged any more", lambda: table.report()["readCost"]["logBytes"] == 0, alive=first, timeout=WAIT)
     until("its record is gone", lambda: not table.names("instant/"), alive=first, timeout=WAIT)
 
     quick = table.writer("quick", python={"batches": [{"rows": part(4)}]})
@@ -132,6 +138,13 @@ def test_updates_beside_clustering(world: World, kind: str) -> None:
     table.audited([*expected, *part(4)])
     second.terminate()
     assert second.wait(WAIT) == 0, second.log()[-3000:]
+
+
+def merged_by_readers(table: Table) -> dict[str, int] | None:
+    """What the agent has counted (R58), once that is everything that is there."""
+    logs = sum((table.folder / name).stat().st_size for name in table.data_files() if Path(name).name.startswith("."))
+    cost: dict[str, int] = table.report().get("readCost", {})
+    return cost if logs and cost.get("logBytes") == logs else None
 
 
 def file_groups(table: Table, instant: str = "") -> set[str]:

@@ -27,6 +27,9 @@ EVENT_LIMIT = 1000
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
+_READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
+
+
 def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -> JsonDict:
     """The status to store. Equal facts give an equal status; nothing in it counts seconds."""
     stall, generation = table_stall(view), view.table.ref.generation
@@ -41,6 +44,7 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         kept = savepoints.status(view)
         if kept:
             status["savepoints"] = kept
+        status.update(_read_cost(view))
         settling = _settling(view)
         if settling:
             status["settling"] = settling[:LISTED]
@@ -64,6 +68,17 @@ def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
         "suspended": kinds.count("Suspended"),
         "finished": kinds.count("Finished"),
     }
+
+
+def _read_cost(view: View) -> JsonDict:
+    """What readers of a MergeOnRead table have to merge, as the agent counted it last; what was known stays while no agent is there."""
+    counted = gate.timeline_report(view).get("readCost")
+    if not isinstance(counted, dict):
+        return {"readCost": view.status["readCost"]} if "readCost" in view.status else {}
+    found: JsonDict = {name: int(counted.get(name) or 0) for name in _READ_COST}
+    if found["baseBytes"]:
+        found["logToBasePercent"] = round(100 * found["logBytes"] / found["baseBytes"])
+    return {"readCost": found}
 
 
 def _timeline(view: View) -> JsonDict:

@@ -22,7 +22,6 @@ from hudi_runtime.errors import classify, environment_secrets, redact
 from hudi_runtime.hudi import Table
 from hudi_runtime.storage import Missing
 
-_INFO = re.compile(r"StoragePathInfo\{path=(.*?), length=(\d+),")
 _MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
 OPENERS = 8
 T = TypeVar("T")
@@ -47,7 +46,7 @@ class Look:
         files = self.table.storage.walk()
         metadata_timeline = self.table.metadata_timeline()
         timeline = self.table.timeline()
-        listed = self._try("metadata", self._metadata_files)
+        listed = self._try("metadata", self.table.metadata_files)
         active = {i.requested for i in (*before.instants, *timeline.instants)}
         archived: frozenset[str] = frozenset()
         if any(is_data_file(p) and instant_of(p) not in active for p in files):
@@ -123,26 +122,6 @@ class Look:
         return frozenset(str(instant.requestedTime()) for instant in instants)
 
     # -- files -------------------------------------------------------------------------------------------------------------------------
-
-    def _metadata_files(self) -> dict[str, int] | None:
-        client = self.table.meta_client()
-        if not client.getTableConfig().isMetadataTableAvailable():
-            return None
-        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
-        config = self._jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
-        base = self.table.path
-        found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(engine, client.getStorage(), config, base)
-        try:
-            if not found.enabled():
-                raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
-            folders = self._jvm.java.util.ArrayList()
-            for partition in found.getAllPartitionPaths():
-                folders.add(f"{base}/{partition}" if partition else base)
-            # One call and one string: an element costs several round trips to the JVM otherwise.
-            text = str(found.getAllFilesInPartitions(folders).toString())
-        finally:
-            found.close()
-        return {self.table.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
 
     def _broken(self, paths: list[str]) -> dict[str, str]:
         if not self._open_files:

@@ -133,6 +133,18 @@ def test_status_tells_the_last_run_and_the_next() -> None:
     assert "failures" not in clean
 
 
+def test_status_tells_what_readers_have_to_merge() -> None:
+    world = ready_world(type="MergeOnRead")
+    assert world.table is not None
+    assert "readCost" not in world.table["status"]
+    found = world.kv["report/timeline"].value
+    for base, percent in ((1000, {"logToBasePercent": 25}), (0, {})):
+        counted = {"baseBytes": base, "logBytes": 250, "fileGroups": 4, "fileGroupsWithLogs": 2}
+        world.put("report/timeline", {**found, "readCost": counted})
+        world.reconcile()
+        assert world.table["status"]["readCost"] == {**counted, **percent}
+
+
 def test_a_failure_is_a_condition_and_an_event() -> None:
     world = ready_world()
     assert world.table is not None
