@@ -295,7 +295,7 @@ CASES = (
         "exactly one commits; the loser is told",
         (
             f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
-            f"{JAVA}/CompactionConflictTest.java::whoConflicts",
+            f"{JAVA}/ConflictTest.java::whoConflicts",
         ),
     ),
     Case(

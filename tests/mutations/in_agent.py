@@ -68,7 +68,11 @@ LOOK = (
         "heartbeat-of-a-compaction-stays",
         "F9",
         "the heartbeat file of a dead executor makes Hudi wait for it when its compaction is executed again",
-        a("service_actions", "        remove_heartbeat(self.table, instant)\n"),
+        a(
+            "rewriting",
+            "        remove_heartbeat(self.table, instant)\n        with self.table.client(self.config(options)) as client:\n            client.compact(",
+            "        with self.table.client(self.config(options)) as client:\n            client.compact(",
+        ),
         f"{TRIGGERS}::test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again",
     ),
     mutation(
@@ -132,7 +136,11 @@ LOOK = (
         "requested-files-say-pending",
         "I4 I8",
         "an instant is pending while files of its earlier states are there",
-        a("timeline", "        return completed[0]\n", "        return next((instant for instant in states if instant.pending), completed[0])\n"),
+        a(
+            "timeline",
+            "        return replace(completed[0], planned=planned)\n",
+            "        return next((instant for instant in states if instant.pending), replace(completed[0], planned=planned))\n",
+        ),
         f"{RUNTIME}/test_timeline.py::test_pending_is_what_has_no_completed_file",
     ),
 )

@@ -58,11 +58,29 @@ TENDING = (
         "I8 I12",
         "a compaction counts as completed when the call comes back",
         a(
-            "service_actions",
-            '        if found is None or found.pending:\n            raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n',
-            "        assert found is None or found.requested\n",
+            "rewriting",
+            '    if found is None or found.pending:\n        raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n',
+            "    assert found is None or found.requested\n",
         ),
         f"{TRIGGERS}::test_a_compaction_is_done_when_the_timeline_says_so",
+    ),
+    mutation(
+        "a-lost-clustering-stays",
+        "I9 I12",
+        "a clustering that lost to a writer keeps its plan, which describes file groups that are no more",
+        a("rewriting", "                self._withdraw(client, instant)\n                ended(instant)\n", "                ended(instant)\n"),
+        f"{RUNTIME}/test_rewriting.py::test_one_that_lost_is_withdrawn",
+    ),
+    mutation(
+        "a-completed-clustering-is-withdrawn",
+        "I4 I8",
+        "a clustering is rolled back without a look at the timeline",
+        a(
+            "rewriting",
+            "        if found is None or not found.pending or found.action != ACTION:\n",
+            "        if found is not None and found.action == instant:\n",
+        ),
+        f"{RUNTIME}/test_rewriting.py::test_only_a_pending_clustering_is_withdrawn",
     ),
     mutation(
         "archived-before-the-sweep",
