@@ -233,6 +233,10 @@ class Table:
             found.close()
         return {self.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
 
+    def schema(self) -> str:
+        """The table's newest schema, without Hudi's own columns, as Avro JSON."""
+        return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())
+
     def java_list(self, items: Iterable[str]) -> Any:
         """A java.util.List."""
         made = self._jvm.java.util.ArrayList()

@@ -59,6 +59,12 @@ class Actions:
             raise OutcomeUnknown("the client's failed-writes policy is not NEVER: no service runs")
         return config
 
+    def writing_config(self, options: Mapping[str, str]) -> Any:
+        """The same for a service that makes a commit of its own; Hudi wants to be told the schema."""
+        config = self.config(options)
+        config.setSchema(self.table.schema())
+        return config
+
     # -- clean ---------------------------------------------------------------------------------------------------------------------
 
     def clean(self, options: Mapping[str, str], *, mine: frozenset[str]) -> Done:
@@ -87,12 +93,12 @@ class Actions:
     @property
     def clustering(self) -> Clustering:
         """Clustering of this table."""
-        return Clustering(self.table, self.config, self.withdrawn, self.lost)
+        return Clustering(self.table, self.writing_config, self.withdrawn, self.lost)
 
     @property
     def expiry(self) -> Expiry:
         """Partition lifecycle of this table."""
-        return Expiry(self.table, self.config, self.withdrawn)
+        return Expiry(self.table, self.writing_config, self.withdrawn)
 
     # -- archival ------------------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line
 from hudi_runtime.etcd import now_ms
 from hudi_runtime.rollback import NotYet
-from hudi_runtime.service_actions import Actions
+from hudi_runtime.service_actions import Actions, commits
 from hudi_runtime.session import Session
 from hudi_runtime.settle import Records
 from hudi_runtime.triggers import (
@@ -46,6 +46,8 @@ FORGET_MS = 120_000
 """A requested file that is not there so long after its record does not come any more: the store's client has given up long before."""
 CLOSE_SECONDS = 15.0
 """A run whose jobs were cancelled ends soon; one that does not is left to the operator to settle, with everything else of this process."""
+_REWRITING = frozenset({Kind.CLUSTERING, Kind.TTL})
+"""They ask for the table's schema, which comes with the first commit."""
 _POSTPONING = frozenset({FailureClass.WRITE_CONFLICT, FailureClass.LOCK_TIMEOUT})
 
 
@@ -183,6 +185,8 @@ class Services:
 
     def _act(self, kind: Kind, instant: str, pending: frozenset[str], ahead: Record) -> Done:
         options = self._wanted[kind].options if kind in self._wanted else {}
+        if not pending and kind in _REWRITING and not commits(self._actions.table.timeline()):
+            return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
         if kind is Kind.ARCHIVE:
             return self._actions.archive(options)
         if kind is Kind.TTL:

@@ -171,6 +171,14 @@ def test_the_order_and_one_at_a_time() -> None:
     assert world.consider() == []
 
 
+@pytest.mark.parametrize("kind", [Kind.CLUSTERING, Kind.TTL])
+def test_a_table_without_commits_is_left_as_it_is(kind: Kind) -> None:
+    world = World(Service(kind, None, scheduled=True))
+    world.names.clear()
+    assert world.consider(**{kind.value: {"nonce": "2026-11-22T03:00:00Z"}}) == []
+    assert world.record(kind)["result"] == "NothingToDo"
+
+
 def test_a_tick_is_served_once() -> None:
     world = World(Service(Kind.CLEAN, None, scheduled=True))
     assert world.consider() == []
