@@ -20,7 +20,7 @@ class ConflictTest {
     HoodieWriteStat stat = new HoodieWriteStat();
     stat.setPartitionPath("p");
     stat.setFileId(fileId);
-    HoodieCommitMetadata metadata = new HoodieCommitMetadata();
+    HoodieCommitMetadata metadata = type == WriteOperationType.CLUSTER ? new HoodieReplaceCommitMetadata() : new HoodieCommitMetadata();
     metadata.setOperationType(type);
     metadata.addWriteStat("p", stat);
     return new ConcurrentOperation(instant(state, action, time), metadata);
