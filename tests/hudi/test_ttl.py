@@ -24,6 +24,7 @@ def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
     return until(f"ttl: {result}", lambda: record(table) if record(table).get("result") == result else None, alive=agent, timeout=WAIT)
 
 
+@pytest.mark.extra
 @pytest.mark.timeout(4 * WAIT)
 def test_partitions_expire_beside_writers(world: World, agent: Process) -> None:
     """A writer that has begun to write to an expired partition is not made to fail; when it has ended, the partition goes, in one commit, and others
