@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +26,11 @@ from hudi_runtime.stopping import Stop
 
 QUIET_SECONDS = 120
 IDLE_SECONDS = 60
+MAX_YIELDS = 3
+"""A batch gives way to writers of higher priority so often; then it takes part in the race like everybody, so that it is not starved."""
+YIELD_SECONDS = 600
+"""For at most so long each time."""
+YIELD_POLL_SECONDS = 2.0
 BACKOFF_BASE_SECONDS = 0.5
 BACKOFF_CAP_SECONDS = 15.0
 
@@ -49,8 +55,10 @@ class Committer:
         Raises the error of the write when it is no conflict, RuntimeFailure(WriteConflict) when the in-process retries are used up.
         """
         since = self._tally.conflict_count
-        for retry in range(self._job.in_process_retries + 1):
+        yields = retry = 0
+        while retry <= self._job.in_process_retries:
             self._reporter.stage("Writing")
+            self._session.may_yield(MAX_YIELDS - yields)
             error = self._write(batch, base=base)
             found = self._find(batch, base=base)
             if found is not None:
@@ -63,12 +71,28 @@ class Committer:
             abandoned = self.abandon_pending()
             if classify_causes(java_causes(error)) is not FailureClass.WRITE_CONFLICT:
                 raise error
-            self._tally.conflict(self._conflict(abandoned))
+            conflict = self._conflict(abandoned)
+            self._tally.conflict(conflict)
+            if conflict.yielded:
+                yields += 1
+                self._reporter.stage("Yielding")
+                if self._give_way(conflict.other):
+                    break
+                continue
             self._reporter.stage("Retrying")
             if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
                 break
+            retry += 1
         message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"
         raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
+
+    def _give_way(self, other: str) -> bool:
+        """Wait until the other instant is not pending any more, or for YIELD_SECONDS; True: this attempt is to stop."""
+        end = time.monotonic() + YIELD_SECONDS
+        while any(instant.requested == other for instant in self._table.timeline().pending) and time.monotonic() < end:
+            if self._stop.wait(YIELD_POLL_SECONDS):
+                return True
+        return False
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
         options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base)

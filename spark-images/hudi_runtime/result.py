@@ -37,6 +37,7 @@ class Tally:
             "retriedAs": "",
             "with": conflict.other,
             "fileGroups": list(conflict.file_groups),
+            "yielded": conflict.yielded,
             "atMs": now_ms(),
         }
         self.conflicts = [*self.conflicts, entry][-MAX_CONFLICTS:]

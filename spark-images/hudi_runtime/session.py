@@ -18,11 +18,13 @@ class NoSession(Exception):
 
 @dataclass(frozen=True)
 class Conflict:
-    """A refused commit: own instant, the other one, and some of the file groups both changed."""
+    """A refused commit: own instant, the other one, and some of the file groups both changed; `yielded`: the other one is of higher priority and
+    not completed yet."""
 
     instant: str
     other: str
     file_groups: tuple[str, ...]
+    yielded: bool = False
 
 
 class Session:
@@ -82,13 +84,17 @@ class Session:
         """Wait until no publication is unknown and the lock is released; False when the time is over."""
         return bool(self._java.awaitQuiet(milliseconds))
 
+    def may_yield(self, times: int) -> None:
+        """So many of the next commits give way to writers of higher priority that are changing the same file groups."""
+        self._java.mayYield(times)
+
     def last_conflict(self) -> Conflict | None:
         """The last refused commit of this session; None when there was none."""
         text = self._java.lastConflict()
         if text is None:
             return None
         data = json.loads(text)
-        return Conflict(data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5])
+        return Conflict(data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5], bool(data.get("yielded")))
 
     def close(self) -> bool:
         """Clean exit. False: something is unresolved, the registration stays and the operator settles it."""

@@ -382,7 +382,7 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of user_code.`function`), or files, or hudi, or application; operation, transform, retries, options, run."""
+        """`job`: python (arguments of user_code.`function`), or files, or hudi, or application; operation, transform, retries, options, run, priority."""
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
@@ -427,7 +427,7 @@ class World:
             "HUDI_OPERATOR_TABLE_PATH": table.path,
             "HUDI_OPERATOR_ATTEMPT": attempt,
             "HUDI_OPERATOR_ROLE": "writer",
-            "HUDI_OPERATOR_PRIORITY": "0",
+            "HUDI_OPERATOR_PRIORITY": str(job.get("priority", 0)),
         }
         table.admit(attempt, "writer")
         return self._run(attempt, folder, module="hudi_runtime.writer", env=env)

@@ -96,6 +96,8 @@ def _conflict(raw: JsonDict) -> JsonDict:
     shown: JsonDict = {k: str(raw[k])[:limit] for k, limit in (("instant", 32), ("retriedAs", 32), ("with", 317)) if raw.get(k)}
     if raw.get("fileGroups"):
         shown["fileGroups"] = [str(g)[:512] for g in raw["fileGroups"][:5]]
+    if raw.get("yielded") is True:
+        shown["yielded"] = True
     if isinstance(at, int):
         shown["time"] = conditions.rfc3339(at)
     return shown

@@ -35,6 +35,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
 
   private Session session;
   private boolean yields;
+  private Set<String> ahead = Set.of();
 
   @Override
   public Stream<HoodieInstant> getCandidateInstants(
@@ -56,7 +57,17 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     session.conflictsChecked(current.requestedTime());
     Stream<HoodieInstant> candidates = super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
     yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
-    return yields ? Stream.concat(candidates, pendingWrites(metaClient, current)).distinct() : candidates;
+    if (yields) {
+      return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
+    }
+    ahead = session.pendingAhead();
+    return ahead.isEmpty() ? candidates : Stream.concat(candidates, saidWhatTheyChange(metaClient)).distinct();
+  }
+
+  /** Writes of higher priority that are under way and have said which file groups they change. */
+  private Stream<HoodieInstant> saidWhatTheyChange(HoodieTableMetaClient metaClient) {
+    return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflights().getInstantsAsStream()
+        .filter(i -> ahead.contains(i.requestedTime()));
   }
 
   /** Writes of others that are not completed, whether or not they have said which file groups they change. */
@@ -101,11 +112,11 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     } catch (HoodieWriteConflictException e) {
       Set<String> shared = sharedFileGroups(mine, other);
       if (session != null) {
-        session.conflict(json(mine, other, shared));
+        session.conflict(json(mine, other, shared).put("yielded", yielded(other)).toString());
       }
       throw new HoodieWriteConflictException(
           "Write conflict: instant " + mine.getInstantTimestamp() + " and " + other.getInstantTimestamp() + " (" + other.getInstantActionType() + ", "
-              + other.getInstantActionState() + ") changed the same file groups: " + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
+              + other.getInstantActionState() + (yielded(other) ? ", of higher priority" : "") + ") changed the same file groups: " + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
           e);
     }
   }
@@ -120,10 +131,15 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     return first;
   }
 
-  private static String json(ConcurrentOperation mine, ConcurrentOperation other, Set<String> shared) {
+  /** It is not completed: nothing but its priority makes this commit wait. */
+  private boolean yielded(ConcurrentOperation other) {
+    return ahead.contains(other.getInstantTimestamp()) && HoodieInstant.State.INFLIGHT.name().equals(other.getInstantActionState());
+  }
+
+  private static ObjectNode json(ConcurrentOperation mine, ConcurrentOperation other, Set<String> shared) {
     ObjectNode json = Json.object().put("instant", mine.getInstantTimestamp()).put("with", other.getInstantTimestamp());
     ArrayNode groups = json.putArray("fileGroups");
     shared.forEach(groups::add);
-    return json.put("atMs", System.currentTimeMillis()).toString();
+    return json.put("atMs", System.currentTimeMillis());
   }
 }

@@ -41,6 +41,7 @@ public final class Session {
   private volatile boolean authorityVerified;
   private volatile boolean timelineSeen;
   private volatile String lastConflict;
+  private volatile int yieldsLeft;
   private volatile String lastOwner = "";
   private volatile long lastLockWait;
 
@@ -120,6 +121,19 @@ public final class Session {
   /** Milliseconds that the last acquire waited. */
   public long lastLockWait() {
     return lastLockWait;
+  }
+
+  /**
+   * How many of the next commits may give way to writers of higher priority that are changing the same file groups. The runtime says it
+   * before each write; without it none does, so that nobody waits for ever.
+   */
+  public void mayYield(int times) {
+    yieldsLeft = times;
+  }
+
+  /** Pending instants that a commit of this session gives way to; none when it may not yield. */
+  Set<String> pendingAhead() {
+    return me.isWriter() && yieldsLeft > 0 ? protocol.pendingAhead() : Set.of();
   }
 
   /** JSON of the last commit that was refused for a conflict; null = none. */
