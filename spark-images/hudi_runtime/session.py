@@ -18,13 +18,13 @@ class NoSession(Exception):
 
 @dataclass(frozen=True)
 class Conflict:
-    """A refused commit: own instant, the other one, and some of the file groups both changed; `yielded`: the other one is of higher priority and
-    not completed yet."""
+    """A refused commit: own instant, the other one, and some of the file groups both changed."""
 
     instant: str
     other: str
     file_groups: tuple[str, ...]
     yielded: bool = False
+    """The other one is of higher priority, and not completed yet."""
 
 
 class Session:

@@ -302,7 +302,7 @@ CASES = (
         29,
         "two writers, disjoint partitions, 200 commits each",
         "all commit",
-        (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/CompactionConflictTest.java::whoConflicts"),
+        (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/ConflictTest.java::whoConflicts"),
     ),
     Case(
         30,

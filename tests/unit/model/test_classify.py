@@ -10,7 +10,9 @@ READY = NodeFacts("n1", "u", "b", ready=True, out_of_service=False)
 LOST = NodeFacts("n1", "u", "b", ready=False, out_of_service=False)
 
 
-def pod(code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", ended: str = "", **word: Any) -> PodFacts:
+def pod(
+    code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", ended: str = "", **word: Any
+) -> PodFacts:
     message = json.dumps(word) if word else ""
     container = ContainerFacts("driver", started=code is not None, terminated=code is not None, exit_code=code, reason=reason, message=message)
     return PodFacts("ns", "p", "u", {}, phase, "n1", deleting=deleting, finalizers=(), containers=(container,), waiting=waiting, reason=ended)
