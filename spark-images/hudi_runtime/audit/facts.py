@@ -13,6 +13,8 @@ _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]
 _DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")
 #: Operations that work beside writers of the same file group by design.
 COMPACTIONS = frozenset({"COMPACT", "LOG_COMPACT"})
+#: Operations that execute a plan: what a dead executor has written is rolled back, the plan stays and is executed again.
+PLANNED = frozenset({*COMPACTIONS, "CLUSTER"})
 METADATA = ".hoodie/metadata/"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudi_runtime import timeline as tl
-from hudi_runtime.audit.facts import COMPACTIONS, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
+from hudi_runtime.audit.facts import COMPACTIONS, PLANNED, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
 
 
@@ -150,11 +150,19 @@ def metadata(facts: Facts) -> Check:
 
 
 def late(facts: Facts) -> Check:
-    """No instant is completed that was rolled back, or found gone, when its owner was settled: its file was on the wire for longer than D (I3)."""
+    """No instant is completed that was rolled back, or found gone, when its owner was settled: its file was on the wire for longer than D (I3).
+
+    A compaction or clustering that was rolled back to its plan and executed again (I12) is completed after that rollback.
+    """
     if (cannot := _cannot("late", facts, "rollbacks", "keys")) is not None:
         return cannot
     completed = {i.requested: i for i in facts.timeline.completed}
-    wrong = {t: f"{t} is completed at {completed[t].completion} although rollback {r} has removed it" for t, r in facts.rolled_back.items() if t in completed}
+    planned = {commit.instant.requested for commit in facts.commits if commit.operation in PLANNED}
+    wrong = {
+        t: f"{t} is completed at {completed[t].completion} although rollback {r} has removed it"
+        for t, r in facts.rolled_back.items()
+        if t in completed and not (t in planned and completed[t].completion > r)
+    }
     settles = facts.keys.of("settle") if facts.keys is not None else {}
     for inc, record in settles.items():
         for instant, item in (record.get("instants") or {}).items():

@@ -121,6 +121,11 @@ def test_what_is_allowed_is_not_called_wrong() -> None:
     compaction = written(A, P, FILE_A, operation="COMPACT")
     assert bad(facts(commits=(compaction, written(B, B_DONE, FILE_B)))) == set()
     assert bad(facts(commits=(written(A, P, FILE_A, group="p/other"), written(B, B_DONE, FILE_B)))) == set()
+    before = dataclasses.replace(
+        facts(timeline=LATE, rolled_back={A: "20250101000000000"}), commits=(written(A, A_DONE, FILE_A, operation="CLUSTER"), facts().commits[1])
+    )
+    assert "late" not in bad(before), "a plan that was executed again after the rollback of its first execution"
+    assert "late" in bad(dataclasses.replace(before, rolled_back={A: R})), "its first execution came late"
     old = "p/g7-0_0-1-1_20250101000000000.parquet"
     assert bad(dataclasses.replace(with_files({old: 4}), archived=frozenset({"20250101000000000"}), metadata_files={FILE_A: 10, FILE_B: 10, old: 4})) == set()
     assert bad(facts(keys=keys(control={"gate": {"concurrency": "NonBlocking"}}), commits=(written(A, P, FILE_A), written(B, B_DONE, FILE_B)))) == {"overlap"}
