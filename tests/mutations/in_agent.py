@@ -354,3 +354,31 @@ SETTLE = (
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
     ),
 )
+
+YIELDING = (
+    mutation(
+        "gives-way-for-ever",
+        "availability",
+        "a batch gives way to more important writers without end",
+        a("commit", "self._session.may_yield(MAX_YIELDS - yields)", "self._session.may_yield(MAX_YIELDS)"),
+        f"{RUNTIME}/test_yielding.py::test_giving_way_is_no_retry_and_has_an_end",
+    ),
+    mutation(
+        "giving-way-is-a-retry",
+        "availability",
+        "who gives way uses up a retry, and fails when there is none left",
+        a(
+            "commit",
+            "                if self._give_way(conflict.other):\n                    break\n                continue\n",
+            "                if self._give_way(conflict.other):\n                    break\n",
+        ),
+        f"{RUNTIME}/test_yielding.py::test_giving_way_is_no_retry_and_has_an_end",
+    ),
+    mutation(
+        "audit-believes-every-plan",
+        "I3",
+        "a compaction that is completed although its rollback removed what it had written is fine, whenever it was completed",
+        a("audit/structure", "if t in completed and not (t in planned and completed[t].completion > r)", "if t in completed and t not in planned"),
+        f"{RUNTIME}/test_audit.py::test_what_is_allowed_is_not_called_wrong",
+    ),
+)

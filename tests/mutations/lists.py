@@ -24,6 +24,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_agent.LOOK,
     *in_agent.SWEEP,
     *in_agent.SETTLE,
+    *in_agent.YIELDING,
     *in_services.TENDING,
     *in_services.PROGRESS,
     *in_services.AUDIT,
