@@ -10,6 +10,7 @@ from hudi_operator.reconcile import attempts, schedules
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import KEPT_ATTEMPTS, Progress
+from hudi_operator.reconcile.gate import timeline_report
 from hudi_operator.reconcile.view import Attempt, View, WriterView
 
 JsonDict = dict[str, Any]
@@ -114,7 +115,18 @@ def _last_report(view: View, attempt: Attempt) -> JsonDict:
             report[name] = final[name]
     if "conflicts" not in report and final.get("conflicts"):
         report["conflicts"] = final["conflicts"]
-    return report
+    return {**report, **_untold(view, attempt, report)}
+
+
+def _untold(view: View, attempt: Attempt, report: JsonDict) -> JsonDict:
+    """Commits that the agent has seen on the timeline and the attempt did not come to tell of: it was killed after its completed file."""
+    last = str(report.get("lastCompletionTime") or "")
+    commits = [c for c in timeline_report(view).get("commits") or () if c.get("attempt") == attempt.id and str(c.get("completionTime") or "") > last]
+    if not commits:
+        return {}
+    records = int(report.get("records") or 0) + sum(int(c.get("records") or 0) for c in commits)
+    newest = max(commits, key=lambda c: str(c["completionTime"]))
+    return {"records": records, "lastInstant": str(newest["instant"]), "lastCompletionTime": str(newest["completionTime"])}
 
 
 def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
