@@ -57,12 +57,16 @@ class Done:
 
 @dataclass(frozen=True)
 class Service:
-    """One service that the table wants: `after_commits` None means only by schedule; `options` are Hudi's."""
+    """One service that the table wants: `after_commits` None means only by schedule; `options` are Hudi's.
+
+    `window`: runs begin only from the first moment (Unix milliseconds) until before the second; the operator names the next one when it is over.
+    """
 
     kind: Kind
     after_commits: int | None = None
     scheduled: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    window: tuple[int, int] | None = None
 
 
 def from_assignment(value: Mapping[str, Any]) -> dict[Kind, Service]:
@@ -72,7 +76,9 @@ def from_assignment(value: Mapping[str, Any]) -> dict[Kind, Service]:
         raw = (value.get("services") or {}).get(kind.value)
         if raw is not None:
             options = {str(key): str(item) for key, item in (raw.get("options") or {}).items()}
-            found[kind] = Service(kind, raw.get("afterCommits"), bool(raw.get("scheduled")), options)
+            window = raw.get("window")
+            hours = (int(window["fromMs"]), int(window["untilMs"])) if window else None
+            found[kind] = Service(kind, raw.get("afterCommits"), bool(raw.get("scheduled")), options, hours)
     return found
 
 
@@ -157,7 +163,7 @@ def tick(request: Mapping[str, Any] | None) -> str:
 
 def due(service: Service, record: Record, *, commits: int, request: Mapping[str, Any] | None, now_ms: int) -> str:
     """Why the service has to run now, in words; empty when it has not."""
-    if now_ms < record.retry_at_ms:
+    if now_ms < record.retry_at_ms or (service.window is not None and not service.window[0] <= now_ms < service.window[1]):
         return ""
     wanted = tick(request) if service.scheduled else ""
     if wanted and wanted != record.nonce:

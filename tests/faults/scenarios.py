@@ -119,7 +119,9 @@ def publication_on_the_wire(side: Side) -> Result:
         a.signal(signal.SIGCONT)
         a.wait()
     notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
-    if side.agent is not None:
+    if side.table is not None:
+        if a.inc in side.table.names("writer/"):
+            side.settle(a)  # it has ended without giving back a lock that it had lost
         await_quiet(side)
     return judge(side.audit(final(side, (side.is_completed(instant), A), (b, B))), *notes)
 

@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +136,7 @@ class Table:
             "hiveStylePartitioning": spec.hive_style_partitioning,
             "hudiProps": hudi_conf.hudi_defaults(spec),
             "lock": {"leaseSeconds": 10},
-            "services": services.assignment(spec.services),
+            "services": services.assignment(spec.services, int(time.time() * 1000)),
             "adoption": spec.adoption.policy,
         }
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)

@@ -34,13 +34,29 @@ MIN_COMMITS_TO_KEEP, MAX_COMMITS_TO_KEEP = 20, 30
 
 
 @dataclass(frozen=True)
+class Window:
+    """Runs begin only within so many minutes after a tick."""
+
+    opens: Schedule
+    minutes: int
+
+    def around(self, now_ms: int) -> tuple[int, int]:
+        """The window that is open at a moment, else the next one: begin and end, Unix milliseconds."""
+        begin = int(self.opens.previous(now_ms).timestamp() * 1000)
+        if now_ms >= begin + self.minutes * 60_000:
+            begin = int(self.opens.next(now_ms).timestamp() * 1000)
+        return begin, begin + self.minutes * 60_000
+
+
+@dataclass(frozen=True)
 class Service:
-    """One service that is switched on; ``after_commits`` None: only the schedule starts it."""
+    """One service that is switched on; ``after_commits`` None: only the schedule starts it; ``window`` None: it may begin at any time."""
 
     kind: str
     after_commits: int | None
     schedule: Schedule | None
     options: Mapping[str, str] = field(default_factory=dict)
+    window: Window | None = None
 
 
 def from_spec(raw: JsonDict, *, merge_on_read: bool) -> tuple[Service, ...]:
@@ -53,18 +69,23 @@ def from_spec(raw: JsonDict, *, merge_on_read: bool) -> tuple[Service, ...]:
         part = get(raw, kind, dict, {}, "spec.services")
         if not get(part, "enabled", bool, True, where) or (kind == COMPACTION and not merge_on_read):
             continue
-        schedule = _schedule(part, where)
+        schedule = _schedule(part, "schedule", where)
         default = AFTER_COMMITS[kind] if schedule is None else 0
         after = get(part, "afterCommits", int, default, where)
-        found.append(Service(kind, after or None, schedule, _options(kind, raw)))
+        found.append(Service(kind, after or None, schedule, _options(kind, raw), _window(part, where)))
     return tuple(found)
 
 
-def _schedule(part: JsonDict, where: str) -> Schedule | None:
-    raw = part.get("schedule")
+def _schedule(part: JsonDict, name: str, where: str) -> Schedule | None:
+    raw = part.get(name)
     if raw is None:
         return None
-    return Schedule(get(raw, "cron", str, "", f"{where}.schedule"), get(raw, "timeZone", str, "Etc/UTC", f"{where}.schedule"))
+    return Schedule(get(raw, "cron", str, "", f"{where}.{name}"), get(raw, "timeZone", str, "Etc/UTC", f"{where}.{name}"))
+
+
+def _window(part: JsonDict, where: str) -> Window | None:
+    opens = _schedule(part, "window", where)
+    return None if opens is None else Window(opens, get(part["window"], "minutes", int, 0, f"{where}.window"))
 
 
 def _options(kind: str, raw: JsonDict) -> dict[str, str]:
@@ -140,6 +161,13 @@ def problem(services: tuple[Service, ...]) -> str:
             found = service.schedule.problem(f"spec.services.{service.kind}.schedule")
             if found:
                 return found
+        if service.window is not None:
+            where = f"spec.services.{service.kind}.window"
+            if service.window.minutes < 1:
+                return f"{where}.minutes {service.window.minutes}: must be at least 1"
+            found = service.window.opens.problem(where)
+            if found:
+                return found
     archive = next((s.options for s in services if s.kind == ARCHIVE), {})
     minimum, maximum = int(archive.get("hoodie.keep.min.commits", 0)), int(archive.get("hoodie.keep.max.commits", 1))
     retained = int(archive.get("hoodie.clean.commits.retained", 0))
@@ -194,6 +222,13 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
     return ""
 
 
-def assignment(services: tuple[Service, ...]) -> JsonDict:
-    """What the agent must know of them (docs/contracts.md §1)."""
-    return {s.kind: {"afterCommits": s.after_commits, "scheduled": s.schedule is not None, "options": dict(s.options)} for s in services}
+def assignment(services: tuple[Service, ...], now_ms: int) -> JsonDict:
+    """What the agent must know of them (docs/contracts.md §1): also the window that is open now, or opens next."""
+    return {s.kind: {"afterCommits": s.after_commits, "scheduled": s.schedule is not None, "options": dict(s.options), **_open(s, now_ms)} for s in services}
+
+
+def _open(service: Service, now_ms: int) -> JsonDict:
+    if service.window is None or problem((service,)):
+        return {}
+    begin, end = service.window.around(now_ms)
+    return {"window": {"fromMs": begin, "untilMs": end}}

@@ -25,7 +25,7 @@ MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 
 
-def assignment(table: TableSpec) -> JsonDict:
+def assignment(table: TableSpec, now_ms: int) -> JsonDict:
     """What an agent must know about a table (docs/contracts.md §1)."""
     lock = table.lock
     return {
@@ -41,7 +41,7 @@ def assignment(table: TableSpec) -> JsonDict:
         "hudiProps": hudi_conf.hudi_defaults(table),
         # A suspended table is left as it is, except that dead writers are settled.
         "adoption": table.adoption.policy,
-        "services": {} if table.suspend else services.assignment(table.services),
+        "services": {} if table.suspend else services.assignment(table.services, now_ms),
         "lock": {
             "leaseSeconds": lock.lease_seconds,
             "keepAliveSeconds": lock.keep_alive_seconds,
@@ -93,7 +93,7 @@ def plan_agent(view: View) -> Step:
     before = str(view.status.get("agent") or "")
     if before and before != view.agent:
         actions.append(PutAssignment(before, view.table.table_id, None))
-    wanted = assignment(view.table)
+    wanted = assignment(view.table, view.now_ms)
     if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
         actions.append(PutAssignment(view.agent, view.table.table_id, wanted))
     pod = current_pod(view)

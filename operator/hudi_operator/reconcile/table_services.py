@@ -89,6 +89,8 @@ def _of(view: View, service: Service, report: JsonDict) -> JsonDict:
             shown["failures"] = int(record["failures"])
     if service.schedule is not None and not services.problem((service,)):
         shown["nextTime"] = _time(service.schedule.next(view.now_ms))
+    if service.window is not None and not services.problem((service,)):
+        shown["windowOpens"], shown["windowCloses"] = (conditions.rfc3339(at) for at in service.window.around(view.now_ms))
     since = (report.get("commitsSince") or {}).get(service.kind)
     if service.after_commits is not None and isinstance(since, int):
         shown["commitsUntilNext"] = max(0, service.after_commits - since)

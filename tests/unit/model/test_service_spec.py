@@ -175,3 +175,25 @@ def test_a_tick_in_the_hour_that_does_not_exist_is_not_lost() -> None:
     """On 29 March 2026 the clocks of Berlin go from 2:00 to 3:00."""
     ticks = Schedule("30 2 * * *", "Europe/Berlin").next(ms(2026, 3, 28, 12))
     assert datetime(2026, 3, 29, 0, 0, tzinfo=UTC) < ticks < datetime(2026, 3, 29, 2, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        ({"cron": "0 1 * *", "minutes": 5}, ("spec.services.clean.window.cron", "'0 1 * *'", "five fields")),
+        ({"cron": "0 1 * * *", "timeZone": "Moon/Sea", "minutes": 5}, ("spec.services.clean.window.timeZone", "'Moon/Sea'")),
+        ({"cron": "0 1 * * *"}, ("spec.services.clean.window.minutes 0", "at least 1")),
+    ],
+)
+def test_windows_that_mean_nothing(window: dict[str, Any], words: tuple[str, ...]) -> None:
+    found = services.problem(tuple(made({"clean": {"window": window}}).values()))
+    assert all(word in found for word in words), found
+
+
+@pytest.mark.parametrize(("hour", "opens"), [(0, 1), (1.5, 1), (2.9, 1), (3.1, 25), (23, 25)])
+def test_the_window_that_is_open_or_comes_next(hour: float, opens: int) -> None:
+    window = made({"clean": {"window": {"cron": "0 1 * * *", "minutes": 120}}})["clean"].window
+    assert window is not None
+    midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    begin, end = window.around(midnight + int(hour * 3600_000))
+    assert ((begin - midnight) / 3600_000, (end - begin) / 60_000) == (opens, 120)

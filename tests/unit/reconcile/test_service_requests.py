@@ -55,6 +55,30 @@ def test_the_assignment_names_the_services() -> None:
     assert world.kv["assignment"].value["services"] == {}, "a suspended table is left as it is"
 
 
+def test_the_assignment_names_the_window_that_is_open_or_comes_next() -> None:
+    """Nightly, for two hours: the agent is told the next night as soon as this one is over."""
+    world = ready_world(services={"clean": {"window": {"cron": "0 1 * * *", "timeZone": "Europe/Berlin", "minutes": 120}}})
+
+    def window() -> tuple[int, int]:
+        told = world.kv["assignment"].value["services"]["clean"]["window"]
+        return told["fromMs"], told["untilMs"]
+
+    def now() -> int:
+        return START_MS + int(world.now * 1000)
+
+    begin, end = window()
+    assert end - begin == 2 * 3600_000
+    assert begin > now() or now() < end
+    assert served(world)["clean"]["windowOpens"] == conditions.rfc3339(begin)
+    assert served(world)["clean"]["windowCloses"] == conditions.rfc3339(end)
+    assert "Z" in conditions.rfc3339(begin)
+    assert conditions.rfc3339(begin)[11:16] in ("00:00", "23:00"), "one in the morning in Berlin"
+    later(world, (begin - now()) / 3600_000 + 1.5)
+    assert window() == (begin, end), "open"
+    later(world, 1)
+    assert window() == (begin + 24 * 3600_000, end + 24 * 3600_000)
+
+
 def test_no_request_without_a_schedule() -> None:
     assert ready_world().names("request") == {}
 

@@ -54,6 +54,14 @@ def test_after_commits(commits: int, starts: bool) -> None:
     assert bool(due(Service(Kind.CLEAN, 5), Record(), commits=commits, request=None, now_ms=NOW)) is starts
 
 
+@pytest.mark.parametrize(("at", "starts"), [(NOW - 1, False), (NOW, True), (NOW + 59, True), (NOW + 60, False)])
+def test_a_run_begins_within_its_window_only(at: int, starts: bool) -> None:
+    raw = {"afterCommits": 5, "scheduled": True, "window": {"fromMs": NOW, "untilMs": NOW + 60}}
+    service = triggers.from_assignment({"services": {"clean": raw}})[Kind.CLEAN]
+    assert bool(due(service, Record(), commits=9, request=None, now_ms=at)) is starts
+    assert bool(due(service, Record(), commits=0, request={"nonce": TICK, "baseline": False}, now_ms=at)) is starts
+
+
 def test_a_tick_runs_once() -> None:
     service = Service(Kind.CLEAN, None, scheduled=True)
     request: dict[str, Any] = {"nonce": TICK, "baseline": False}
