@@ -28,7 +28,7 @@ from tests.kills.rounds import KINDS, Broken, Rounds  # noqa: E402
 from tests.kills.table import write  # noqa: E402
 
 OUT = ROOT / "build" / "kills"
-PER_ROUND = 10
+PER_ROUND = 15
 
 
 def results(kind: str, commit: str = "") -> list[dict[str, Any]]:
