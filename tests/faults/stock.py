@@ -46,9 +46,9 @@ class ZooKeeper:
 
 
 class StockWriter(Process):
-    """One upsert with stock Hudi in a process of its own."""
+    """One upsert with stock Hudi in a process of its own; `module`: another program that takes STOCK_JOB."""
 
-    def __init__(self, name: str, folder: Path, job: dict[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, job: dict[str, Any], *, module: str = "tests.faults.stock_writer") -> None:
         folder.mkdir(parents=True)
         self._result = folder / "result.json"
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
@@ -61,7 +61,7 @@ class StockWriter(Process):
             "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
             "STOCK_JOB": json.dumps({**job, "name": name, "result": str(self._result)}),
         }
-        super().__init__(name, folder, module="tests.faults.stock_writer", env=env)
+        super().__init__(name, folder, module=module, env=env)
 
     def log(self) -> str:
         """The log, with what matters at its end."""

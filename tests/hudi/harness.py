@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
-
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
 from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
@@ -56,6 +55,7 @@ AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
 P = TypeVar("P", bound=Process)
 Row = tuple[int, str, str, int]
+ROW_SCHEMA = "id int, p string, v string, ts long"
 
 
 @dataclass
@@ -68,6 +68,8 @@ class Table:
     mode: str = "PodTermination"
     drain: int = 2
     """D, in seconds."""
+    below: dict[str, str] = field(default_factory=dict)
+    """Hudi options laid over those that the operator renders: what no HudiTable can say."""
 
     # -- the operator's part -------------------------------------------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class Table:
             "partitionFields": list(spec.partition_fields),
             "orderingFields": list(spec.ordering_fields),
             "hiveStylePartitioning": spec.hive_style_partitioning,
-            "hudiProps": hudi_conf.hudi_defaults(spec),
+            "hudiProps": hudi_conf.hudi_defaults(spec) | self.below,
             "lock": {"leaseSeconds": 10},
             "services": services.assignment(spec.services, int(time.time() * 1000)),
             "adoption": spec.adoption.policy,
@@ -214,7 +216,7 @@ class Table:
 
     # -- the oracle ----------------------------------------------------------------------------------------------------------------
 
-    def audit(self, expected: Sequence[Row] | None = None, *, only: Sequence[str] = tuple(TITLES)) -> Report:
+    def audit(self, expected: Sequence[tuple[Any, ...]] | None = None, *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA) -> Report:
         """The audit with this table's keys and, if given, the rows that it must have; `only`: these checks."""
         spark = self.world.spark()
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
@@ -222,8 +224,8 @@ class Table:
         for key, value in self.world.s3_settings().items() if s3 else ():
             hadoop.set(key, value)
 
-        def wanted(session: Any, schema: Any) -> Any:
-            return session.createDataFrame(list(expected or ()), "id int, p string, v string, ts long")
+        def wanted(session: Any, _: Any) -> Any:
+            return session.createDataFrame(list(expected or ()), schema)
 
         def keys(table_id: str) -> Keys:
             entries = [(key.key, key.value) for part in ("tables", "control") for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")]
@@ -232,9 +234,9 @@ class Table:
         options = self.world.s3_reader_options() if s3 else {}
         return audit(spark, self.path, expected=None if expected is None else wanted, keys=keys, hudi_rs_options=options, only=only)
 
-    def audited(self, expected: Sequence[Row], *, only: Sequence[str] = tuple(TITLES), **others: str) -> Report:
+    def audited(self, expected: Sequence[tuple[Any, ...]], *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA, **others: str) -> Report:
         """The oracle after a run: every check (in `only`) is ok, those in `others` (`-` as `_`) have that outcome."""
-        report = self.audit(expected, only=only)
+        report = self.audit(expected, only=only, schema=schema)
         found = {check.name: check.outcome.value for check in report.checks if check.name in only}
         wanted = dict.fromkeys(found, "ok") | {name.replace("_", "-"): outcome for name, outcome in others.items()}
         assert found == wanted, report.text()
@@ -422,7 +424,7 @@ class World:
         }
         spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m"}
         folder = self.folder / "pods" / pod
-        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec), job=data)
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data)
         env |= {
             "HUDI_OPERATOR_TABLE_ID": table.id,
             "HUDI_OPERATOR_TABLE_PATH": table.path,

@@ -8,22 +8,30 @@ from pathlib import Path
 SCHEMA = "id int, p string, v string, ts long"
 
 
-def _pause(rows, gate):
-    """In a Spark task: say that it runs, then wait until the test lets it go on."""
-    Path(f"{gate}.reached").touch()
+def _wait(gate):
     end = time.monotonic() + 600
     while not Path(gate).exists() and time.monotonic() < end:
         time.sleep(0.05)
+
+
+def _pause(rows, gate):
+    """In a Spark task: say that it runs, then wait until the test lets it go on."""
+    Path(f"{gate}.reached").touch()
+    _wait(gate)
     yield from rows
 
 
 def batches(spark, context):
-    """One DataFrame per batch of `arguments`: {"rows": [[id, p, v, ts], …], "gate": file that a task waits for}."""
+    """One DataFrame per batch of `arguments`: {"rows": [[id, p, v, ts], …], "schema": if it is another one, "gate": file that a task waits for,
+    "after": file that is waited for before the batch is given, once everything before it is committed}."""
     for batch in context.arguments["batches"]:
-        gate = batch.get("gate")
+        gate, after, schema = batch.get("gate"), batch.get("after"), batch.get("schema", SCHEMA)
+        if after is not None:
+            Path(f"{after}.reached").touch()
+            _wait(after)
         rows = [tuple(row) for row in batch["rows"]]
         if gate is None:
-            yield spark.createDataFrame(rows, SCHEMA)
+            yield spark.createDataFrame(rows, schema)
         else:
             paused = spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part, gate=gate: _pause(part, gate))
-            yield spark.createDataFrame(paused, SCHEMA)
+            yield spark.createDataFrame(paused, schema)

@@ -1,0 +1,16 @@
+"""A slice of `make matrix`: cells in processes of their own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.matrix import cells
+from tests.matrix.__main__ import run_cell
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("name", ["cow/single/3/file", "mor/overlapping/6/s3", "cow/disjoint/7/file", "mor/disjoint/1/s3"])
+def test_a_cell_is_ok(name: str) -> None:
+    result = run_cell(cells.cell(name), limit=840)
+    assert result["verdict"] == "ok", json.dumps(result)
