@@ -8,9 +8,15 @@ from pathlib import Path
 SCHEMA = "id int, p string, v string, ts long"
 
 
+LIMIT = 1800.0
+"""Seconds that a writer waits for a test; the test has its own, shorter limits."""
+
+
 def _wait(gate):
-    end = time.monotonic() + 600
-    while not Path(gate).exists() and time.monotonic() < end:
+    end = time.monotonic() + LIMIT
+    while not Path(gate).exists():
+        if time.monotonic() >= end:
+            raise TimeoutError(f"nobody has opened {gate}")
         time.sleep(0.05)
 
 

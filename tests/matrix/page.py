@@ -21,9 +21,10 @@ S3 server where the cell is about S3; the test plays the operator. `file` storag
 `audit` ([operations.md](../operations.md)) looks at the table with the rows that must be there, hudi-rs among its readers, and the protocol log is replayed.
 
 * **One writer** adds a column on its way, is killed in a write and followed by another attempt; its write is rolled back (not in test 7).
-* **Two writers**: one commits, with a column more, while a slow write of the other one is inflight. *Disjoint*: both commit, the one that began
-  first ends last, nobody conflicts. *Overlapping*, on one file group: the slow one loses, is rolled back, and commits under a new instant. Then one is killed
-  in a write, rolled back and followed, while the other goes on (not in test 7).
+* **Two writers**: one commits while a slow write of the other one is inflight. *Disjoint*: both commit, the one that began first ends last, nobody
+  conflicts. *Overlapping*, on one file group: the slow one loses, is rolled back, and commits under a new instant. Then the first one adds a column, which the
+  other does not know; both go on. One is killed in a write, rolled back and followed, while the other goes on (not in test 7).
+* **Schema change**: the column is added while no other write is inflight. A write that is inflight meanwhile is no part of these cells.
 * **Eager, one writer** (1–3): our writers are lazy; the same workload, with the same kill, runs with plain Hudi settings (eager, inline services) in a
   second table: the rows are the same.
 * **Eager, several writers** (1–3): refused. The operator's answer to the options, the runtime's to a job with them, and what happens to a program that

@@ -12,7 +12,7 @@ from tests.hudi.harness import Process
 from tests.matrix import eager, pulls, stock
 from tests.matrix.cells import Cell
 from tests.matrix.setup import Setup
-from tests.matrix.workload import CLEANED, COMPACTED, LOST, REST, REST_TWO, Work, work
+from tests.matrix.workload import CLEANED, COLUMN, COMPACTED, LOST, REST, REST_TWO, Work, work
 
 
 def run(cell: Cell, folder: Path) -> dict[str, Any]:
@@ -125,6 +125,8 @@ def _two(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
         setup.reached(race.next_slow, one)
         conflicts += race.conflict
         said.append(_raced(setup, slow, one, conflict=race.conflict))
+    setup.open(COLUMN)
+    setup.reached(REST_TWO, two)
     setup.open(REST_TWO)
     if not incremental:
         setup.reached(LOST, two)

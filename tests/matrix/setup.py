@@ -12,6 +12,8 @@ from tests.matrix.cells import KINDS, Cell
 from tests.matrix.workload import NEW, Batch, Row
 
 from hudi_operator.model import services
+from hudi_runtime.errors import OptionNotAllowed
+from hudi_runtime.options import check_allowed
 from hudi_runtime.timeline import Instant
 
 AGENT = "agent-matrix"
@@ -21,13 +23,21 @@ CLUSTERING = "clustering" in services.KINDS
 #: Small numbers, so that everything happens within a dozen commits.
 _ARCHIVE = {"minCommitsToKeep": 2, "maxCommitsToKeep": 3}
 _AFTER_COMMITS = {"compaction": 3, "clustering": 4, "clean": 1, "archive": 1}
-WRITER_OPTIONS = {
+METADATA = {
     # The metadata table is compacted by writers; archival waits for that (Hudi's rule).
     "hoodie.metadata.compact.max.delta.commits": "2",
-    # A writer that does not know a column that another has added goes on.
-    "hoodie.write.set.null.for.missing.columns": "true",
 }
+_NULL_FOR_MISSING = {"hoodie.write.set.null.for.missing.columns": "true"}
 RETRIES = 8
+
+
+def writer_options() -> dict[str, str]:
+    """Options of each writer. One that does not know a column that another has added goes on: by option, or because the runtime sees to it."""
+    try:
+        check_allowed(_NULL_FOR_MISSING)
+    except OptionNotAllowed:
+        return METADATA
+    return METADATA | _NULL_FOR_MISSING
 
 
 def wanted_services(*, at_once: bool) -> dict[str, dict[str, Any]]:
@@ -65,8 +75,10 @@ class Setup:
         self._reader = threading.Thread(target=self.world.spark, daemon=True)
         self._reader.start()
         self.table = self._with(wanted_services(at_once=False) if cell.test.async_clean and not cell.refused else None)
-        self.agent = self.world.agent(AGENT, storage=self.table)
-        self.world.create(self.table, agent=AGENT, process=self.agent)
+        self.table.gate("closed")
+        self.agent = self.world.agent(AGENT, self.table, storage=self.table)
+        until("the table exists", lambda: self.table.report().get("exists"), alive=self.agent, timeout=LIMIT)
+        self.table.gate("open")
 
     def _with(self, wanted: dict[str, dict[str, Any]] | None) -> Table:
         mode = "Optimistic" if self.cell.several else "SingleWriter"
@@ -93,7 +105,7 @@ class Setup:
     # -- writers -------------------------------------------------------------------------------------------------------------------
 
     def writer(self, name: str, batches: list[Batch]) -> Process:
-        return self.table.writer(name, python={"batches": batches}, options=WRITER_OPTIONS, retries=RETRIES)
+        return self.table.writer(name, python={"batches": batches}, options=writer_options(), retries=RETRIES)
 
     def open(self, *gates: str) -> None:
         for gate in gates:

@@ -4,11 +4,12 @@ A gate is a file. `after`: the writer waits before it gives the batch, all befor
 the write waits, the instant being inflight.
 
     one writer     seed · update · a column more · [lost] · r0 · r1 · r2 · r3
-    two writers    w1: seed · slow … · r0 · r1 · r2 · r3
-                   w2:        quick … · [lost] · q0 · q1
+    two writers    w1: seed · slow … ·                          r0 · r1 · r2 · r3
+                   w2:        quick … · a column more · [lost] · q0 · q1
 
 Each quick commit is made while w1's slow write is inflight: disjoint, then the slow one, which began first, ends last; overlapping, then it has to
-lose. The first quick commit has a column more. In [lost] the writer is killed. r2 and r3 wait for table services where these run beside writers.
+lose. The column is added while no other write is inflight; w1 does not know it, and goes on. In [lost] the writer is killed. r2 and r3 wait for
+table services where these run beside writers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Batch = dict[str, Any]
 Row = tuple[int, str, str, int, "int | None"]
 OLD = "id int, p string, v string, ts long"
 NEW = f"{OLD}, n int"
-REST, REST_TWO, LOST, COMPACTED, CLEANED = "rest-1", "rest-2", "lost", "compacted", "cleaned"
+REST, COLUMN, REST_TWO, LOST, COMPACTED, CLEANED = "rest-1", "column", "rest-2", "lost", "compacted", "cleaned"
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,17 @@ def _two(cell: Cell, *, killed: bool) -> Work:
     for number, (mine, theirs) in enumerate(places):
         races.append(_race(number, len(places), conflict=mine == theirs))
         slow.append(batch(ids(mine), mine, f"slow{number}", 5 + number, gate=f"slow-{number}"))
-        quick.append(batch(ids(theirs), theirs, f"quick{number}", 2 + number, n=number, after=f"quick-{number}"))
+        quick.append(batch(ids(theirs), theirs, f"quick{number}", 2 + number, after=f"quick-{number}"))
     place, half = ("b", ids("b", 5)) if disjoint else ("a", ids("a", 5))
+    column = batch(half, place, "column", 7, n=7, after=COLUMN)
     lost = [batch(half, place, "lost", 8, n=8, after=REST_TWO, gate=LOST)] if killed else []
     more = [batch(half, place, f"q{number}", 20 + number, n=number, after="" if killed or number else REST_TWO) for number in range(2)]
-    return Work([seed, *slow, *_rest(n=None)], [*quick, *lost, *more], tuple(races))
+    return Work([seed, *slow, *_rest(n=None)], [*quick, column, *lost, *more], tuple(races))
 
 
 def _race(number: int, last: int, *, conflict: bool) -> Race:
     end = number + 1 == last
-    return Race(f"slow-{number}", f"quick-{number}", REST if end else f"slow-{number + 1}", REST_TWO if end else f"quick-{number + 1}", conflict)
+    return Race(f"slow-{number}", f"quick-{number}", REST if end else f"slow-{number + 1}", COLUMN if end else f"quick-{number + 1}", conflict)
 
 
 def given_twice(pulls: Sequence[Sequence[str]]) -> set[str]:
