@@ -40,8 +40,7 @@ def _written(setup: Setup) -> dict[str, Any]:
     if readers:
         readers.look()
         told["said"].append(readers.all_given(job.expected))
-    if not cell.test.async_clean:
-        setup.serve()
+    setup.serve()
     setup.tended()
     setup.audited(job.expected)
     if beside is not None:

@@ -80,11 +80,15 @@ def work(cell: Cell, prefix: str, *, killed: bool) -> Work:
 
 
 def _one(*, killed: bool) -> Work:
-    seed = batch(range(10), "a", "seed", 1)
-    seed["rows"] += batch(range(10, 20), "b", "seed", 1)["rows"]
-    changed = [batch(range(5), "a", "update", 2), batch(range(5, 10), "a", "column", 3, n=3)]
+    seed = both(batch(range(10), "a", "seed", 1), batch(range(10, 20), "b", "seed", 1))
+    column = both(batch(range(5, 10), "a", "column", 3, n=3), batch(range(15, 20), "b", "column", 3, n=3))
     lost = [batch(range(10), "a", "lost", 4, n=4, gate=LOST)] if killed else []
-    return Work([seed, *changed, *lost, *_rest(n=10)])
+    return Work([seed, batch(range(5), "a", "update", 2), column, *lost, *_rest(n=10)])
+
+
+def both(one: Batch, other: Batch) -> Batch:
+    """One batch with the rows of two."""
+    return one | {"rows": [*one["rows"], *other["rows"]]}
 
 
 def _rest(*, n: int | None) -> list[Batch]:
@@ -111,7 +115,10 @@ def _two(cell: Cell, *, killed: bool) -> Work:
     column = batch(half, place, "column", 7, n=7, after=COLUMN)
     lost = [batch(half, place, "lost", 8, n=8, after=REST_TWO, gate=LOST)] if killed else []
     more = [batch(half, place, f"q{number}", 20 + number, n=number, after="" if killed or number else REST_TWO) for number in range(2)]
-    return Work([seed, *slow, *_rest(n=None)], [*quick, column, *lost, *more], tuple(races))
+    rest = _rest(n=None)
+    if ("c", "a") in places:  # hudi-rs does not read files of the schema before beside those of the one after: each file group is written again
+        rest[0] = both(rest[0], batch(ids("c", 5), "c", "r0", 10))
+    return Work([seed, *slow, *rest], [*quick, column, *lost, *more], tuple(races))
 
 
 def _race(number: int, last: int, *, conflict: bool) -> Race:
