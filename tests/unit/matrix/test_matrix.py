@@ -28,6 +28,7 @@ def test_the_whole_plan_on_both_storages() -> None:
 
 def test_cells_are_chosen_by_a_regular_expression() -> None:
     assert chosen("") == EVERY
+    assert len(chosen("s3$")) == 42
     assert [each.name for each in chosen("^mor/overlapping/[67]/s3$")] == ["mor/overlapping/6/s3", "mor/overlapping/7/s3"]
     with pytest.raises(ValueError, match="matches no cell"):
         chosen("hdfs")
