@@ -7,7 +7,6 @@ writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -494,8 +493,3 @@ class World:
 def rows(ids: Sequence[int], p: str, v: str, ts: int) -> list[Row]:
     """Test rows."""
     return [(number, p, v, ts) for number in ids]
-
-
-def latest_log(folder: Path) -> str:
-    """Newest log below a folder, for a failing test's message."""
-    return max(glob.glob(f"{folder}/pods/*/log"), key=os.path.getmtime, default="")
