@@ -66,7 +66,6 @@ def _one(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
         setup.open(REST)
     else:
         setup.reached(LOST, writer)
-        setup.open(REST)
         writer = _killed(setup, "w1", writer, job.one)
         said.append("killed in a write, rolled back, continued exactly once")
     said += _serviced(setup, writer, look)
@@ -76,11 +75,11 @@ def _one(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
 
 
 def _killed(setup: Setup, name: str, writer: Process, batches: list[Any]) -> Process:
-    """Kill a writer in its write; returns the next attempt, once the dead one's instant is rolled back."""
+    """Kill a writer in its write, and let everybody else go on; returns the next attempt, once the dead one's instant is rolled back."""
     dead = setup.writing()
     writer.kill()
     inc = setup.table.fence(writer)
-    setup.open(LOST)
+    setup.open(LOST, REST)
     again = setup.writer(name, batches)
     outcomes = setup.until("the dead writer is settled", lambda: setup.table.outcomes(inc))
     assert outcomes == {dead: "RolledBack"}, outcomes
@@ -129,7 +128,6 @@ def _two(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
     setup.open(REST_TWO)
     if not incremental:
         setup.reached(LOST, two)
-        setup.open(REST)
         two = _killed(setup, "w2", two, job.two)
         said.append("one killed in a write, rolled back, continued exactly once while the other went on")
     setup.open(REST)
