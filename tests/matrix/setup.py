@@ -64,8 +64,8 @@ class Setup:
         self.folder = folder
         self.world = World(folder)
         self.gates = f"{folder}/gate-"
-        self.table: Table = None  # type: ignore[assignment]
-        self.agent: Process = None  # type: ignore[assignment]
+        self.table: Table
+        self.agent: Process
 
     def start(self) -> None:
         """Everything but writers; the table exists then. The reader's JVM starts meanwhile."""

@@ -6,6 +6,7 @@ import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.faults.stock import StockWriter
 from tests.hudi.harness import BUNDLE, CACHE, JAVA_OPTIONS, PLAIN_SPARK, S3_JARS, Process, until
@@ -90,8 +91,8 @@ class Stock:
         return f"the same {len(ours)} rows with plain Hudi settings"
 
 
-def _rows(frame: object) -> list[list[object]]:
-    found = frame.select("id", "p", "v", "ts", "n").collect()  # type: ignore[attr-defined]
+def _rows(frame: Any) -> list[list[object]]:
+    found = frame.select("id", "p", "v", "ts", "n").collect()
     return sorted((list(row) for row in found), key=lambda row: (row[0], row[1]))
 
 
