@@ -400,6 +400,15 @@ def test_the_operators_log_alone() -> None:
     assert "before proof" in Log().add("operator", "fence", key="fence/x").add("operator", "unlock", key="lock", detail="x", token=7).said(missing=["jvms"])
 
 
+def test_the_agents_log_alone_tells_that_the_lock_was_taken_from_the_dead() -> None:
+    log = recorded()
+    log.events = [event for event in log.events if event.role != "operator"]
+    settled = log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack")
+    assert settled.said(missing=["operator"]) == ""
+    with_operator = recorded().add(A, "settle-update", key=f"settle/{W}", detail="RollingBack")
+    assert "no settle record" in with_operator.said()
+
+
 # ---------------------------------------------------------------- files
 def test_lines_are_found_anywhere_and_written_back(tmp_path: Path) -> None:
     events = begun().events

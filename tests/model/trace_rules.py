@@ -182,6 +182,8 @@ def _settle_update(s: TableState, e: Event) -> str:
     old = s.settles.get(inc)
     if s.no_operator and old in (None, "Settled"):
         old = s.settles[inc] = "RollingBack"
+        if s.owner == inc:
+            s.owner = ""
     if old is None:
         return "there is no settle record: the incarnation was not fenced"
     unsafe = s.lease_only and new == "Unlocked" and old in ("Fenced", "Terminating")
