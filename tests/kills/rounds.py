@@ -86,7 +86,9 @@ class Round:
         space.wait("huditable/t", "Ready", seconds=300)
         for number in range(LIVE):
             space.writer(f"live-{number}", "t", batches=MILLION // ROWS, rows=ROWS, delay=2.0, first=(number + 1) * MILLION)
-        space.writer("victim", "t", batches=kills + 1, rows=ROWS, delay=0.25, retryPolicy={"limit": min(20, kills + 10), "backoffSeconds": 1, "maxBackoffSeconds": 2})
+        space.writer(
+            "victim", "t", batches=kills + 1, rows=ROWS, delay=0.25, retryPolicy={"limit": min(20, kills + 10), "backoffSeconds": 1, "maxBackoffSeconds": 2}
+        )
         done: list[dict[str, Any]] = []
         loads: list[float] = []
         pod = ""
