@@ -22,6 +22,13 @@ COMMITS_KEPT = 1000
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 
 
+def _private(owner: Any, declared_in: Any, name: str) -> Any:
+    """A private field of a Java object. Raises a Py4JJavaError when this Hudi has none of that name."""
+    field = declared_in.getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(owner)
+
+
 @dataclass(frozen=True)
 class CommitInfo:
     """What a completed commit says about itself: extra metadata, and records written, updated or deleted."""
@@ -189,7 +196,23 @@ class Table:
         try:
             yield client
         finally:
-            client.close()
+            try:
+                self._end_metadata_writes(client)
+            finally:
+                client.close()
+
+    @staticmethod
+    def _end_metadata_writes(client: Any) -> None:
+        """Close what the client has opened to write to the metadata table.
+
+        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit is refused: its heartbeat would be written again
+        every minute for as long as this JVM lives. It has no method for that. (Without such streaming writes it would roll back those of others.)
+        """
+        service = client.getTableServiceClient()
+        handler = _private(service, service.getClass(), "streamingMetadataWriteHandler")
+        for writer in list(_private(handler, handler.getClass().getSuperclass(), "metadataWriterMap").values()):
+            if writer.isPresent():
+                writer.get().close()
 
     def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
         """The completed savepoint whose metadata carries that comment; None when there is none. Raises when one cannot be read."""

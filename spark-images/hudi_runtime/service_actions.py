@@ -30,8 +30,6 @@ OPTIONS = {
     "hoodie.clustering.inline": "false",
     "hoodie.clustering.schedule.inline": "false",
     "hoodie.partition.ttl.inline": "false",
-    # Hudi 1.2 would begin the commit to the metadata table before the conflict check, and after a refusal go on with its heartbeat for ever.
-    "hoodie.metadata.streaming.write.enabled": "false",
     # Otherwise an instant that cannot be written to the archive would be deleted from the active timeline all the same.
     "hoodie.fail.on.timeline.archiving": "true",
 }
