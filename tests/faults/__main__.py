@@ -16,7 +16,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import table
+from tests.faults.apart import RESULT, run_apart
 from tests.faults.results import OUT, Cell, key, load, save
 from tests.faults.scenarios import SCENARIOS, run
 from tests.faults.sides import SETUPS
@@ -49,21 +49,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix=f"faults-{cell.scenario}-"))
     log = OUT / f"{cell.file}.log"
     command = [sys.executable, "-m", "tests.faults", "--cell", cell.name, "--folder", str(folder)]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True) as process:
-        try:
-            process.wait(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)  # the cell ends its own children
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-    found = folder / "result.json"
-    if found.exists():
-        result: dict[str, Any] = json.loads(found.read_text())
-    else:
-        last = [line for line in log.read_text(errors="replace").splitlines() if "Error" in line or "AssertionError" in line][-1:]
-        result = {"verdict": "failed" if process.returncode not in (-15, 143) else "unknown", "told": (last or [f"not within {LIMIT:.0f} s"])[0][:300]}
+    result = run_apart(command, folder, log=log, limit=LIMIT)
     if result["verdict"] == expected(cell):
         shutil.rmtree(folder, ignore_errors=True)
     else:
@@ -76,7 +62,7 @@ def inside(name: str, folder: Path) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scenario, _, setup = name.partition("/")
     result = run(next(s for s in SCENARIOS if s.id == scenario), setup, folder)
-    (folder / "result.json").write_text(json.dumps(result))
+    (folder / RESULT).write_text(json.dumps(result))
 
 
 def main() -> int:

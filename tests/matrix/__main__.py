@@ -16,18 +16,17 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from tests.faults.apart import RESULT, TOLD, run_apart
 from tests.matrix import cells, page, results
 from tests.matrix.cells import Cell
 
 LIMIT = float(os.environ.get("MATRIX_CELL_SECONDS", "180"))
-TOLD = 300
 
 
 def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
@@ -37,33 +36,12 @@ def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
     log = results.OUT / f"{cell.file}.log"
     command = [sys.executable, "-m", "tests.matrix", "--cell", cell.name, "--folder", str(folder)]
     begin = time.monotonic()
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True) as process:
-        try:
-            process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)  # the cell ends its own children
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-    found = folder / "result.json"
-    if found.exists():
-        result: dict[str, Any] = json.loads(found.read_text())
-    elif process.returncode in (-signal.SIGTERM, -signal.SIGKILL, 143):
-        result = {"verdict": "unknown", "told": f"not within {limit:.0f} s"}
-    else:
-        result = {"verdict": "failed", "told": _why(log.read_text(errors="replace"))}
+    result = run_apart(command, folder, log=log, limit=limit)
     if result["verdict"] == "ok":
         shutil.rmtree(folder, ignore_errors=True)
     else:
         result |= {"folder": str(folder), "seconds": round(time.monotonic() - begin)}
     return result
-
-
-def _why(log: str) -> str:
-    """The error's own first line, from the end of a log."""
-    found = [line for line in log.splitlines() if "Error: " in line and not line.startswith(" ")]
-    return (found or log.splitlines() or ["no word"])[-1][:TOLD]
 
 
 def inside(cell: Cell, folder: Path) -> None:
@@ -72,7 +50,7 @@ def inside(cell: Cell, folder: Path) -> None:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     result = run(cell, folder)
-    (folder / "result.json").write_text(json.dumps(result))
+    (folder / RESULT).write_text(json.dumps(result))
 
 
 def matrix(wanted: tuple[Cell, ...], *, again: bool) -> int:
