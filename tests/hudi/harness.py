@@ -199,6 +199,11 @@ class Table:
     def pending(self) -> set[str]:
         return {instant.requested for instant in self.timeline().pending}
 
+    def archived(self) -> list[str]:
+        """Files of the archived timeline."""
+        history = self.folder / ".hoodie" / "timeline" / "history"
+        return [name for name in os.listdir(history) if name.endswith(".parquet")] if history.is_dir() else []
+
     def data_files(self, instant: str = "") -> list[str]:
         """Data and log files outside of .hoodie, relative; those that bear an instant when one is named."""
         found = []

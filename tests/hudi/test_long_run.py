@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.hudi.harness import AGENT, Process, Table, World, rows, until
+from tests.hudi.harness import AGENT, Process, World, rows, until
 
 from hudi_runtime.timeline import State
 
@@ -18,11 +18,6 @@ SERVICES = {
 }
 SECONDS = 30 * COMMITS
 """For all commits of a writer: many times what they need."""
-
-
-def archived(table: Table) -> list[str]:
-    history = table.folder / ".hoodie" / "timeline" / "history"
-    return [name for name in os.listdir(history) if name.endswith(".parquet")] if history.is_dir() else []
 
 
 @pytest.mark.extra
@@ -44,7 +39,7 @@ def test_two_hundred_commits_each(world: World, agent: Process, kind: str) -> No
         assert writer.wait(SECONDS) == 0, writer.log()[-4000:]
         told = writer.termination()
         assert (told["commits"], told["conflicts"], told["records"]) == (COMMITS, 0, 10 * COMMITS)
-    until("old instants are archived", lambda: table.timeline().earliest > begin and archived(table), alive=agent)
+    until("old instants are archived", lambda: table.timeline().earliest > begin and table.archived(), alive=agent)
     until("nothing is pending", lambda: not table.pending(), alive=agent)
     assert len(table.data_files()) < COMMITS, "old versions of files are cleaned"
     if kind == "MergeOnRead":

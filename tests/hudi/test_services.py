@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +37,6 @@ def committed(table: Table, instant: str) -> Instant | None:
     return found if found is not None and not found.pending else None
 
 
-def archived(table: Table) -> list[str]:
-    history = table.folder / ".hoodie" / "timeline" / "history"
-    return [name for name in os.listdir(history) if name.endswith(".parquet")] if history.is_dir() else []
-
-
 def test_a_tended_table(world: World) -> None:
     """A commit that is written while its file group is compacted stands, without a retry; old files and instants go; an agent that is killed in
     a compaction is followed by one that finishes it (I12); every row is there in the end."""
@@ -66,7 +60,7 @@ def test_a_tended_table(world: World) -> None:
 
     until("the other commits are done", Path(f"{rest}.reached").exists, alive=writer)
     until("old file versions are gone", lambda: files - set(table.data_files()), alive=first)
-    until("old instants are archived", lambda: table.timeline().earliest > begin and archived(table), alive=first)
+    until("old instants are archived", lambda: table.timeline().earliest > begin and table.archived(), alive=first)
     assert len(table.data_files()) < LAST, "fewer files than commits"
     rest.touch()
     assert writer.wait() == 0, writer.log()[-4000:]

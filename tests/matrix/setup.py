@@ -141,7 +141,7 @@ class Setup:
 
     def history(self) -> bool:
         """Whether there is an archived timeline."""
-        return any((self.table.folder / ".hoodie" / "timeline" / "history").glob("*.parquet"))
+        return bool(self.table.archived())
 
     def until(self, what: str, probe: Any) -> Any:
         return until(what, probe, alive=self.agent, timeout=LIMIT, every=0.2)
