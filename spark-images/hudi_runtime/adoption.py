@@ -18,7 +18,7 @@ from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.storage import Missing
 
-CREATE, ADOPT = "Create", "Adopt"
+CREATE, ADOPT, BOOTSTRAP = "Create", "Adopt", "Bootstrap"
 PENDING = "PendingInstants"
 SKEW = timedelta(seconds=5)
 BEAT_SECONDS = 150.0
@@ -68,6 +68,17 @@ class Found:
     key_generator: str
     timeline: tl.Timeline
     file_groups: tuple[str, ...] = ()
+
+
+def refuse_existing(policy: str, table: Table, *, mine: bool) -> None:
+    """Raise NotAdopted when the policy allows no table of somebody else at the path. `mine`: this HudiTable has begun to create it.
+
+    A bootstrap accepts one that never had a commit: it holds nothing.
+    """
+    if policy == CREATE and not mine:
+        raise NotAdopted("TableExists", f"spec.adoption.policy is {CREATE}, and there is a Hudi table at {table.path}")
+    if policy == BOOTSTRAP and not mine and (table.has_archive() or any(i.action in tl.WRITE_ACTIONS for i in table.timeline().completed)):
+        raise NotAdopted("TableExists", f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap out to adopt it")
 
 
 def look(table: Table) -> Found:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import adoption, creation, facts, triggers
+from hudi_runtime import adoption, bootstrap, creation, facts, triggers
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.etcd import Entry, Etcd, now_ms
@@ -61,6 +61,7 @@ class Assignment:
         self._slot = slot
         self._savepoints: Savepoints | None = None
         self._services: Services | None = None
+        self._bootstrap: bootstrap.Bootstrap | None = None
         self._gauge: Gauge | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
@@ -134,6 +135,7 @@ class Assignment:
             self._session = Session.open(self._spark, self._settings())
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
             self._services = self._make_services(self._table, self._session)
+            self._bootstrap = self._make_bootstrap(self._table, self._session, self._services)
             self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
             # Tables of the other type have no log files.
             self._gauge = Gauge(self._table) if self.spec.type == "MERGE_ON_READ" else None
@@ -165,8 +167,7 @@ class Assignment:
     def _adopt(self, table: Table, session: Session, uid: str) -> None:
         """Behind the gate that was never open: compare, settle what was handed over, look for what has no owner, take the table over."""
         created = session.etcd.get("done/create")
-        if self._policy == adoption.CREATE and not (created and uid and created.value.get("tableUid") == uid):
-            raise adoption.NotAdopted("TableExists", f"spec.adoption.policy is {adoption.CREATE}, and there is a Hudi table at {self.spec.path}")
+        adoption.refuse_existing(self._policy, table, mine=bool(created and uid and created.value.get("tableUid") == uid))
         found = adoption.problems(self.spec, self._options, adoption.look(table), now=datetime.now(UTC))
         if found:
             raise creation.TableMismatch("; ".join(found))
@@ -212,6 +213,9 @@ class Assignment:
         actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session), withdrawn, lost)
         wanted, merge_on_read = triggers.from_assignment(self.value), self.spec.type == "MERGE_ON_READ"
         return Services(self._spark, actions, session, wanted=wanted, merge_on_read=merge_on_read, label=self.spec.table, slot=self._slot)
+
+    def _make_bootstrap(self, table: Table, session: Session, services: Services) -> bootstrap.Bootstrap:
+        return bootstrap.Bootstrap(self._spark, table, session, self.spec, self._agent_options(), self._gate_state, services.beside)
 
     def _records(self, session: Session) -> Records:
         return Records.from_entries(session.etcd.range(""), prefix=f"{self._etcd.prefix}/tables/{self.spec.id}/")
@@ -263,6 +267,8 @@ class Assignment:
             self._list(session, table, records)
         if self._services is not None and self._timeline is not None and not (self._retired or self._stopping()):
             requests = self._requests()
+            if self._bootstrap is not None:
+                self._bootstrap.consider(requests, records)
             if self._savepoints is not None and self._services.idle:
                 self._savepoints.serve(requests, records)
             self._services.consider(records, self._timeline, requests)
@@ -318,7 +324,7 @@ class Assignment:
     @property
     def idle(self) -> bool:
         """Whether no service of the table is under way."""
-        return self._services is None or self._services.idle
+        return (self._services is None or self._services.idle) and (self._bootstrap is None or self._bootstrap.idle)
 
     def retire(self) -> None:
         """Begin no service any more: this assignment is to be closed."""
@@ -328,6 +334,8 @@ class Assignment:
         """Ask the service under way, if any, to end."""
         if self._services is not None:
             self._services.cancel()
+        if self._bootstrap is not None:
+            self._bootstrap.cancel()
 
     def close(self) -> bool:
         """Give claims back and leave; False when the operator has to settle this incarnation."""

@@ -51,6 +51,15 @@ class WriteInfo:
         return self.operation not in _SERVICES
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What a completed commit has written: records, files, and their size in bytes."""
+
+    records: int
+    files: int
+    bytes: int
+
+
 class Table:
     """One Hudi table as seen by this JVM. Every question is answered by a fresh listing."""
 
@@ -143,6 +152,15 @@ class Table:
         # One call for the whole: a commit may have thousands of files, each of several calls otherwise.
         metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
         return write_info(json.loads(str(metadata.toJsonString())))
+
+    def totals(self, instant: tl.Instant) -> Totals:
+        """Sums over the files of a completed commit of the active timeline. Raises Missing when it has left that."""
+        timeline = self.meta_client().getActiveTimeline().filterCompletedInstants()
+        for java_instant in timeline.getInstants():
+            if str(java_instant.requestedTime()) == instant.requested:
+                metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                return totals(json.loads(str(metadata.toJsonString())))
+        raise Missing(f"instant {instant.requested}")
 
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         """Completed writes of the archived timeline; their metadata is not read."""
@@ -304,6 +322,12 @@ def commit_info(metadata: Any) -> CommitInfo:
     extra = {str(key): str(value) for key, value in dict(metadata.getExtraMetadata()).items()}
     records = metadata.fetchTotalInsertRecordsWritten() + metadata.fetchTotalUpdateRecordsWritten() + metadata.getTotalRecordsDeleted()
     return CommitInfo(extra, int(records))
+
+
+def totals(metadata: Mapping[str, Any]) -> Totals:
+    """Totals of a commit's metadata as Hudi prints it in JSON."""
+    stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition if stat.get("path")]
+    return Totals(sum(int(s.get("numWrites") or 0) for s in stats), len(stats), sum(int(s.get("fileSizeInBytes") or 0) for s in stats))
 
 
 def write_info(metadata: Mapping[str, Any]) -> WriteInfo:

@@ -77,6 +77,11 @@ class Records:
         abandoned = any(entry.value.get("state") == "Abandoned" for entry in self.instants.values())
         return abandoned or any(item.get("action") not in SERVICE_ACTIONS for item in open_items)
 
+    def settling(self) -> bool:
+        """Whether an incarnation that has left instants, or may have, is not settled to its end."""
+        unswept = any(str(entry.value.get("phase")) not in SWEPT_PHASES for entry in self.settles.values())
+        return unswept or self.rolling_back()
+
     def adopting(self) -> bool:
         """Whether instants of a table's former writers have no outcome yet."""
         records = (entry.value for entry in self.settles.values() if entry.value.get("reason") == "Adopted")

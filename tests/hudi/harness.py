@@ -27,10 +27,10 @@ from tests.model.trace import assert_conform  # noqa: E402
 from tests.model.trace_events import read_files  # noqa: E402
 
 from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
-from hudi_operator.model import services  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.model.services import KINDS  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
+from hudi_operator.reconcile import agents  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
 from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402
@@ -124,22 +124,8 @@ class Table:
         self.world.etcd.put(self.control(f"admit/{attempt}"), {"attempt": attempt, "role": role, "atMs": 0})
 
     def assign(self, agent: str) -> None:
-        spec = self.spec
-        value = {
-            "T": self.id,
-            "path": self.path,
-            "table": f"default/{spec.ref.name}",
-            "name": spec.table_name,
-            "type": spec.hudi_type,
-            "recordKeyFields": list(spec.record_key_fields),
-            "partitionFields": list(spec.partition_fields),
-            "orderingFields": list(spec.ordering_fields),
-            "hiveStylePartitioning": spec.hive_style_partitioning,
-            "hudiProps": hudi_conf.hudi_defaults(spec) | self.below,
-            "lock": {"leaseSeconds": 10},
-            "services": services.assignment(spec.services, int(time.time() * 1000)),
-            "adoption": spec.adoption.policy,
-        }
+        made = agents.assignment(self.spec, int(time.time() * 1000))
+        value = made | {"path": self.path, "hudiProps": made["hudiProps"] | self.below, "lock": {"leaseSeconds": 10}}
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
 
     def fence(self, process: Process, *, phase: str = "RollingBack", inc: str = "") -> str:

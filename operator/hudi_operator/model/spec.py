@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import naming, services, sources
+from hudi_operator.model import bootstrap, naming, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -152,6 +152,8 @@ class TableSpec:
     storage: StorageSpec = StorageSpec()
     hudi_options: Mapping[str, str] = field(default_factory=dict)
     adoption: AdoptionSpec = AdoptionSpec()
+    bootstrap: bootstrap.Bootstrap | None = None
+    """None: the table begins empty."""
     savepoints: tuple[str, ...] = ()
     """Names of savepoints that the table is to have."""
     services: tuple[services.Service, ...] = ()
@@ -188,6 +190,7 @@ class TableSpec:
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
             savepoints=tuple(_get(item, "name", str, "", "spec.savepoints") for item in _get(spec, "savepoints", list, [], "spec")),
             adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
+            bootstrap=bootstrap.from_spec(spec),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )

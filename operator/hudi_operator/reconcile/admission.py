@@ -137,6 +137,8 @@ def _table_blocks(view: View, stall: Stall | None) -> Block | None:
     code, message = gate.report_error(view)
     if code:
         return code, f"HudiTable {name} is not ready: {message or code}", f"table {name}"
+    if gate.bootstrapping(view):
+        return "TableBootstrap", f"HudiTable {name} is not bootstrapped yet: {gate.bootstrapping(view)}", f"table {name}"
     if gate.closed_for_savepoint(view):
         return "TableSavepoint", f"HudiTable {name} waits for savepoint {gate.closed_for_savepoint(view)}", f"table {name}"
     if gate.changing(view):

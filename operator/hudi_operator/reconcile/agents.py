@@ -13,6 +13,7 @@ from hudi_operator.model import classify, conditions, naming, services
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile import bootstrap
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -40,7 +41,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         "hiveStylePartitioning": table.hive_style_partitioning,
         "hudiProps": hudi_conf.hudi_defaults(table),
         # A suspended table is left as it is, except that dead writers are settled.
-        "adoption": table.adoption.policy,
+        "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,
         "services": {} if table.suspend else services.assignment(table.services, now_ms),
         "lock": {
             "leaseSeconds": lock.lease_seconds,

@@ -11,7 +11,7 @@ from typing import Any
 from hudi_operator.model import keys, naming
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import TableSpec
-from hudi_operator.reconcile import savepoints
+from hudi_operator.reconcile import bootstrap, savepoints
 from hudi_operator.reconcile.actions import PutGate
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -68,6 +68,17 @@ def adopted(view: View) -> bool:
 def closed_for_savepoint(view: View) -> str:
     """Name of the savepoint for which the gate is, or is to be, closed; empty when there is none. A table is adopted before."""
     return next(iter(savepoints.unfinished(view)), "") if adopted(view) else ""
+
+
+def bootstrapping(view: View) -> str:
+    """Why writers wait for the table's first commit, which the agent makes alone (R14); empty when they do not."""
+    return bootstrap.blocks(view, adopted=adopted(view))
+
+
+def alone(view: View) -> bool:
+    """True when the gate is closed, was never open for this HudiTable, and its agent has reported the table without error."""
+    closed = is_mine(view) and view.gate.get("state") == CLOSED and not adopted(view) and not _changed(view)
+    return closed and not writers_left(view) and bool(timeline_report(view).get("exists")) and not report_error(view)[0]
 
 
 def drained(view: View) -> bool:
@@ -220,6 +231,8 @@ def _open(view: View) -> Step:
         return Step()
     if not timeline_report(view).get("exists") or report_error(view)[0]:
         return Step.of(said="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
+    if bootstrapping(view):
+        return Step.of(said="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
     return _put(view, _value(view, OPEN), "opening the gate")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hudi_operator.model import naming
+from hudi_operator.model import conditions, naming
 from hudi_operator.model.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.reconcile.stall import path_problem
 from hudi_operator.reconcile.view import View
@@ -71,6 +71,8 @@ def waits_for(view: View, writer: WriterSpec) -> tuple[str, str, str] | None:
             return "SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}"
         if not (found.get("status") or {}).get("timeline"):
             return "SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}"
+        if conditions.find(found.get("status") or {}, "Bootstrapped").get("status") == "False":
+            return "SourceNotReady", f"HudiTable {name}, the source, is not bootstrapped yet", f"table {name}"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hudi_operator.model import naming, options, services
+from hudi_operator.model import bootstrap, naming, options, services
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import adoption, gate
@@ -52,11 +52,18 @@ def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
         return Stall("PathNotAllowed", problem)
     if table.lock.problem():
         return Stall("InvalidSpec", table.lock.problem())
-    problem = _service_problem(table)
+    problem = _service_problem(table) or _bootstrap_problem(table, config)
     if problem:
         return Stall("InvalidSpec", problem)
     problem = options.table_problem(table, config.option_patterns)
     return Stall("OptionNotAllowed", problem) if problem else None
+
+
+def _bootstrap_problem(table: TableSpec, config: OperatorConfig) -> str:
+    if table.bootstrap is None:
+        return ""
+    found = bootstrap.problem(table.bootstrap, table_path=table.path, policy=table.adoption.policy)
+    return found or path_problem(table.bootstrap.path, table.ref.namespace, config, field="spec.bootstrap.source.path")
 
 
 def _service_problem(table: TableSpec) -> str:

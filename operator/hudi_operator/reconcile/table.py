@@ -19,6 +19,7 @@ from hudi_operator.reconcile import (
     agent_pods,
     agents,
     attempts,
+    bootstrap,
     collection,
     deletion,
     evidence,
@@ -77,7 +78,8 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if gate.is_mine(view):
         held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)))
         services = table_services.plan_requests(view)
-        mine = [adoption.plan_adoption(view), agents.plan_agent(view), held, services, collection.plan_collection(view)]
+        first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
+        mine = [adoption.plan_adoption(view), agents.plan_agent(view), first, held, services, collection.plan_collection(view)]
     return together([gate.plan_gate(view), *safe, *mine]), progress
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, gate, savepoints, table_services
+from hudi_operator.reconcile import adoption, agents, bootstrap, gate, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -41,6 +41,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         served = table_services.status(view, gate.timeline_report(view))
         if served:
             status["services"] = served
+        first = bootstrap.status(view)
+        if first:
+            status["bootstrap"] = first
         kept = savepoints.status(view)
         if kept:
             status["savepoints"] = kept
@@ -206,6 +209,8 @@ def _ready(view: View, stall: Stall | None) -> Condition:
     if not agents.serving(view):
         why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
         return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
+    if gate.bootstrapping(view):
+        return condition("Ready", False, "Bootstrapping", gate.bootstrapping(view))
     if gate.closed_for_savepoint(view):
         return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
     if not gate.is_open(view):
@@ -236,6 +241,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
             f"instants of writers without this lock: {names}" if foreign else "",
         ),
         table_services.healthy(view),
+        bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 
@@ -309,6 +315,7 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event("Normal", "SavepointTaken", text))
         elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
+    found.extend(event(kind, reason, text) for kind, reason, text in bootstrap.told(old, status))
     found.extend(event("Normal", "Committed", _committed(c), c["instant"]) for c in new_commits(old, status))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:

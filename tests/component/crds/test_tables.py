@@ -9,6 +9,11 @@ import pytest
 import yaml
 from tests.component.crds.cluster import Cluster, table
 
+
+def beginning(path: str, format: str = "Parquet") -> dict[str, Any]:
+    return {"source": {"path": path, "format": format}}
+
+
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("local-path", {"path": "file:///etc"}, ("spec.path", "'file:///etc'", "must begin with one of s3a://")),
     ("other-scheme", {"path": "http://x/y"}, ("spec.path", "'http://x/y'", "must begin with one of s3a://")),
@@ -96,6 +101,20 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     ("endless-window", {"services": {"clean": {"window": {"cron": "0 3 * * *"}}}}, ("spec.services.clean.window.minutes", "Required value")),
     ("zone", {"services": {"clean": {"schedule": {"cron": "0 3 * * *", "timeZone": "+01:00"}}}}, ("spec.services.clean.schedule.timeZone", "'+01:00'")),
+    ("bootstrap-inside", {"bootstrap": beginning("s3a://lake/flights/raw")}, ("spec.bootstrap.source.path", "'s3a://lake/flights/raw' lies in the table")),
+    ("bootstrap-itself", {"bootstrap": beginning("s3a://lake/flights")}, ("spec.bootstrap.source.path", "'s3a://lake/flights' lies in the table")),
+    ("bootstrap-around", {"bootstrap": beginning("s3a://lake")}, ("spec.bootstrap.source.path", "'s3a://lake' must name a bucket or host and a directory")),
+    ("bootstrap-parent", {"path": "s3a://lake/a/b", "bootstrap": beginning("s3a://lake/a")}, ("the table 's3a://lake/a/b' lies in 's3a://lake/a'",)),
+    ("bootstrap-path", {"bootstrap": beginning("file:///x/y")}, ("spec.bootstrap.source.path", "'file:///x/y'", "must begin with one of s3a://")),
+    ("bootstrap-format", {"bootstrap": beginning("s3a://lake/x", format="CSV")}, ("spec.bootstrap.source.format", '"CSV"', '"Parquet"')),
+    ("bootstrap-no-format", {"bootstrap": {"source": {"path": "s3a://lake/x"}}}, ("spec.bootstrap.source.format", "Required value")),
+    ("bootstrap-metadata", {"bootstrap": {**beginning("s3a://lake/x"), "mode": "MetadataOnly"}}, ("spec.bootstrap.mode", "MetadataOnly is not offered")),
+    ("bootstrap-mode", {"bootstrap": {**beginning("s3a://lake/x"), "mode": "Half"}}, ("spec.bootstrap.mode", "'Half'", "FullRecord is")),
+    (
+        "bootstrap-adopt",
+        {"bootstrap": beginning("s3a://lake/x"), "adoption": {"policy": "Adopt"}},
+        ("spec.adoption.policy", "adoption.policy Adopt contradicts bootstrap"),
+    ),
     ("same-secret", {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}}, ("spec.storage.secretRefs[1]", "Duplicate value", '"a"')),
 ]
 
@@ -260,6 +279,14 @@ def test_removing_type_or_hive_style_means_the_default_and_is_refused_when_that_
         table(namespace, type=None, hiveStylePartitioning=True)
     )
     assert "hiveStylePartitioning is immutable: it is true and cannot become false" in light_cluster.refused(table(namespace))
+
+
+def test_how_a_table_begins_cannot_be_changed(light_cluster: Cluster, namespace: str) -> None:
+    light_cluster.apply(table(namespace, name="with", bootstrap=beginning("s3a://lake/plain")), table(namespace, name="without"))
+    assert light_cluster.get("ht", "with", "-n", namespace)["spec"]["bootstrap"] == {"mode": "FullRecord", **beginning("s3a://lake/plain")}
+    light_cluster.apply(table(namespace, name="with", bootstrap=beginning("s3a://lake/plain"), suspend=True))
+    for name, change in (("with", beginning("s3a://lake/other")), ("with", None), ("without", beginning("s3a://lake/plain"))):
+        assert "bootstrap is immutable: it is how the table begins" in light_cluster.refused(table(namespace, name=name, bootstrap=change))
 
 
 def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) -> None:

@@ -121,6 +121,12 @@ class World:
     """Pending instants (and actions) of writers that know nothing of the lock."""
     beating: set[str] = field(default_factory=set)
     """Those of them whose heartbeat file is young."""
+    bootstrap_hang_at: int | None = None
+    """Step of a bootstrap at which new agents hang (None: they finish)."""
+    bootstrap_error: str = ""
+    """Why the dataset cannot be read; empty: it can."""
+    bootstrapped: list[str] = field(default_factory=list)
+    """Completed commits of bootstraps: never more than one."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     executors_per_driver: int = 0
@@ -699,6 +705,53 @@ class World:
         for id in self.names("request"):
             if id.startswith("savepoint-") and f"done/{id}" not in self.kv:
                 self._savepoint(id)
+        if "request/bootstrap" in self.kv:
+            self._bootstrap(process, self.kv["request/bootstrap"].value)
+
+    def _bootstrap(self, process: Process, request: dict[str, Any]) -> None:
+        """Written ahead, acquire, record, PUT, release, done: one step per tick, each but the first only when nothing is left of another agent."""
+        done = self.kv["done/bootstrap"].value if "done/bootstrap" in self.kv else {}
+        if done.get("result") == "Completed" or (self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at):
+            return
+        gate = self.kv["gate"].value
+        assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
+        assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"
+        base = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
+        if process.step == 0 and any(k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+            return
+        if process.step == 0 and self.bootstrap_error:
+            failures = int(done.get("failures") or 0) + 1
+            self.put("done/bootstrap", {**base, "result": "Failed", "code": "SourceInvalid", "message": self.bootstrap_error, "failures": failures})
+            return
+        if process.step == 0 and not self.bootstrapped:
+            self.put("done/bootstrap", {**base, "result": "Running", "failures": int(done.get("failures") or 0) + 1})
+        if self.bootstrapped and not process.instant:  # of an agent that died before its word
+            process.step = 5
+        if self._bootstrap_step(process, base):
+            process.step += 1
+
+    def _bootstrap_step(self, process: Process, base: dict[str, Any]) -> bool:
+        match process.step:
+            case 1:
+                return self.acquire(process)
+            case 2:
+                process.instant = f"2026010100000{next(self.counter):04d}"
+                self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
+            case 3:
+                assert self.holds(process), "a commit landed while somebody else could hold the lock (I1)"
+                assert not self.bootstrapped, "a table was bootstrapped twice"
+                self.completed.add(process.instant)
+                self.bootstrapped.append(process.instant)
+            case 4:
+                self.drop("lock")
+                self.drop(f"instant/{process.instant}")
+            case 5:
+                counts = {"records": 7, "files": 2, "bytes": 100}
+                self.put("done/bootstrap", {**base, **counts, "result": "Completed", "instant": self.bootstrapped[0], "endMs": self.now_ms, "failures": 0})
+            case _:
+                pass
+        return True
 
     def _savepoint(self, id: str) -> None:
         gate = self.kv["gate"].value
