@@ -114,6 +114,20 @@ def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     assert agent.wait() == 0, agent.log()[-3000:]
 
 
+def test_a_table_of_buckets_begins_too(world: World, agent: Process) -> None:
+    """NonBlocking: the rows lie in the file groups in which writers look for them."""
+    source = plain(world.folder / "plain" / "buckets", range(60))
+    spec = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}}
+    table = beginning(world, "buckets", source, **spec)
+    created(table, AGENT, agent)
+    assert ended(table, agent, "Completed")["records"] == 60
+    table.gate("open")
+    writer = table.writer("upserts", python={"batches": [{"rows": rows(range(0, 30, 3), "02", "ours", 2)}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    rest = [row for row in expected(source) if row[0] not in {*range(0, 30, 3)}]
+    table.audited([*rest, *rows(range(0, 30, 3), "02", "ours", 2)], only=("rows", "origin", "files", "metadata", "owners"))
+
+
 def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, agent: Process) -> None:
     source = plain(world.folder / "plain" / "doubled")
     plain(source, range(6), name="part-1")

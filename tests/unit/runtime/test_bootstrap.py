@@ -85,7 +85,6 @@ class Fake:
             raise self.write_error
 
     def abandon(self, instant: str) -> bool:
-        assert not self.active, "given up while a task may still write (F4)"
         self.abandoned.append(instant)
         self.recorded.remove(instant)
         return True
