@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +195,55 @@ def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
     assert "column _hoodie_commit_time is Hudi's own" in text
     (good / ".hoodie").mkdir()
     assert "is a Hudi table" in refused(good)
+
+
+def test_why_a_metadata_only_bootstrap_is_not_offered(world: World, tmp_path: Path) -> None:
+    """Stock Hudi 1.2.0: what docs/migrate.md says of `MetadataOnly`. When one of these ends with another Hudi, it can be thought over again."""
+    spark = world.spark()
+    source, path = plain(tmp_path / "plain", range(30)), tmp_path / "table"
+    options = {
+        "hoodie.table.name": "skeletons",
+        "hoodie.datasource.write.operation": "bootstrap",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.SimpleKeyGenerator",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.bootstrap.base.path": str(source),
+        "hoodie.bootstrap.mode.selector": "org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapModeSelector",
+        "hoodie.bootstrap.parallelism": "1",
+        "hoodie.embed.timeline.server": "false",
+    }
+    empty = spark.read.option("mergeSchema", "true").parquet(str(source)).limit(0)
+
+    def bootstrap(target: Path, **more: str) -> list[str]:
+        empty.write.format("hudi").options(**options, **more).mode("overwrite").save(str(target))
+        return [file.name for file in (target / ".hoodie" / "timeline").iterdir() if file.name.endswith(".commit") and "_" in file.name]
+
+    # Column statistics: it fails when its commit is there.
+    with pytest.raises(Exception, match="col stats"):
+        bootstrap(tmp_path / "default")
+    assert [f.name for f in (tmp_path / "default" / ".hoodie" / "timeline").glob("00000000000001_*.commit")]
+
+    off = {f"hoodie.metadata.index.{kind}.stats.enable": "false" for kind in ("column", "partition")}
+    (commit,) = bootstrap(path, **off)
+    assert commit.startswith("00000000000001_"), "the one instant that every try has"
+
+    def read(**more: str) -> list[Any]:
+        return list(spark.read.format("hudi").options(**more).load(str(path)).select("id", "v").collect())
+
+    assert sorted(row.id for row in read()) == [*range(30)]
+    assert all(row.v == f"plain {row.id}" for row in read())
+
+    # hudi-rs: rows without their columns, and no error.
+    table = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(str(path)).build()
+    batches = pa.Table.from_batches([pa.record_batch(batch) for batch in table.read_stream()])
+    assert batches.num_rows == 30
+    assert batches.column("v").null_count == 30
+
+    # A file that a first try has left bears the instant of the second: it is committed for whoever lists files.
+    skeleton = next((path / "p=a").glob("*_00000000000001.parquet"))
+    shutil.copy(skeleton, skeleton.with_name(f"{uuid.uuid4()}_0-1-1_00000000000001.parquet"))
+    late = read(**{"hoodie.metadata.enable": "false"})
+    assert len(late) == 40
+    assert sum(row.v is None for row in late) == 10
