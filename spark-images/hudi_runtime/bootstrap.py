@@ -36,6 +36,7 @@ WORD = "hudioperator.bootstrap"
 """In the commit's metadata: which HudiTable has begun with it, and where its rows come from."""
 FULL_RECORD = "FullRecord"
 RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
+INSERTS = frozenset({"commit", "deltacommit"})
 MESSAGE_LIMIT = 500
 QUIET_SECONDS = 120
 IDLE_SECONDS = 60.0
@@ -197,7 +198,7 @@ class Bootstrap:
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         timeline = self.table.timeline()
-        left = [t for t in self.session.pending() if (found := timeline.get(t)) is None or (found.pending and found.action in tl.WRITE_ACTIONS)]
+        left = [t for t in self.session.pending() if self._inserts(t) and ((found := timeline.get(t)) is None or found.pending)]
         if not left:
             return
         self.spark.sparkContext.cancelJobGroup(self._group)
@@ -205,6 +206,11 @@ class Bootstrap:
         for instant in left:
             self.session.abandon(instant)
         raise NotYet(f"instant {left[0]} of a failed try is rolled back first")
+
+    def _inserts(self, instant: str) -> bool:
+        """Whether an own instant was recorded for an insert: settling records rollbacks beside this thread, and nothing else of an agent inserts."""
+        entry = self.session.etcd.get(f"instant/{instant}")
+        return entry is not None and entry.value.get("action") in INSERTS
 
     def _await_tasks(self) -> None:
         """Wait until no task of this bootstrap runs: a cancelled job is reported as ended before."""

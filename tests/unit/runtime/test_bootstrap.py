@@ -52,6 +52,8 @@ class Fake:
 
     # etcd
     def get(self, key: str) -> Entry | None:
+        if key.startswith("instant/"):
+            return Entry(key, {"action": "rollback" if key.endswith(T3) else "commit"}, 1)
         return Entry(key, self.kv[key], 1) if key in self.kv else None
 
     def put(self, key: str, value: dict[str, Any]) -> None:
@@ -258,6 +260,14 @@ def test_nothing_is_given_up_while_tasks_of_it_run(fake: Fake) -> None:
     consider(fake)
     assert fake.abandoned == []
     assert fake.recorded == [T1]
+
+
+def test_only_its_own_insert_is_given_up(fake: Fake) -> None:
+    """A rollback that settling has just recorded, whose file is still to come, is none of this thread's."""
+    fake.recorded = [T3]
+    fake.completes, fake.write_error = False, RuntimeFailure(FailureClass.INFRASTRUCTURE, "the store has failed")
+    consider(fake)
+    assert (fake.abandoned, fake.recorded) == ([T1], [T3])
 
 
 def test_a_dataset_that_changed_meanwhile_is_told(fake: Fake) -> None:
