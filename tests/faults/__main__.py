@@ -25,7 +25,7 @@ from typing import Any
 from tests.faults import table
 from tests.faults.apart import RESULT, run_apart
 from tests.faults.results import OUT, Cell, key, load, save
-from tests.faults.scenarios import SCENARIOS, run
+from tests.faults.scenarios import SCENARIOS, Scenario, run
 from tests.faults.sides import SETUPS
 
 LIMIT = float(os.environ.get("FAULTS_CELL_SECONDS", "180"))
@@ -40,8 +40,12 @@ def cells(names: list[str]) -> list[Cell]:
     return [cell for cell in every if not names or cell.scenario in names or cell.name in names]
 
 
+def scenario_of(cell: Cell) -> Scenario:
+    return next(scenario for scenario in SCENARIOS if scenario.id == cell.scenario)
+
+
 def expected(cell: Cell) -> str:
-    return next(scenario for scenario in SCENARIOS if scenario.id == cell.scenario).expected[cell.setup]
+    return scenario_of(cell).expected[cell.setup]
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
@@ -49,7 +53,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix=f"faults-{cell.scenario}-"))
     log = OUT / f"{cell.file}.log"
     command = [sys.executable, "-m", "tests.faults", "--cell", cell.name, "--folder", str(folder)]
-    result = run_apart(command, folder, log=log, limit=LIMIT)
+    result = run_apart(command, folder, log=log, limit=LIMIT + scenario_of(cell).takes_seconds)
     if result["verdict"] == expected(cell):
         shutil.rmtree(folder, ignore_errors=True)
     else:

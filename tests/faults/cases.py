@@ -178,6 +178,7 @@ CASES = (
         (
             f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
             f"{JAVA}/QuorumTest.java::withoutQuorumNothingIsDoneAndItGoesOnByItself",
+            "faults::quorum-lost",
             f"{UNIT}/reconcile/test_table_plan.py::test_unknown_is_not_empty",
         ),
     ),

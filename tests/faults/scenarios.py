@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import s3proxy
+from tests.faults.apart import why
 from tests.faults.s3proxy import COMPLETED, Held
 from tests.faults.sides import DRAIN_SECONDS, SEED, TTL_SECONDS, Side, make, overlaid
-from tests.hudi.harness import Process, Row, rows, until
+from tests.hudi.harness import ROOT, Process, Row, rows, until
 
 from hudi_runtime.audit import Outcome, Report
 
@@ -245,21 +248,39 @@ def await_quiet(side: Side) -> None:
     until("nothing is pending", lambda: not table.pending() and not table.keys("instant/"), alive=side.agent)
 
 
+OUTAGE_SECONDS = 300
+MAVEN = ("mvn", "-q", "-B", "-f", str(ROOT / "spark-images/etcd-lock/pom.xml"), "-Dsurefire.failIfNoSpecifiedTests=true", "test")
+
+
+def quorum_lost_for_minutes() -> Result:
+    """Two of three etcd members are frozen for 300 s while ten writers commit: nothing is acquired or committed meanwhile, the JVMs halt, others follow."""
+    command = [*MAVEN, "-Dtest=QuorumTest#withoutQuorumNothingIsDoneAndItGoesOnByItself"]
+    done = subprocess.run(command, env={**os.environ, "OUTAGE_SECONDS": str(OUTAGE_SECONDS)}, capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    if done.returncode:
+        return Result("failed", why(done.stdout + done.stderr))
+    return Result("ok", "no commit without quorum; every JVM halted by itself; their followers commit")
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One fault: its id, the acceptance case and invariant that it is about, and what each setup must show."""
 
     id: str
-    run: Callable[[Side], Result]
+    run: Callable[[Side], Result] | None
     case: int
     invariant: str
     expected: dict[str, str]
     """Setup → verdict; `n/a: reason` where there is nothing to run."""
     s3_options: dict[str, str] = field(default_factory=dict)
+    alone: Callable[[], Result] | None = None
+    """Instead of `run`: what makes its world itself."""
+    takes_seconds: float = 0
+    """What the fault takes beyond the time that every cell has."""
 
     @property
     def fault(self) -> str:
-        return " ".join((self.run.__doc__ or "").split())
+        return " ".join(((self.run or self.alone).__doc__ or "").split())
 
 
 NO_LOOK = "n/a: stock Hudi does not look at the timeline before it rolls back"
@@ -271,12 +292,25 @@ SCENARIOS = (
     Scenario("client-times-out", client_times_out, 8, "I1", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}, TIMEOUT_OPTIONS),
     Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
     Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
+    Scenario(
+        "quorum-lost",
+        None,
+        15,
+        "I1, I11",
+        {"stock": "n/a: no etcd", "lease-only": "n/a: the mode decides when a lock is free, nothing here", "ours": "ok"},
+        alone=quorum_lost_for_minutes,
+        takes_seconds=OUTAGE_SECONDS + 60,
+    ),
 )
 
 
 def run(scenario: Scenario, setup: str, folder: Path) -> dict[str, Any]:
     """Run one cell from nothing; raises AssertionError when a rule was broken on the way."""
     begin = time.monotonic()
+    if scenario.run is None:
+        assert scenario.alone is not None
+        alone = scenario.alone()
+        return {**dataclasses.asdict(alone), "seconds": {"run": round(time.monotonic() - begin, 1)}}
     side = make(setup, folder, s3_options=scenario.s3_options)
     try:
         ready = time.monotonic()
