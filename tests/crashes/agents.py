@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.component.operator.operator_world import ROOT
+from tests.component.operator.servers import ROOT
 from tests.crashes.agent_proxy import AgentProxy
 from tests.crashes.prepared import NAME, SEED, Prepared
 from tests.hudi.harness import World, hudi_conf, spark_conf, tl

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from tests.component.operator.operator_world import ENVIRONMENT, ROOT, Etcd
+from tests.component.operator.servers import ENVIRONMENT, ROOT, Etcd
 from tests.crashes.agent_proxy import PREFIX
 from tests.crashes.api_proxy import FIRST_PORT, PORTS_EACH
 from tests.crashes.etcd_proxy import can_conflict

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.component.operator.operator_world import wait_for
+from tests.component.operator.servers import wait_for
 
 if TYPE_CHECKING:
     from tests.crashes.run import Run

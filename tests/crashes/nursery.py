@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from tests.component.operator.operator_world import ENVIRONMENT, ROOT
+from tests.component.operator.servers import ENVIRONMENT, ROOT
 
 
 class Forked:

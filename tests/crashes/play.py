@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.component.operator.operator_world import Etcd, World, wait_for
+from tests.component.operator.operator_world import World
+from tests.component.operator.servers import Etcd, wait_for
 from tests.crashes.agents import RealAgent
 from tests.crashes.etcd_proxy import channel
 from tests.crashes.monitor import Monitor

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 from collections import defaultdict
 
-from tests.component.operator.operator_world import CACHE, ROOT
+from tests.component.operator.servers import CACHE, ROOT
 from tests.crashes.agent_proxy import PREFIX
 from tests.crashes.campaign import Case, Results, cases
 from tests.crashes.faults import KILLS, Fault, Target

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from tests.component.operator.operator_world import Cluster, Etcd, World, wait_for
+from tests.component.operator.operator_world import World
+from tests.component.operator.servers import Cluster, Etcd, wait_for
 from tests.crashes.agent_proxy import PREFIX, AgentProxy
 from tests.crashes.agents import RealAgent, Storage
 from tests.crashes.api_proxy import ApiProxy, LoopThread, Objects

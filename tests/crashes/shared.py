@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.component.operator.operator_world import ROOT, Cluster, Etcd
+from tests.component.operator.servers import ROOT, Cluster, Etcd
 from tests.crashes.agents import Host, Storage
 from tests.crashes.api_proxy import LoopThread
 from tests.crashes.nursery import Nursery

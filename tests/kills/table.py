@@ -20,9 +20,8 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def section(kind: str, rounds: list[dict[str, Any]]) -> str:
-    """Table of one kind, of the newest commit that it was run with."""
-    newest = rounds[-1]["commit"]
-    rounds = [one for one in rounds if one["commit"] == newest]
+    """Table of one kind: every round that there is, with the commits that they were run with."""
+    commits = " and ".join(dict.fromkeys(one["commit"] for one in rounds))
     kills = [kill for one in rounds for kill in one["kills"]]
     lines = [f"## {TITLES[kind]}", ""]
     outcomes = {name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})}
@@ -31,7 +30,7 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
     lines += [
-        f"{len(kills)} kills, rounds: {len(rounds)} (commit {newest}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers.",
+        f"{len(kills)} kills, rounds: {len(rounds)} (commit {commits}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers.",
         f"Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
     ]
     lines += [one["note"] for one in rounds if one.get("note")]

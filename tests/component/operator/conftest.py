@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from operator_world import CACHE, ROOT, Cluster, Etcd, World
+from operator_world import World
+from tests.component.operator.servers import CACHE, ROOT, Cluster, Etcd
 
 
 @pytest.fixture(scope="session")

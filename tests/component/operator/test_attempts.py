@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from operator_world import EVIDENCE, World, wait_for
+from operator_world import EVIDENCE, World
+from tests.component.operator.servers import wait_for
 
 SUCCEEDED = json.dumps(
     {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import time
 
-from operator_world import Operator, World, wait_for
+from operator_world import Operator, World
+from tests.component.operator.servers import wait_for
 
 STEPS = ("fence", "settle-update/Terminating", "settle-update/Draining", "unlock", "settle-update/Unlocked", "settle-update/RollingBack")
 HAND_OVER_SECONDS = 20.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_world import Cluster, Etcd
+from tests.component.operator.servers import Cluster, Etcd
 from tests.crashes.api_proxy import LoopThread
 from tests.crashes.faults import Fault, Target
 from tests.crashes.nursery import Nursery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from operator_world import Etcd
+from tests.component.operator.servers import Etcd
 
 T = "/hudi/control/0123456789abcdef"
 TABLE = "/hudi/tables/0123456789abcdef"

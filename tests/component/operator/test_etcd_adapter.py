@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 import pytest
-from operator_world import Etcd, free_ports, wait_for
+from tests.component.operator.servers import Etcd, free_ports, wait_for
 
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection

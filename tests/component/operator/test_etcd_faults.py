@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from operator_world import Etcd, wait_for
+from tests.component.operator.servers import Etcd, wait_for
 from writer_process import WriterProcess
 
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_world import Cluster, Etcd, World, wait_for
+from operator_world import World
+from tests.component.operator.servers import Cluster, Etcd, wait_for
 from writer_process import WriterProcess
 
 from hudi_operator.model import naming

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 
 import yaml
-from operator_world import CACHE, EVIDENCE, ROOT, World, wait_for
+from operator_world import EVIDENCE, World
+from tests.component.operator.servers import CACHE, ROOT, wait_for
 
 KINDS = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 NAMESPACE = "hudi-operator"

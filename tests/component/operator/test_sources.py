@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from operator_world import World, wait_for
+from operator_world import World
+from tests.component.operator.servers import wait_for
 
 from hudi_operator.model import naming
 

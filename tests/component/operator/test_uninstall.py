@@ -6,7 +6,8 @@ import os
 import subprocess
 import textwrap
 
-from operator_world import CACHE, EVIDENCE, ROOT, World, wait_for
+from operator_world import EVIDENCE, World
+from tests.component.operator.servers import CACHE, ROOT, wait_for
 
 
 def commands() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from operator_world import CACHE, ROOT, Etcd, wait_for
+from tests.component.operator.servers import CACHE, ROOT, Etcd, wait_for
 
 JsonDict = dict[str, Any]
 

@@ -4,9 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -399,33 +397,14 @@ final class LockProtocol {
     return pending;
   }
 
-  /** Pending instants of living incarnations whose priority is higher than this one's. */
-  Set<String> pendingAhead() {
-    List<List<KeyValue>> reads =
-        definite(
-                "read",
-                Txn.when()
-                    .then(Txn.Op.range(keys.writer("")))
-                    .then(Txn.Op.range(keys.alive("")))
-                    .then(Txn.Op.range(keys.instant(""))))
-            .reads;
-    Set<String> ahead = new HashSet<>();
-    for (KeyValue kv : reads.get(0)) {
-      if (Json.parse(kv.value()).path("priority").asInt(0) > me.priority) {
-        ahead.add(kv.key().substring(keys.writer("").length()));
-      }
-    }
-    Set<String> alive = new HashSet<>();
-    reads.get(1).forEach(kv -> alive.add(kv.key().substring(keys.alive("").length())));
-    ahead.retainAll(alive);
-    Set<String> instants = new HashSet<>();
-    for (KeyValue kv : reads.get(2)) {
-      JsonNode record = Json.parse(kv.value());
-      if ("Pending".equals(Json.text(record, "state")) && ahead.contains(executor(record))) {
-        instants.add(kv.key().substring(keys.instant("").length()));
-      }
-    }
-    return instants;
+  /** What the precedence is told from, in one read: registrations, heartbeats, instants. */
+  Precedence precedence() {
+    Txn txn =
+        Txn.when()
+            .then(Txn.Op.range(keys.writer("")))
+            .then(Txn.Op.range(keys.alive("")))
+            .then(Txn.Op.range(keys.instant("")));
+    return new Precedence(keys, definite("read", txn));
   }
 
   /** False = fenced: the registration is the operator's to remove. */
@@ -452,7 +431,7 @@ final class LockProtocol {
   }
 
   /** The one incarnation that may execute and publish the instant. */
-  private static String executor(JsonNode record) {
+  static String executor(JsonNode record) {
     String claimed = Json.text(record, "claimedBy");
     return claimed.isEmpty() ? Json.text(record, "inc") : claimed;
   }

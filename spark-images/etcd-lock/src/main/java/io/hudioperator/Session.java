@@ -133,7 +133,7 @@ public final class Session {
 
   /** Pending instants that a commit of this session gives way to; none when it may not yield. */
   Set<String> pendingAhead() {
-    return me.isWriter() && yieldsLeft > 0 ? protocol.pendingAhead() : Set.of();
+    return me.isWriter() && yieldsLeft > 0 ? protocol.precedence().pendingAhead(me.priority) : Set.of();
   }
 
   /** JSON of the last commit that was refused for a conflict; null = none. */
