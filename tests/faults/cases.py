@@ -25,6 +25,8 @@ class Case:
     number: int
     fault: str
     expected: str
+    about: str
+    """Invariants that it is about (docs/protocol.md), or what else it is about."""
     tests: tuple[str, ...] = ()
     open: str = ""
 
@@ -49,6 +51,7 @@ CASES = (
         1,
         "SIGKILL of the driver during a data write",
         "fenced, settled, rolled back; other writers never blocked",
+        "I4, I6",
         (
             f"{E2E}/test_faults.py::test_each_kill_is_settled",
             f"{HUDI}/test_writer.py::test_files_exactly_once_over_sigkill",
@@ -59,18 +62,21 @@ CASES = (
         2,
         "SIGKILL after acquire, before the completed file",
         "others wait for proof and drain, then rollback",
+        "I1, I6",
         (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::listing-fails", f"{SIMULATED}::test_killed_while_holding_the_lock"),
     ),
     Case(
         3,
         "SIGKILL after the completed file, before release",
         "the look finds it completed: kept",
+        "I3, I8",
         (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::inside-the-drain", f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit"),
     ),
     Case(
         4,
         "SIGSTOP 3 × TTL before acquire, then resume",
         "acquire refused, the JVM halts, rollback",
+        "I2",
         (
             f"{E2E}/test_pod_faults.py::test_frozen_before_acquire",
             f"{JAVA}/AcquireTest.java::fencedNeverAcquires",
@@ -81,6 +87,7 @@ CASES = (
         5,
         "SIGSTOP inside the critical section, before the completed file; another writer wants to commit",
         "it waits; after proof exactly one of the two commits stands",
+        "I1, I9",
         (
             "faults::paused-writer",
             "faults::publication-on-the-wire",
@@ -93,6 +100,7 @@ CASES = (
         6,
         "as 5, the kubelet cannot confirm (node lost)",
         "no takeover, AwaitingProofOfDeath; goes on after attestation",
+        "I1, I11",
         (
             f"{E2E}/test_node_faults.py::test_node_lost_and_back",
             f"{E2E}/test_node_faults.py::test_node_lost_and_a_person_attests",
@@ -105,6 +113,7 @@ CASES = (
         7,
         "as 5, a person force-deletes the pod",
         "no proof: the finalizer keeps the evidence",
+        "I1, I11",
         (
             f"{E2E}/test_faults.py::test_force_deletion_is_no_proof",
             f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
@@ -115,23 +124,26 @@ CASES = (
         8,
         "the completed file's PUT is held, the driver killed, the PUT arrives inside the drain",
         "the look sees completion: kept",
+        "I3, I8",
         ("faults::inside-the-drain", "faults::client-times-out", f"{JAVA}/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant"),
     ),
     Case(
         9,
         "the PUT arrives after the drain (assumption broken)",
         "the audit reports it loudly",
+        "I3",
         (
             "faults::after-the-drain",
             f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back",
             f"{UNIT}/runtime/test_audit.py::test_each_damage_is_found_by_its_check",
         ),
     ),
-    Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", (), "the mode is not offered"),
+    Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", "I3", (), "the mode is not offered"),
     Case(
         11,
         "an executor outlives its driver and finishes a file after the rollback",
         "impossible (executors are proven dead); the sweep deletes late files",
+        "I5",
         (
             f"{E2E}/test_pod_executors.py::test_an_executor_that_outlives_its_driver",
             f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
@@ -142,6 +154,7 @@ CASES = (
         12,
         "loss of an executor only",
         "no fence, the job succeeds",
+        "availability",
         (
             f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
             f"{UNIT}/reconcile/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
@@ -151,6 +164,7 @@ CASES = (
         13,
         "driver cut from etcd for 5 s / 60 s",
         "survives / halts and is settled",
+        "I2",
         (
             f"{E2E}/test_pod_faults.py::test_cut_from_etcd",
             f"{E2E}/test_pod_faults.py::test_cut_from_everything_in_the_critical_section",
@@ -163,6 +177,7 @@ CASES = (
         14,
         "etcd's leader is killed while writers run",
         "no false fence",
+        "availability",
         (
             f"{JAVA}/QuorumTest.java::theLeaderIsCutOffFromItsPeersAndStillHasClients",
             f"{JAVA}/QuorumTest.java::theLeaderIsKilled",
@@ -175,6 +190,7 @@ CASES = (
         15,
         "etcd's quorum is lost for minutes",
         "no commit, no rollback, no deletion; recovers by itself",
+        "I1, I11",
         (
             f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
             f"{JAVA}/QuorumTest.java::withoutQuorumNothingIsDoneAndItGoesOnByItself",
@@ -186,18 +202,21 @@ CASES = (
         16,
         "the response of acquire is lost",
         "the provider finds its own token",
+        "I1",
         (f"{JAVA}/AcquireTest.java::aLostAnswerOfAcquireEndsWithTheLock", f"{JAVA}/AcquireTest.java::aLostAnswerOnTheNetworkEndsWithTheLock"),
     ),
     Case(
         17,
         "the response of release is lost",
         "repeated until definite; frees nobody else's lock",
+        "I1",
         (f"{JAVA}/AcquireTest.java::aLostAnswerOfReleaseIsRepeated", f"{JAVA}/AcquireTest.java::aLateReleaseDoesNotTouchTheNextOwner"),
     ),
     Case(
         18,
         "the API server is down while a writer dies",
         "no settling; catches up",
+        "I11",
         (
             f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",
             f"{UNIT}/adapters/test_lists_of_pods.py::test_a_list_that_cannot_be_read_whole_is_none",
@@ -208,6 +227,7 @@ CASES = (
         19,
         "the operator is killed before and after every write",
         "same end state",
+        "I6",
         (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_becomes_of_a_write_the_end_is_the_same",
             f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
@@ -219,6 +239,7 @@ CASES = (
         20,
         "frozen watch, stale list, dropped events",
         "no deletion on a stale view; converges",
+        "I11",
         (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
             f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",
@@ -228,6 +249,7 @@ CASES = (
         21,
         "two operators at once",
         "no double effect",
+        "I6, I11",
         (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
             f"{UNIT}/reconcile/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
@@ -239,6 +261,7 @@ CASES = (
         22,
         "a driver pod is replaced while the old one lives",
         "the new one starts only after the old one is fenced",
+        "I9",
         (
             f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",
             f"{UNIT}/reconcile/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
@@ -248,6 +271,7 @@ CASES = (
         23,
         "a container restarts inside the same pod",
         "new incarnation; the old one's instants are settled",
+        "I2, I7",
         (
             f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
             f"{UNIT}/manifests/test_manifests.py::test_every_pod_is_evidence_never_restarts_and_has_its_own_network",
@@ -257,6 +281,7 @@ CASES = (
         24,
         "eviction with 30 s grace while holding the lock",
         "commit or clean release",
+        "I1, I8",
         (
             f"{E2E}/test_pod_ends.py::test_evicted_while_it_holds_the_lock",
             f"{HUDI}/test_writer.py::test_sigterm_gives_up_what_does_not_fit",
@@ -267,6 +292,7 @@ CASES = (
         25,
         "a writer's clock is off by 5 s",
         "bound enforced, the lock unaffected",
+        "I10",
         (
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_less_than_the_bound",
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_more_than_the_bound",
@@ -279,6 +305,7 @@ CASES = (
         26,
         "the rollback fails again and again",
         "resumed, back-off, condition",
+        "I6",
         (
             f"{UNIT}/runtime/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
             f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
@@ -288,12 +315,14 @@ CASES = (
         27,
         "listings fail during the look",
         "nothing deleted; retried",
+        "I4, I11",
         ("faults::listing-fails", "faults::store-is-busy", f"{JAVA}/ReleaseTest.java::aListingThatFailsDecidesNothing"),
     ),
     Case(
         28,
         "two writers, one file group",
         "exactly one commits; the loser is told",
+        "I9",
         (
             f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
             f"{JAVA}/ConflictTest.java::whoConflicts",
@@ -303,12 +332,14 @@ CASES = (
         29,
         "two writers, disjoint partitions, 200 commits each",
         "all commit",
+        "I8, I9",
         (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/ConflictTest.java::whoConflicts"),
     ),
     Case(
         30,
         "32 writers on one lock",
         "first come, first served, within tolerance",
+        "I1; fairness",
         (
             f"{JAVA}/FairnessTest.java::thirtyTwoWritersAreServedInTurn",
             f"{JAVA}/QueueTest.java::manyContendersExcludeEachOther",
@@ -319,6 +350,7 @@ CASES = (
         31,
         "a foreign writer commits to the table",
         "reported; never rolled back",
+        "I7",
         (
             f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
             f"{UNIT}/runtime/test_settler.py::test_an_unrecorded_instant_is_foreign",
@@ -328,6 +360,7 @@ CASES = (
         32,
         "a writer sets options of the operator",
         "rejected at admission and at launch",
+        "I4, I7, I9",
         (
             f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
             f"{HUDI}/test_writer.py::test_hostile_application_harms_nobody",
@@ -338,6 +371,7 @@ CASES = (
         33,
         "etcd restored from an older snapshot",
         "revision went back: frozen until a person has looked",
+        "I10, I11",
         (
             f"{COMPONENT}/test_operator_through_outages.py::test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_looked",
             f"{COMPONENT}/test_etcd_faults.py::test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked",
@@ -345,34 +379,38 @@ CASES = (
             f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
         ),
     ),
-    Case(34, "one writer attempts a table upgrade", "refused", (f"{UNIT}/model/test_options.py::test_owned_hudi_options",), "a real attempt"),
+    Case(34, "one writer attempts a table upgrade", "refused", "I8", (f"{UNIT}/model/test_options.py::test_owned_hudi_options",), "a real attempt"),
     Case(
         35,
         "two HudiTables whose paths differ in spelling only",
         "the second is refused; one lock",
+        "I1",
         (f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled", f"{UNIT}/model/test_naming.py::test_canonical_path"),
     ),
     Case(
         36,
         "base path file:///etc, a foreign bucket, an address of the metadata service",
         "rejected",
+        "isolation",
         (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{UNIT}/model/test_spec.py::test_errors_name_the_field",
             f"{UNIT}/reconcile/test_table_plan.py::test_paths",
         ),
     ),
-    Case(37, "another service account without the right to it", "rejected", (), "no test"),
+    Case(37, "another service account without the right to it", "rejected", "isolation", (), "no test"),
     Case(
         38,
         "hostPath, pod template, javaagent, secret, newline in sparkConf",
         "rejected, one error per key",
+        "isolation",
         (f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused", f"{UNIT}/model/test_options.py::test_owned_spark_settings"),
     ),
     Case(
         39,
         "status, annotations, finalizers edited by hand; the object deleted while it is settled",
         "destructive steps unaffected; deletion waits",
+        "I6, I11",
         (
             f"{SIMULATED}::test_writer_deleted_at_every_step",
             f"{SIMULATED}::test_writer_and_table_deleted_in_every_phase",
@@ -383,6 +421,7 @@ CASES = (
         40,
         "a pod deletes fences or another table's lock in etcd",
         "denied",
+        "I1, I2",
         (f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",),
         "another table's lock",
     ),

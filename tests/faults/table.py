@@ -87,11 +87,11 @@ def _cases() -> list[str]:
         "ours ([mutations.md](mutations.md)). Last column: what no test shows yet.",
         "",
     ]
-    lines += ["| no. | fault or bad input | expected | tests | tiers | proven by | not shown yet |", "|---|---|---|---|---|---|---|"]
+    lines += ["| no. | fault or bad input | expected | invariant | tests | tiers | proven by | not shown yet |", "|---|---|---|---|---|---|---|---|"]
     rows = [(case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case)) for case in CASES]
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
         tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations)
-        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {tests} | {tiers} | {proven} | {case.open or '–'} |")
-    lines.append(f"| | **{counted(rows)}** | | | | | |")
+        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | {case.open or '–'} |")
+    lines.append(f"| | **{counted(rows)}** | | | | | | |")
     return lines

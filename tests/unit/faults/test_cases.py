@@ -26,6 +26,15 @@ def test_forty_cases_in_order() -> None:
     assert all(case.tests or case.open for case in CASES)
 
 
+def test_every_case_says_which_invariants_it_is_about() -> None:
+    stated = set(re.findall(r"\bI\d+\b", (ROOT / "docs/protocol.md").read_text()))
+    for case in CASES:
+        named = re.findall(r"\bI\d+\b", case.about)
+        assert set(named) <= stated
+        assert named or case.about in ("availability", "isolation"), case.number
+    assert {name for case in CASES for name in re.findall(r"\bI\d+\b", case.about)} >= {f"I{n}" for n in range(1, 12)}
+
+
 def test_every_named_test_exists() -> None:
     missing = []
     for case in CASES:
@@ -52,13 +61,13 @@ def test_every_case_is_proven_by_a_failing_design_or_by_a_mutation() -> None:
 
 
 def test_what_a_case_is_proven_by() -> None:
-    case = Case(1, "f", "e", ("faults::paused-writer", "tests/unit/reconcile/test_gate.py::test_a_gate_from_another_cluster_freezes"))
+    case = Case(1, "f", "e", "I1", ("faults::paused-writer", "tests/unit/reconcile/test_gate.py::test_a_gate_from_another_cluster_freezes"))
     bad = {("paused-writer", "stock"): {"verdict": "corrupt"}, ("paused-writer", "ours"): {"verdict": "corrupt"}}
     cells = proven.failed_cells(case, ("stock", "lease", "ours"), lambda fault, setup: bad.get((fault, setup)))
     assert (cells, proven.mutations_of(case)) == (["paused-writer/stock"], ["another-etcd-is-trusted"])
     assert proven.words(cells, ["a", "b", "c", "d", "e"]) == "corrupt: `paused-writer/stock`; mutations: `a`, `b`, `c`, `d` and 1 more"
     assert proven.words([], []) == "–"
-    rows = [(case, cells, ["a"]), (Case(2, "f", "e", ("x",)), [], []), (Case(3, "f", "e"), [], [])]
+    rows = [(case, cells, ["a"]), (Case(2, "f", "e", "I2", ("x",)), [], []), (Case(3, "f", "e", "I3"), [], [])]
     assert proven.counted(rows).startswith("2 of 40 cases have tests (none: 3); proven by a failing naive design: 1, by a mutation of ours: 1, by neither: 2")
 
 
