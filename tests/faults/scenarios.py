@@ -171,7 +171,12 @@ def _dead_writer(side: Side, *, inside: bool) -> Result:
     return judge(side.audit(final(side, (inside and side.is_completed(instant), A), (b, other))), *notes)
 
 
-TIMEOUT_OPTIONS = {"fs.s3a.connection.timeout": "2000", "fs.s3a.attempts.maximum": "1", "fs.s3a.retry.limit": "1"}
+TIMEOUT_OPTIONS = {
+    "fs.s3a.connection.timeout": "2000",
+    "fs.s3a.attempts.maximum": "1",
+    "fs.s3a.retry.limit": "1",
+    "fs.s3a.retry.throttle.limit": "1",  # what is refused here is answered with 503: S3A would try 20 times, each pause twice the last one
+}
 
 
 def client_times_out(side: Side) -> Result:
