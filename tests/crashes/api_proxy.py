@@ -272,16 +272,36 @@ class Objects:
     async def _follow(self, kind: str) -> None:
         plural, revision = kind.rpartition("/")[2], ""
         while True:
-            query = {"watch": "1", "resourceVersion": revision} if revision else {"watch": "1"}
             with contextlib.suppress(aiohttp.ClientError):
+                revision = revision or await self._list(kind)
+                query = {"watch": "1", "resourceVersion": revision}
                 async with self._proxy.session.get(self._proxy.upstream + self.path(kind), params=query) as answer:
+                    if answer.status == 410:
+                        revision = ""
                     if answer.status != 200:
                         raise aiohttp.ClientError(f"status {answer.status}")
                     self._ready.add(kind)
                     async for line in _lines(answer.content):
                         event = json.loads(line)
+                        if event["type"] == "ERROR":  # a server that has just started does not know older revisions
+                            revision = ""
+                            break
                         revision = self._seen(plural, event) or revision
             await asyncio.sleep(0.1)
+
+    async def _list(self, kind: str) -> str:
+        """What there is now, told as the events that a watch would have brought; returns the revision to go on with."""
+        plural = kind.rpartition("/")[2]
+        async with self._proxy.session.get(self._proxy.upstream + self.path(kind)) as answer:
+            if answer.status != 200:
+                raise aiohttp.ClientError(f"status {answer.status}")
+            found = await answer.json()
+        names = {item["metadata"]["name"] for item in found["items"]}
+        for gone in [known for name, known in self.latest.get(plural, {}).items() if name not in names]:
+            self._seen(plural, {"type": "DELETED", "object": gone})
+        for item in found["items"]:
+            self._seen(plural, {"type": "MODIFIED", "object": item})
+        return str(found["metadata"]["resourceVersion"])
 
     def _seen(self, plural: str, event: JsonDict) -> str:
         meta = event["object"].get("metadata") or {}
