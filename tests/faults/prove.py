@@ -8,30 +8,28 @@ afterwards and ours is not.
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
+from tests.faults.cells import run_cell, scenario_of
 from tests.faults.results import OUT, Cell, commit, save, versions
-from tests.faults.scenarios import SCENARIOS, run
 from tests.faults.sides import SETUPS
 
-SCENARIO = next(scenario for scenario in SCENARIOS if scenario.id == "paused-writer")
+FAULT = "paused-writer"
 
 
 def main() -> int:
-    print(" ".join(SCENARIO.fault.split()))
+    print(scenario_of(Cell(FAULT, "ours")).fault)
     print(f"commit {commit()}; {', '.join(f'{name} {value}' for name, value in versions().items())}\n")
     OUT.mkdir(parents=True, exist_ok=True)
     verdicts = {}
     for setup in ("stock", "ours"):
         print(f"{SETUPS[setup]} …", flush=True)
-        with tempfile.TemporaryDirectory(prefix="prove-") as folder:
-            found = save(Cell(SCENARIO.id, setup), run(SCENARIO, setup, Path(folder)))
+        cell = Cell(FAULT, setup)
+        found = save(cell, run_cell(cell))
         verdicts[setup] = found["verdict"]
-        for note in found["notes"]:
+        for note in found.get("notes", ()):
             print(f"  {note}")
         print(f"  the audit: {found['verdict'].upper()}: {found['told']}")
-        for finding in found["findings"]:
+        for finding in found.get("findings", ()):
             print(f"    {finding}")
         print(flush=True)
     shown = verdicts == {"stock": "corrupt", "ours": "ok"}
