@@ -45,7 +45,8 @@ def expected(folder: Path) -> list[tuple[int, str, str, int]]:
 
 
 def beginning(world: World, name: str, source: Path, **spec: Any) -> Table:
-    return world.table(name, bootstrap={"source": {"path": f"file://{source}", "format": "Parquet"}}, **spec)
+    path = f"s3a://{source.relative_to(world.s3_folder)}" if spec.get("s3") else f"file://{source}"
+    return world.table(name, bootstrap={"source": {"path": path, "format": "Parquet"}}, **spec)
 
 
 def ask(table: Table) -> None:
@@ -117,18 +118,22 @@ def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     assert agent.wait() == 0, agent.log()[-3000:]
 
 
-def test_a_table_of_buckets_begins_too(world: World, agent: Process) -> None:
+def test_a_table_of_buckets_begins_on_s3(world: World) -> None:
     """NonBlocking: the rows lie in the file groups in which writers look for them."""
-    source = plain(world.folder / "plain" / "buckets", range(60))
+    world.start_s3()
+    source = plain(world.s3_folder / "lake" / "plain" / "buckets", range(60))
     spec = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}}
-    table = beginning(world, "buckets", source, **spec)
-    created(table, AGENT, agent)
+    table = beginning(world, "buckets", source, s3=True, **spec)
+    agent = world.agent("agent-buckets", storage=table)
+    created(table, "agent-buckets", agent)
     assert ended(table, agent, "Completed")["records"] == 60
     table.gate("open")
     writer = table.writer("upserts", python={"batches": [{"rows": rows(range(0, 30, 3), "02", "ours", 2)}]})
     assert writer.wait() == 0, writer.log()[-4000:]
     rest = [row for row in expected(source) if row[0] not in {*range(0, 30, 3)}]
     table.audited([*rest, *rows(range(0, 30, 3), "02", "ours", 2)], only=("rows", "origin", "files", "metadata", "owners"))
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
 
 
 def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, agent: Process) -> None:

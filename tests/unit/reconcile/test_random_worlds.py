@@ -146,6 +146,33 @@ class Histories(RuleBasedStateMachine):
         return writers and gone and settled and world.is_true(world.table, "Ready")
 
 
+class Beginnings(Histories):
+    """The same while the table is being bootstrapped: alone, and once (asserted in the world)."""
+
+    @initialize(executors=st.just(0), single=st.booleans(), hang=st.sampled_from([None, 1, 2, 3, 4, 5]))
+    def start(self, executors: int, single: bool, hang: int | None) -> None:  # type: ignore[override]
+        self.world = World(executors_per_driver=executors, bootstrap_hang_at=hang)
+        source = {"path": "s3a://lake/plain", "format": "Parquet"}
+        self.world.make_table(**TABLE, concurrency={"mode": "SingleWriter" if single else "Optimistic"}, bootstrap={"source": source})
+        self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+        self.deleted_table = False
+
+    @rule()
+    def agent_goes_on(self) -> None:
+        self.world.bootstrap_hang_at = None
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        self.world.bootstrap_hang_at = None
+        super().teardown()
+        assert self.deleted_table or len(self.world.bootstrapped) == 1
+
+
+TestBeginnings = Beginnings.TestCase
+TestBeginnings.settings = settings(
+    max_examples=12, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
     max_examples=12, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
