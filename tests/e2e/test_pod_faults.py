@@ -96,6 +96,26 @@ def test_frozen_in_the_critical_section(space: Space, proxy: Proxy) -> None:
     scene.finish()
 
 
+def test_frozen_while_it_publishes(space: Space, proxy: Proxy) -> None:
+    """Frozen with its completed file on the wire, then before release, each until it is fenced; then it goes on and halts."""
+    scene = Scene(space, proxy, "publishing", batches=2)
+    for what, answer, outcome in (("frozen before the completed file", False, "RolledBack"), ("frozen before release", True, "Completed")):
+        instant, pod = scene.inflight()
+        scene.hold(completed, instant, answer=answer)
+        assert scene.holds_lock(pod), f"{pod} does not hold the lock"
+        at = time.time()
+        space.signal_all(pod, signal.SIGSTOP)
+        scene.wait_phase(pod, "Fenced")
+        space.signal_all(pod, signal.SIGCONT)
+        record = scene.settled(what, pod, at)
+        assert scene.attempt(pod)["class"] == "Fenced", scene.attempt(pod)
+        assert record.outcomes == {instant: outcome}, f"{what}: {record}"
+        scene.assert_blocked(at, record)
+        if outcome == "RolledBack":
+            scene.assert_gone(instant)
+    scene.finish()
+
+
 def test_cut_from_etcd(space: Space, proxy: Proxy) -> None:
     """For 5 s: it goes on. For longer than lease and suspicion: fenced, ended, settled; others are not blocked."""
     scene = Scene(space, proxy, "noetcd", batches=2)

@@ -92,6 +92,7 @@ CASES = (
             "faults::paused-writer",
             "faults::publication-on-the-wire",
             f"{E2E}/test_pod_faults.py::test_frozen_in_the_critical_section",
+            f"{E2E}/test_pod_faults.py::test_frozen_while_it_publishes",
             f"{E2E}/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
             f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
         ),
