@@ -69,9 +69,9 @@ def measure(load: Load, folder: Path) -> JsonDict:
     shape = {"tables": load.tables, "writers": load.writers, "periodSeconds": load.period, "holdMillis": load.hold_millis, "workMillis": 500}
     times = {"warmUpSeconds": WARM_UP_SECONDS, "seconds": load.seconds}
     job.write_text(json.dumps({"service": load.service, "endpoint": server.endpoint, "folder": str(folder / "tables"), **shape, **times}))
-    log = folder / "log"
+    log, out = folder / "log", folder / "out"
     try:
-        process = java("LockLoad", job, memory="1g", log=log)
+        process = java("LockLoad", job, memory="1g", log=log, out=out)
         try:
             _until_said(log, "MEASURING", process.poll)
             before, opened = server.usage, os.getloadavg()[0]
@@ -81,11 +81,12 @@ def measure(load: Load, folder: Path) -> JsonDict:
             result: JsonDict = {"loadBefore": load_before, "cpu": after.cpu - before.cpu, "memory": after.memory, "loadAverage": [opened, closed]}
             if isinstance(server, Etcd):
                 grown = server.database()
-            said, _ = process.communicate(timeout=120)
+            process.wait(timeout=120)
         finally:
             process.kill()
             process.wait()
-        result.update(json.loads(said.strip().splitlines()[-1]))
+        # ZooKeeper's client logs errors to stdout, too.
+        result.update(json.loads([line for line in out.read_text().splitlines() if line.startswith("{")][-1]))
         if isinstance(server, Etcd):
             server.compact()
             result["database"] = {"before": database, "after": grown, "compacted": server.database()}

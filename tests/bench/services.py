@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 import urllib.request
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,13 +107,13 @@ class Keeper(ZooKeeper):
         return Usage.of(self._process.pid)
 
 
-def java(main: str, job: Path, *, memory: str, log: Path, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """Start a program of the lock module's tests; its stderr goes to ``log``, its stdout to the caller."""
+def java(main: str, job: Path, *, memory: str, log: Path, more: tuple[str, ...] = (), out: Path | None = None) -> subprocess.Popen[str]:
+    """Start a program of the lock module's tests; its stderr goes to ``log``, its stdout to ``out`` (None: to the caller)."""
     jars = Path(pyspark.__file__).parent / "jars"
     command = ["java", f"-Xmx{memory}", "-XX:+UseSerialGC", "-Duser.timezone=UTC", *more]
     command += ["-cp", f"{JAR}:{CLASSES}:{CACHE / 'jars' / BUNDLE}:{jars}/*", f"io.hudioperator.{main}", str(job)]
-    with log.open("wb") as err:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True)
+    with log.open("wb") as err, out.open("wb") if out is not None else nullcontext(subprocess.PIPE) as said:
+        return subprocess.Popen(command, stdout=said, stderr=err, text=True)
 
 
 def machine() -> str:
