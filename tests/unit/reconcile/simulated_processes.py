@@ -1,0 +1,303 @@
+"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs of drivers, agents."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from simulated_store import LEASE, NAMESPACE, TERMINAL, Pod, Process, Store
+
+from hudi_operator.model import naming
+
+
+class Processes(Store):
+    """`tick` lets time pass for everybody but the operator."""
+
+    def tick(self, seconds: float = 1.0) -> None:
+        self.now += seconds
+        for key in [k for k, v in self.kv.items() if v.lease and self._lease_is_over(v.lease)]:
+            self.drop(key)
+        for pod in list(self.pods.values()):
+            self._kubelet(pod)
+        for process in self.processes:
+            if process.alive and not process.paused:
+                self._keepalive(process)
+            if process.alive and not process.paused and process.role != "executor":
+                (self._agent if process.role == "agent" else self._writer)(process)
+        for pod in list(self.pods.values()):
+            self._kubelet_status(pod)
+
+    def _lease_is_over(self, inc: str) -> bool:
+        process = next((p for p in self.processes if p.inc == inc), None)
+        return process is None or self.now - process.last_keepalive >= LEASE
+
+    def _kubelet(self, pod: Pod) -> None:
+        if not pod.node:
+            if pod.deleting_since is not None:
+                return
+            if not self.schedulable:
+                return
+            pod.node = next((n.name for n in self.nodes.values() if n.ready), "")
+            return
+        node = self.nodes.get(pod.node)
+        if node is None or not node.ready:
+            return
+        if pod.phase == "Pending" and pod.deleting_since is None:
+            pod.phase = "Running"
+            pod.process = self._start(pod)
+        if pod.deleting_since is not None and pod.process is not None and pod.process.alive:
+            over = self.now - pod.deleting_since >= pod.delete_grace
+            if over or (not pod.process.ignores_sigterm and not pod.process.paused):
+                self._sigterm_or_kill(pod.process)
+
+    def _sigterm_or_kill(self, process: Process) -> None:
+        clean = (process.role == "agent" and "lock" in self.kv and self.kv["lock"].value["inc"] != process.inc) or "lock" not in self.kv
+        if process.role == "agent" and clean and not process.paused:
+            self._clean_exit(process)
+        self.kill(process, 143)
+
+    def _kubelet_status(self, pod: Pod) -> None:
+        node = self.nodes.get(pod.node)
+        if node is None or not node.ready or pod.phase in TERMINAL:
+            self._remove_if_done(pod)
+            return
+        if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
+            # The container's end is told a moment before the pod's.
+            pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
+        elif pod.phase == "Running" and pod.process is not None and not pod.process.alive:
+            pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
+            pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
+            pod.ended_at = f"2023-11-14T22:{13 + int(self.now) // 60:02d}:{20 + int(self.now) % 40:02d}Z"
+        elif pod.phase == "Pending" and pod.deleting_since is not None:
+            pod.phase = "Failed"
+        self._remove_if_done(pod)
+
+    def _start(self, pod: Pod) -> Process:
+        role = pod.labels[naming.LABEL_ROLE]
+        attempt = naming.attempt_id(NAMESPACE, pod.labels.get(naming.LABEL_DRIVER) or pod.name)
+        process = Process(pod.name, pod.uid, role, attempt, f"inc-{next(self.counter)}", pod.node)
+        if role == "driver":
+            process.role, process.hang_at = "writer", self.writer_hang_at
+            process.exit_code = self.exit_codes.pop(0) if self.exit_codes else None
+            for number in range(self.executors_per_driver):
+                self._make_executor(pod, number, process.inc)
+        self.processes.append(process)
+        return process
+
+    def _make_executor(self, driver: Pod, number: int, inc: str) -> None:
+        labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor"}
+        name = f"{driver.name}-exec-{number}"
+        pod = Pod(name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running")
+        pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
+        self.processes.append(pod.process)
+        self.pods[name] = pod
+
+    def kill(self, process: Process, code: int = 137) -> None:
+        if process.alive:
+            process.alive, process.died_at = False, self.now
+            if process.exit_code is None or code != 0:
+                process.exit_code = code
+
+    def _keepalive(self, process: Process) -> None:
+        if not process.registered or process.role == "executor":
+            return
+        if f"fence/{process.inc}" in self.kv:
+            self.kill(process, 15)
+            return
+        if self.now - process.last_keepalive >= 3:
+            process.last_keepalive, process.n = self.now, process.n + 1
+            self.put(f"alive/{process.inc}", {"inc": process.inc, "n": process.n}, lease=process.inc)
+
+    def _register(self, process: Process) -> bool:
+        if f"admit/{process.attempt}" not in self.kv or f"fence/{process.inc}" in self.kv:
+            return False
+        value = {
+            "inc": process.inc,
+            "attempt": process.attempt,
+            "role": process.role,
+            "pod": process.pod,
+            "namespace": NAMESPACE,
+            "podUid": process.pod_uid,
+            "node": process.node,
+            "bootId": self.nodes[process.node].boot_id,
+            "wallClockMs": self.now_ms,
+        }
+        self.put(f"writer/{process.inc}", value)
+        process.registered, process.last_keepalive = True, self.now
+        self.put(f"alive/{process.inc}", {"inc": process.inc, "n": 1}, lease=process.inc)
+        return True
+
+    def _admits(self, process: Process) -> bool:
+        gate = self.kv.get("gate")
+        if gate is None or gate.value["state"] == "frozen":
+            return False
+        return gate.value["state"] == "open" or process.role == "agent" or process.attempt in gate.value["admitted"]
+
+    def acquire(self, process: Process) -> bool:
+        """The acquire transaction with its compares."""
+        if "lock" in self.kv or f"fence/{process.inc}" in self.kv or f"alive/{process.inc}" not in self.kv or not self._admits(process):
+            return False
+        value = {"inc": process.inc, "attempt": process.attempt, "podUid": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
+        process.token = self.put("lock", value)
+        return True
+
+    def _clean_exit(self, process: Process) -> None:
+        if f"fence/{process.inc}" not in self.kv:
+            self.drop(f"alive/{process.inc}")
+            self.drop(f"writer/{process.inc}")
+        process.registered = False
+
+    def holds(self, process: Process) -> bool:
+        return "lock" in self.kv and self.kv["lock"].create == process.token and self.kv["lock"].value["inc"] == process.inc
+
+    def _writer(self, process: Process) -> None:
+        """register, acquire, record, check, PUT, release, clean exit: one step per tick."""
+        if process.hang_at is not None and process.step >= process.hang_at:
+            return
+        if process.step == 0 and process.exit_code is not None:
+            self._register(process)
+            self._clean_exit(process)
+            self.kill(process, process.exit_code)
+            return
+        if self._writer_step(process):
+            process.step += 1
+
+    def _writer_step(self, process: Process) -> bool:
+        match process.step:
+            case 0:
+                if not self._register(process):
+                    self.kill(process, 11)
+                return process.alive
+            case 1:
+                return self.acquire(process)
+            case 2:
+                process.instant = f"2026010100000{next(self.counter):04d}"
+                self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
+                return True
+            case 3:  # the check; the PUT leaves in the next step, however long that takes
+                return self.holds(process)
+            case 4:
+                owner = self.kv["lock"].value["inc"] if "lock" in self.kv else ""
+                assert owner == process.inc, "a commit landed while somebody else could hold the lock (I1)"
+                self.completed.add(process.instant)
+                return True
+            case 5:
+                self.drop("lock")
+                self.drop(f"instant/{process.instant}")
+                value = {"inc": process.inc, "records": 10, "commits": 1, "lastInstant": process.instant, "conflicts": []}
+                self.put(f"report/attempt/{process.attempt}", value)
+                return True
+            case _:
+                self._clean_exit(process)
+                process.exit_code = 0
+                self.kill(process, 0)
+                return True
+
+    def _agent(self, process: Process) -> None:
+        if "assignment" not in self.kv:
+            if process.registered:
+                self._clean_exit(process)
+            return
+        if not process.registered:
+            self._register(process)
+            return
+        report: dict[str, Any] = {"agentInc": process.inc, "exists": self.table_error is None, "pendingCount": len(self.names("instant"))}
+        if self.table_error is not None:
+            report["error"] = self.table_error
+        left = {t: action for t, action in self.foreign.items() if t not in self.rolled_back and f"instant/{t}" not in self.kv}
+        if left:
+            report["foreign"] = [{"instant": t, "action": left[t], **({"beating": True} if t in self.beating else {})} for t in sorted(left)]
+            gate = self.kv["gate"].value
+            if not gate.get("adopted") and gate["state"] != "open":
+                report["error"] = {"code": "PendingInstants", "message": "pending instants"}
+        elif any(k.value["reason"] == "Adopted" and k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+            self._settle_all(process)
+            return
+        if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
+            self.put("report/timeline", report)
+        self._settle_all(process)
+        for id in self.names("request"):
+            if id.startswith("savepoint-") and f"done/{id}" not in self.kv:
+                self._savepoint(id)
+        if "request/bootstrap" in self.kv:
+            self._bootstrap(process, self.kv["request/bootstrap"].value)
+
+    def _bootstrap(self, process: Process, request: dict[str, Any]) -> None:
+        """Written ahead, acquire, record, PUT, release, done: one step per tick, each but the first only when nothing is left of another agent."""
+        done = self.kv["done/bootstrap"].value if "done/bootstrap" in self.kv else {}
+        if done.get("result") == "Completed" or (self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at):
+            return
+        gate = self.kv["gate"].value
+        assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
+        assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"
+        base = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
+        if process.step == 0 and any(k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+            return
+        if process.step == 0 and self.bootstrap_error:
+            failures = int(done.get("failures") or 0) + 1
+            self.put("done/bootstrap", {**base, "result": "Failed", "code": "SourceInvalid", "message": self.bootstrap_error, "failures": failures})
+            return
+        if process.step == 0 and not self.bootstrapped:
+            self.put("done/bootstrap", {**base, "result": "Running", "failures": int(done.get("failures") or 0) + 1})
+        if self.bootstrapped and not process.instant:  # of an agent that died before its word
+            process.step = 5
+        if self._bootstrap_step(process, base):
+            process.step += 1
+
+    def _bootstrap_step(self, process: Process, base: dict[str, Any]) -> bool:
+        match process.step:
+            case 1:
+                return self.acquire(process)
+            case 2:
+                process.instant = f"2026010100000{next(self.counter):04d}"
+                self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
+            case 3:
+                assert self.holds(process), "a commit landed while somebody else could hold the lock (I1)"
+                assert not self.bootstrapped, "a table was bootstrapped twice"
+                self.completed.add(process.instant)
+                self.bootstrapped.append(process.instant)
+            case 4:
+                self.drop("lock")
+                self.drop(f"instant/{process.instant}")
+            case 5:
+                counts = {"records": 7, "files": 2, "bytes": 100}
+                self.put("done/bootstrap", {**base, **counts, "result": "Completed", "instant": self.bootstrapped[0], "endMs": self.now_ms, "failures": 0})
+            case _:
+                pass
+        return True
+
+    def _savepoint(self, id: str) -> None:
+        gate = self.kv["gate"].value
+        assert gate["state"] == "closed", f"{id} is asked for while the gate is open"
+        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], f"{id} is asked for while an attempt may still register"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], f"{id} is asked for while a writer runs"
+        if self.names("instant"):
+            return  # a dead writer's: it is settled first
+        instants = max(self.completed, default="")
+        value = {"result": "Failed", "message": "no commit"}
+        if instants:
+            value = {"result": "Completed", "instant": instants, "completionTime": instants, "boundary": instants}
+        self.put(f"done/{id}", {"name": id, "atMs": self.now_ms, **value})
+
+    def _settle_all(self, process: Process) -> None:
+        for inc, key in self.names("settle").items():
+            if key.value["phase"] == "RollingBack":
+                self._roll_back(process, inc, copy.deepcopy(key.value))
+
+    def _roll_back(self, process: Process, inc: str, record: dict[str, Any]) -> None:
+        for instant, key in self.names("instant").items():
+            if key.value["inc"] != inc or (record["instants"].get(instant) or {}).get("outcome"):
+                continue
+            if self.kv["gate"].value["mode"] == "PodTermination":
+                self._check_dead(inc, "rollback")
+            outcome = "Completed" if instant in self.completed else "RolledBack"
+            if outcome == "RolledBack":
+                self.rolled_back.add(instant)
+            record["instants"][instant] = {"action": "commit", "outcome": outcome, "failures": 0}
+            self.put(f"settle/{inc}", record)
+            if self.agent_hangs_at == "first outcome":
+                self.agent_hangs_at = ""
+                self.kill(process, 137)
+                return
+        self.put(f"settle/{inc}", {**record, "phase": "Swept"})
