@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations.in_settling import COLLECTION, GATE, PLAN, RULES, SIMULATED, o
+from tests.mutations.in_settling import COLLECTION, GATE, PLAN, REQUESTS, RULES, SIMULATED, o
 from tests.mutations.mutation import mutation
 
 ADOPTION = "tests/unit/reconcile/test_adoption.py"
@@ -53,7 +53,7 @@ GATES = (
             "    if len(running) < view.table.max_writers:\n        return None\n",
             "    if len(running) < view.table.max_writers or running:\n        return None\n",
         ),
-        f"{SIMULATED}::test_max_writers_and_priority",
+        f"{REQUESTS}::test_max_writers_and_priority",
     ),
     mutation(
         "mode-changes-under-writers",
@@ -64,7 +64,7 @@ GATES = (
             '    if writers_left(view):\n        return Step.of(said="gate closed: waiting for running writers',
             '    if not view.incs:\n        return Step.of(said="gate closed: waiting for running writers',
         ),
-        f"{SIMULATED}::test_mode_changes_only_without_writers",
+        f"{REQUESTS}::test_mode_changes_only_without_writers",
     ),
     mutation(
         "mode-of-the-spec",
@@ -84,7 +84,7 @@ GATES = (
             '        value = _value(view, CLOSED, base=view.gate)\n        return _put(view, value, "closing the gate to change',
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
-        f"{SIMULATED}::test_mode_changes_only_without_writers",
+        f"{REQUESTS}::test_mode_changes_only_without_writers",
     ),
     mutation(
         "an-old-etcd-is-trusted",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Edit, mutation
 
 SIMULATED = "tests/unit/reconcile/test_simulated.py"
+REQUESTS = "tests/unit/reconcile/test_simulated_requests.py"
 PLAN = "tests/unit/reconcile/test_table_plan.py"
 GATE = "tests/unit/reconcile/test_gate.py"
 RULES = "tests/unit/reconcile/test_rules.py"

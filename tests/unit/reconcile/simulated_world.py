@@ -7,6 +7,7 @@ only with an outcome (I4, I7), no pod of an attempt is made twice, evidence goes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from simulated_effects import Effects
@@ -112,4 +113,28 @@ def at_step(name: str, step: int) -> Any:
     return reached
 
 
-__all__ = ["CONFIG", "NAMESPACE", "START_MS", "Node", "Process", "World", "at_step", "finished"]
+def ready_world(**table: object) -> World:
+    """A table whose agent works and whose gate is open."""
+    world = World()
+    world.make_table(**table)
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    return world
+
+
+def all_settled(world: World) -> bool:
+    """Whether somebody was settled, and nobody is still being settled."""
+    records = world.names("settle").values()
+    return bool(records) and all(k.value["phase"] == "Settled" for k in records)
+
+
+def in_phase(phase: str) -> Callable[[World], bool]:
+    """Whether somebody is in this phase of settling."""
+    return lambda w: any(k.value["phase"] == phase for k in w.names("settle").values())
+
+
+def no_evidence_left(world: World, writer: str) -> bool:
+    """Whether no pod of the writer has a finalizer any more."""
+    return not any(p.finalizers for n, p in world.pods.items() if n.startswith(writer + "-"))
+
+
+__all__ = ["CONFIG", "NAMESPACE", "START_MS", "Node", "Process", "World", "all_settled", "at_step", "finished", "in_phase", "no_evidence_left", "ready_world"]
