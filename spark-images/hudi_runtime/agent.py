@@ -63,7 +63,7 @@ class Agent:
             raise ConnectionError("the JVM has ended")
         wanted = {entry.name: entry.value for entry in self._etcd.range(f"control/agents/{self._name}/")}
         for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
-            self._assignments[table_id].retire()
+            self._assignments[table_id].retire(gone=table_id not in wanted)
             if self._idle(table_id) and self._assignments[table_id].idle:
                 self._assignments.pop(table_id).close()
         for table_id, value in wanted.items():

@@ -326,9 +326,11 @@ class Assignment:
         """Whether no service of the table is under way."""
         return (self._services is None or self._services.idle) and (self._bootstrap is None or self._bootstrap.idle)
 
-    def retire(self) -> None:
-        """Begin no service any more: this assignment is to be closed."""
+    def retire(self, *, gone: bool) -> None:
+        """Begin nothing any more: this assignment is to be closed. `gone`: the table is not this agent's any more, so nobody waits for its bootstrap."""
         self._retired = True
+        if gone and self._bootstrap is not None:
+            self._bootstrap.cancel()
 
     def cancel_service(self) -> None:
         """Ask the service under way, if any, to end."""

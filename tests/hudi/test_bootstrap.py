@@ -173,6 +173,29 @@ def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, 
     assert sorted((path, path.stat().st_mtime_ns) for path in taken.folder.rglob("*")) == before
 
 
+def test_a_try_that_fails_is_given_up_rolled_back_and_repeated(world: World, agent: Process) -> None:
+    """The agent lives: the dataset vanishes between the look and the write."""
+    source = plain(world.folder / "plain" / "vanishes")
+    table = beginning(world, "vanishes", source)
+    created(table, AGENT, agent)
+    (first,) = until("the write is under way", table.pending, alive=agent, every=0.005)
+    source.rename(source.with_name("elsewhere"))
+    failed = ended(table, agent, "Failed")
+    assert (failed["code"], failed["failures"]) == ("Failed", 1)
+    until("its instant is rolled back", lambda: not table.pending() and not table.names("instant/"), alive=agent)
+    assert table.data_files() == []
+    assert (table.get(f"done/abandoned-{agent_inc(table)}") or {})["instants"] == [first]
+    source.with_name("elsewhere").rename(source)
+    done = ended(table, agent, "Completed")
+    assert done["instant"] > first, "a new instant"
+    table.audited(expected(source), only=("rows", "origin", "files", "metadata", "owners"))
+
+
+def agent_inc(table: Table) -> str:
+    (inc,) = table.names("writer/")
+    return inc
+
+
 def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
     spark = world.spark()
 

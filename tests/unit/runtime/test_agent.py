@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hudi_runtime import agent as module
 from hudi_runtime.agent import Agent
+from hudi_runtime.etcd import Entry
 
 
 @dataclass
@@ -54,3 +57,45 @@ def test_an_etcd_that_was_set_back_is_left_at_once() -> None:
     with pytest.raises(RuntimeError, match="SET-BACK"):
         Failing(RuntimeError("o.a.h.HoodieException: [HUDIOP-ETCD-SET-BACK] etcd's revision went back from 9 to 5"), stop).run()
     assert stop.waited == []
+
+
+class Assigned:
+    """An assignment whose work goes on until it is asked to end."""
+
+    def __init__(self, spark: object, value: dict[str, object], **more: object) -> None:
+        self.value, self.idle, self.reachable, self.said = value, False, True, []  # type: ignore[var-annotated]
+
+    def step(self) -> None:
+        pass
+
+    def retire(self, *, gone: bool) -> None:
+        self.said.append("gone" if gone else "changed")
+
+    def close(self) -> bool:
+        self.said.append("closed")
+        return True
+
+
+def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bootstrap of hours goes on when the spec has changed, and keeps no deleted HudiTable waiting."""
+    wanted = {"t1": {"n": 1}, "t2": {"n": 1}}
+    etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", value, 1) for name, value in wanted.items()])
+    monkeypatch.setattr(module, "unbound", lambda spark: etcd)
+    monkeypatch.setattr(module, "Assignment", Assigned)
+    spark: Any = None
+    stop: Any = Stop(1)
+    agent = Agent(spark, "agent-x", stop=stop)
+    agent._tick()
+    made: dict[str, Any] = dict(agent._assignments)
+    wanted["t1"] = {"n": 2}
+    del wanted["t2"]
+    agent._tick()
+    assert (made["t1"].said, made["t2"].said) == (["changed"], ["gone"])
+    assert agent._assignments.keys() == {"t1", "t2"}, "both are waited for"
+    for assigned in made.values():
+        assigned.idle = True
+    for future, _ in agent._running.values():
+        future.result()
+    agent._tick()
+    assert made["t2"].said[-1] == "closed"
+    assert agent._assignments.keys() == {"t1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -45,6 +46,8 @@ class Fake:
     """Whether a write completes its instant before it fails or returns."""
     active: int = 0
     """Tasks of the failed job that still run."""
+    meanwhile: Callable[[], None] = lambda: None
+    """Happens while a write is under way."""
     writes: list[dict[str, str]] = field(default_factory=list)
     abandoned: list[str] = field(default_factory=list)
     tries: list[dict[str, Any]] = field(default_factory=list)
@@ -83,6 +86,7 @@ class Fake:
             self.names.append(f"{T1}_{T2}.commit")
             self.extra[T1] = {k: v for k, v in self.writes[-1].items() if k.startswith("hudioperator.")}
             self.recorded.remove(T1)
+        self.meanwhile()
         if self.write_error is not None:
             raise self.write_error
 
@@ -268,6 +272,17 @@ def test_only_its_own_insert_is_given_up(fake: Fake) -> None:
     fake.completes, fake.write_error = False, RuntimeFailure(FailureClass.INFRASTRUCTURE, "the store has failed")
     consider(fake)
     assert (fake.abandoned, fake.recorded) == ([T1], [T3])
+
+
+def test_a_try_that_is_cancelled_is_given_up_and_not_counted(fake: Fake) -> None:
+    made = fake.made()
+    fake.meanwhile, fake.completes = made.cancel, False
+    fake.write_error = RuntimeFailure(FailureClass.INFRASTRUCTURE, "job cancelled")
+    made.consider({"bootstrap": REQUEST}, NOTHING)
+    assert (fake.done["result"], fake.done["failures"], fake.abandoned) == ("Running", 0, [T1])
+    later(fake)
+    made.consider({"bootstrap": REQUEST}, NOTHING)
+    assert len(fake.writes) == 1, "this assignment begins nothing any more"
 
 
 def test_a_dataset_that_changed_meanwhile_is_told(fake: Fake) -> None:
