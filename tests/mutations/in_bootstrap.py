@@ -83,4 +83,18 @@ BEGINNING = (
         a("bootstrap", "        self._await_tasks()\n", ""),
         f"{AGENT}::test_nothing_is_given_up_while_tasks_of_it_run",
     ),
+    mutation(
+        "what-settling-has-begun-is-given-up",
+        "I6 I7",
+        "the end of a failed try gives up every instant of its incarnation, the rollback that settling has just recorded too",
+        a("bootstrap", "if self._inserts(t) and ((found := timeline.get(t))", "if ((found := timeline.get(t))"),
+        f"{AGENT}::test_only_its_own_insert_is_given_up",
+    ),
+    mutation(
+        "a-deleted-table-waits-for-its-bootstrap",
+        "availability",
+        "a HudiTable that was deleted waits until its bootstrap has ended, however long that takes",
+        a("agent", "retire(gone=table_id not in wanted)", "retire(gone=False)"),
+        f"{RUNTIME}/test_agent.py::test_what_is_no_table_of_its_own_any_more_is_told_so",
+    ),
 )
