@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
 import ssl
 import subprocess
 import time
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.component.crds.cluster import BIN, CHART, ROOT, Cluster, JsonDict, helm, render, table
+from tests.component.operator.servers import free_ports
 
 EXTERNAL = [
     "--set=etcd.enabled=false",
@@ -210,14 +210,6 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
 
 # ---- its etcd
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 @pytest.fixture(scope="module")
