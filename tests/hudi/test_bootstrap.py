@@ -105,7 +105,7 @@ def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     assert (done["records"], done["files"], done["failures"]) == (ROWS, len(files), 0)
     assert done["bytes"] == sum((table.folder / file).stat().st_size for file in files)
     assert table.data_files(killed) == []
-    assert {file.partition("/")[0] for file in files} == set(PARTITIONS), "directories are text: 02 stays 02"
+    assert {file.partition("/")[0] for file in files} == set(PARTITIONS)
     (commit,) = [i for i in table.timeline().completed if i.action != "rollback"]
     assert (commit.requested, commit.completion) == (done["instant"], done["completionTime"])
     table.audited(expected(source))
@@ -173,6 +173,29 @@ def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, 
     assert sorted((path, path.stat().st_mtime_ns) for path in taken.folder.rglob("*")) == before
 
 
+def test_a_try_that_fails_is_given_up_rolled_back_and_repeated(world: World, agent: Process) -> None:
+    """The agent lives: the dataset vanishes between the look and the write."""
+    source = plain(world.folder / "plain" / "vanishes")
+    table = beginning(world, "vanishes", source)
+    created(table, AGENT, agent)
+    (first,) = until("the write is under way", table.pending, alive=agent, every=0.005)
+    source.rename(source.with_name("elsewhere"))
+    failed = ended(table, agent, "Failed")
+    assert (failed["code"], failed["failures"]) == ("Failed", 1)
+    until("its instant is rolled back", lambda: not table.pending() and not table.names("instant/"), alive=agent)
+    assert table.data_files() == []
+    assert (table.get(f"done/abandoned-{agent_inc(table)}") or {})["instants"] == [first]
+    source.with_name("elsewhere").rename(source)
+    done = ended(table, agent, "Completed")
+    assert done["instant"] > first, "a new instant"
+    table.audited(expected(source), only=("rows", "origin", "files", "metadata", "owners"))
+
+
+def agent_inc(table: Table) -> str:
+    (inc,) = table.names("writer/")
+    return inc
+
+
 def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
     spark = world.spark()
 
@@ -191,7 +214,10 @@ def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
     found = read(good)
     assert found.rows == 12
     assert sorted(found.frame.columns) == ["id", "p", "ts", "v", "w"], "columns of all files"
-    assert {row.p for row in found.frame.select("p").distinct().collect()} == set(PARTITIONS), "text, whatever they look like"
+    for month in ("01", "02"):
+        (tmp_path / "months" / f"p={month}").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1], "ts": [1]}), tmp_path / "months" / f"p={month}" / "x.parquet")
+    assert {row.p for row in read(tmp_path / "months").frame.select("p").collect()} == {"01", "02"}, "text, although they look like numbers"
 
     def refused(folder: Path) -> str:
         with pytest.raises(RuntimeFailure) as raised:
