@@ -182,6 +182,13 @@ TRANSACTIONS = (
         t("RegistrationTest.cleanExitRemovesTheRegistration"),
     ),
     mutation(
+        "clean-exit-taken-for-a-fence",
+        "availability",
+        "a heartbeat that comes in the middle of a clean exit misses the registration and halts the process: a success is told as Fenced",
+        j("Session", "      liveness.leaves();\n"),
+        t("RegistrationTest.aHeartbeatDuringTheCleanExitDoesNotMissTheRegistration"),
+    ),
+    mutation(
         "clean-exit-with-an-unknown-acquire",
         "F15",
         "a process leaves although it may own the lock without knowing it",
@@ -192,7 +199,7 @@ TRANSACTIONS = (
         "clean-exit-with-a-pending-instant",
         "F12 I7",
         "a process leaves although an instant of its own is pending: nobody settles it",
-        j("Session", "!protocol.pendingInstants().isEmpty() || ", ""),
+        j("Session", " || !protocol.pendingInstants().isEmpty()"),
         t("RegistrationTest.aPendingInstantKeepsTheRegistration"),
     ),
     mutation(

@@ -38,6 +38,7 @@ final class Liveness implements Runnable {
   private volatile long lease;
   private volatile boolean leaseLost;
   private volatile State ended;
+  private volatile boolean leaving;
 
   Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
     this.etcd = etcd;
@@ -155,7 +156,7 @@ final class Liveness implements Runnable {
     try {
       long revision = protocol.keepalive(this, lease);
       if (revision < 0) {
-        fenced("registration gone or fenced");
+        gone("registration gone or fenced");
       } else {
         alivePut(revision);
       }
@@ -173,6 +174,17 @@ final class Liveness implements Runnable {
       ended = State.FENCED;
     }
     halt.halt(EXIT_FENCED, why);
+  }
+
+  /** A clean exit begins: the registration that it removes is missed no more. A fence still ends this incarnation (I2). */
+  void leaves() {
+    leaving = true;
+  }
+
+  private void gone(String why) {
+    if (!leaving) {
+      fenced(why);
+    }
   }
 
   /** After a clean exit: the lease goes too, so that no late request of ours can succeed. */
@@ -219,7 +231,7 @@ final class Liveness implements Runnable {
       return;
     }
     if (self.one(1) == null) {
-      fenced("the registration is gone");
+      gone("the registration is gone");
       return;
     }
     KeyValue alive = self.one(2);
@@ -241,7 +253,7 @@ final class Liveness implements Runnable {
     long granted = etcd.grantLease(durations.lease);
     long revision = protocol.keepalive(this, granted);
     if (revision < 0) {
-      fenced("lease lost, and fenced or settled meanwhile");
+      gone("lease lost, and fenced or settled meanwhile");
       return;
     }
     lease = granted;

@@ -452,7 +452,11 @@ public final class Session {
       return false;
     }
     try {
-      if (protocol.acquireUnknown() || !protocol.pendingInstants().isEmpty() || !protocol.cleanExit()) {
+      if (protocol.acquireUnknown() || !protocol.pendingInstants().isEmpty()) {
+        return false;
+      }
+      liveness.leaves();
+      if (!protocol.cleanExit()) {
         return false;
       }
       liveness.close();

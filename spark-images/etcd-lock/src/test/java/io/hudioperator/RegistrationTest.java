@@ -12,6 +12,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -110,6 +112,23 @@ class RegistrationTest {
     assertNull(table.etcd.get("writer/" + session.inc()));
     assertNull(table.etcd.get("alive/" + session.inc()));
     assertTrue(session.close());
+  }
+
+  @Test
+  void aHeartbeatDuringTheCleanExitDoesNotMissTheRegistration() {
+    Session session = table.session("ns.a");
+    Predicate<Txn> removes = FaultyEtcd.deletes(table.keys.writer(session.inc()));
+    AtomicInteger removals = new AtomicInteger();
+    AtomicInteger beats = new AtomicInteger();
+    table.faults(session).loseAnswerOf(removes); // so it is asked once more, with the registration gone
+    table.faults(session).refuse(t -> !removes.test(t) && beats.incrementAndGet() < 0);
+    table.faults(session).before(t -> removes.test(t) && removals.incrementAndGet() == 2, () -> {
+      int seen = beats.get();
+      TestTable.await(Duration.ofSeconds(6), "a heartbeat without registration", () -> beats.get() > seen + 1 || !table.halts.isEmpty());
+    });
+    assertTrue(session.close());
+    assertEquals("CLOSED", session.state());
+    assertTrue(table.halts.isEmpty(), "it left, nobody fenced it");
   }
 
   @Test
