@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import mutation
 
+BUCKETS = " || (buckets && !sharedBuckets(mine, other).isEmpty())"
+CONFLICT = f"!compaction && (super.hasConflict(mine, other){BUCKETS} || wroteToDeletedPartition(mine, other))"
 NO_GUARD_OF_FOLDERS = "      if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n        throw"
 
 RELEASE = (
@@ -259,11 +261,7 @@ COMMITS = (
         "no-commit-conflicts",
         "I9",
         "two commits of one file group are no conflict",
-        j(
-            "FencedConflictResolutionStrategy",
-            "return !compaction && (super.hasConflict(mine, other) || wroteToDeletedPartition(mine, other));",
-            "return false;",
-        ),
+        j("FencedConflictResolutionStrategy", f"return {CONFLICT};", "return false;"),
         t("ConflictTest.whoConflicts"),
     ),
     mutation(
@@ -277,7 +275,7 @@ COMMITS = (
         "partitions-are-deleted-over-writes",
         "I9",
         "a partition is deleted although it was written to meanwhile, as Hudi itself would",
-        j("FencedConflictResolutionStrategy", "(super.hasConflict(mine, other) || wroteToDeletedPartition(mine, other))", "super.hasConflict(mine, other)"),
+        j("FencedConflictResolutionStrategy", " || wroteToDeletedPartition(mine, other));", ");"),
         t("ConflictTest.aPartitionIsNotDeletedOverAWriteToIt"),
     ),
     mutation(
@@ -286,6 +284,20 @@ COMMITS = (
         "an agent's clustering is published although Hudi has not asked for conflicts under this lock",
         j("Session", "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);", "me.isWriter() && INGESTION.contains(action);"),
         t("TimelineGuardTest.aClusteringIsPublishedOnlyAfterTheCheck"),
+    ),
+    mutation(
+        "two-files-of-one-bucket",
+        "I9",
+        "two commits that each made the first file of a bucket are no conflict",
+        j("FencedConflictResolutionStrategy", BUCKETS),
+        t("HudiIntegrationTest.twoFirstFilesOfOneBucketAreAConflict"),
+    ),
+    mutation(
+        "buckets-of-every-index",
+        "availability",
+        "file groups whose names begin alike count as one bucket with every index",
+        j("FencedConflictResolutionStrategy", "(buckets && !sharedBuckets(mine, other).isEmpty())", "!sharedBuckets(mine, other).isEmpty()"),
+        t("HudiIntegrationTest.withoutNumberedBucketsTheBeginningOfANameMeansNothing"),
     ),
     mutation(
         "progress-is-not-compared",

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy;
@@ -19,6 +20,7 @@ import org.apache.hudi.common.util.Option;
 import org.apache.hudi.common.util.collection.Pair;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.exception.HoodieWriteConflictException;
+import org.apache.hudi.index.HoodieIndex;
 import org.apache.hudi.table.HoodieTable;
 
 /**
@@ -28,6 +30,7 @@ import org.apache.hudi.table.HoodieTable;
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
+  private static final int BUCKET_DIGITS = 8;
   private static final String DELTA_COMMIT = "deltacommit";
 
   private static final Set<String> WRITES =
@@ -36,6 +39,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   private Session session;
   private boolean yields;
   private Set<String> ahead = Set.of();
+  private boolean buckets;
 
   @Override
   public Stream<HoodieInstant> getCandidateInstants(
@@ -50,6 +54,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       throw ErrorCode.NOT_OWNER.exception("the lock of " + base + " is not held at the commit of " + current.requestedTime());
     }
     if (writeConfig.isPresent()) {
+      buckets = countsBuckets(writeConfig.get());
       CommitChecks.requireOptions(writeConfig.get());
       TypedProperties props = writeConfig.get().getProps();
       CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
@@ -81,6 +86,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
    * is valid at its completion time, whether the compaction ends before or after it (Hudi lets the second case pass itself). So ingestion
    * never fails because of a compaction. A base file that the same commit wrote into that file group conflicts with the delta commit whose
    * log files made the group worth compacting.
+   *
+   * <p>With a bucket index two commits that each made the first file of a bucket are a conflict too (see {@link #countsBuckets}).
    */
   @Override
   public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
@@ -88,7 +95,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       return true; // it may change what the table service replaces, and would fail if that were gone
     }
     boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
-    return !compaction && (super.hasConflict(mine, other) || wroteToDeletedPartition(mine, other));
+    return !compaction && (super.hasConflict(mine, other) || (buckets && !sharedBuckets(mine, other).isEmpty()) || wroteToDeletedPartition(mine, other));
   }
 
   /**
@@ -121,9 +128,38 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
   }
 
-  private static Set<String> sharedFileGroups(ConcurrentOperation mine, ConcurrentOperation other) {
+  /**
+   * Whether file groups of one partition that begin with the same eight digits are the same bucket. Hudi names the file group of a bucket by
+   * its number and random characters behind it, so two writers that each make the first file of a bucket make two file groups, which have
+   * nothing in common by name; the next writer that looks for the bucket finds both and fails. Hudi's own strategy for this index therefore
+   * compares numbers of buckets (HUDI-5682); ours extends another one. With every other index, the consistent hashing of buckets included,
+   * the first characters mean nothing, and file groups are compared by their whole name, by Hudi.
+   */
+  private static boolean countsBuckets(HoodieWriteConfig config) {
+    return config.getIndexType() == HoodieIndex.IndexType.BUCKET
+        && config.getBucketIndexEngineType() == HoodieIndex.BucketIndexEngineType.SIMPLE;
+  }
+
+  /** Partition and number of the bucket. */
+  private static Set<Pair<String, String>> buckets(ConcurrentOperation operation) {
+    return operation.getMutatedPartitionAndFileIds().stream()
+        .filter(p -> p.getRight().length() > BUCKET_DIGITS) // a commit that only replaces has entries without a file group
+        .map(p -> Pair.of(p.getLeft(), p.getRight().substring(0, BUCKET_DIGITS)))
+        .collect(Collectors.toSet());
+  }
+
+  private static Set<Pair<String, String>> sharedBuckets(ConcurrentOperation mine, ConcurrentOperation other) {
+    Set<Pair<String, String>> both = buckets(mine);
+    both.retainAll(buckets(other));
+    return both;
+  }
+
+  private Set<String> sharedFileGroups(ConcurrentOperation mine, ConcurrentOperation other) {
     Set<Pair<String, String>> both = new HashSet<>(mine.getMutatedPartitionAndFileIds());
     both.retainAll(other.getMutatedPartitionAndFileIds());
+    if (both.isEmpty() && buckets) {
+      both = sharedBuckets(mine, other);
+    }
     Set<String> names = new TreeSet<>();
     both.forEach(p -> names.add(p.getLeft().isEmpty() ? p.getRight() : p.getLeft() + "/" + p.getRight()));
     Set<String> first = new TreeSet<>();

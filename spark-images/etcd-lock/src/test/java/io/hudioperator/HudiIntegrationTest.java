@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
@@ -239,6 +240,42 @@ class HudiIntegrationTest {
     assertTrue(e.getMessage().endsWith("p=1/f2"), e.getMessage());
     assertEquals("[\"p=1/f2\"]", Json.parse(session.lastConflict()).get("fileGroups").toString());
     assertEquals(theirs, Json.text(Json.parse(session.lastConflict()), "with"));
+  }
+
+  @Test
+  void twoFirstFilesOfOneBucketAreAConflict() {
+    assertTrue(table.acquire(session));
+    ConcurrentOperation one = operation(TestTable.time(0), "00000003-aaaa-0", "00000004-aaaa-0");
+    ConcurrentOperation same = operation(TestTable.time(1), "00000003-bbbb-0");
+    ConcurrentOperation other = operation(TestTable.time(1), "00000005-bbbb-0", "");
+    FencedConflictResolutionStrategy strategy = withIndex("BUCKET", "SIMPLE");
+    assertTrue(strategy.hasConflict(one, same));
+    assertFalse(strategy.hasConflict(one, other));
+    HoodieWriteConflictException e = assertThrows(HoodieWriteConflictException.class, () -> strategy.resolveConflict(null, one, same));
+    assertTrue(e.getMessage().endsWith("p=1/00000003"), e.getMessage());
+    e = assertThrows(HoodieWriteConflictException.class, () -> strategy.resolveConflict(null, one, operation(TestTable.time(1), "00000004-aaaa-0")));
+    assertTrue(e.getMessage().endsWith("p=1/00000004-aaaa-0"), e.getMessage());
+  }
+
+  @Test
+  void withoutNumberedBucketsTheBeginningOfANameMeansNothing() {
+    assertTrue(table.acquire(session));
+    ConcurrentOperation one = operation(TestTable.time(0), "00000003-aaaa-0");
+    ConcurrentOperation other = operation(TestTable.time(1), "00000003-bbbb-0");
+    for (String index : List.of("SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "INMEMORY")) {
+      assertFalse(withIndex(index, "SIMPLE").hasConflict(one, other), index);
+      assertTrue(withIndex(index, "SIMPLE").hasConflict(one, operation(TestTable.time(1), "00000003-aaaa-0")), index);
+    }
+    assertFalse(withIndex("BUCKET", "CONSISTENT_HASHING").hasConflict(one, other), "there names begin at random");
+  }
+
+  /** Asked for a commit of a table with that index. */
+  private FencedConflictResolutionStrategy withIndex(String type, String engine) {
+    FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
+    Map<String, String> options =
+        Map.of("hoodie.index.type", type, "hoodie.index.bucket.engine", engine, "hoodie.datasource.write.recordkey.field", "id");
+    strategy.getCandidateInstants(metaClient, inflight(TestTable.time(0)), Option.empty(), config(options));
+    return strategy;
   }
 
   private ConcurrentOperation operation(String time, String... fileIds) {
