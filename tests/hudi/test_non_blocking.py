@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
 # hudi-rs does not read file groups that have log files only, and commits on one file group overlap here by design.
@@ -59,3 +60,50 @@ def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: P
     assert until("swept", lambda: table.outcomes(inc), alive=agent) == {dead: "RolledBack"}
     assert table.data_files(dead) == []
     table.audited(rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1), only=CHECKS)
+
+
+def values(table: Table) -> dict[int, str]:
+    return {row.id: row.v for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v").collect()}
+
+
+@pytest.mark.extra
+def test_a_delete_against_an_insert_of_one_key(world: World, agent: Process) -> None:
+    """RFC-22, comment 1: of a row that is marked as deleted and one that is not the larger ordering value decides, whichever commits last."""
+    table = made(world, agent, "delete-marked")
+    gate = world.folder / "gate-delete-marked"
+    schema = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
+    seed = {"schema": schema, "rows": [(key, "a", "seed", 1, False) for key in range(1, 5)]}
+    late = [(1, "a", "late", 8, True), (2, "a", "late", 6, True), (3, "a", "late", 7, False), (4, "a", "late", 7, False)]
+    early = [(1, "a", "early", 7, False), (2, "a", "early", 7, False), (3, "a", "early", 8, True), (4, "a", "early", 6, True)]
+    slow = table.writer("slow", python={"batches": [seed, {"schema": schema, "rows": late, "gate": str(gate)}]})
+    until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
+    quick = table.writer("quick", python={"batches": [{"schema": schema, "rows": early}]})
+    assert quick.wait() == 0, quick.log()[-4000:]
+    assert values(table) == {1: "early", 2: "early"}, "both deletes are newer than the seed"
+    gate.touch()
+    assert slow.wait() == 0, slow.log()[-4000:]
+    assert slow.termination()["conflicts"] == 0
+    assert values(table) == {2: "early", 4: "late"}
+
+
+@pytest.mark.extra
+def test_the_operation_delete_knows_no_ordering_value(world: World, agent: Process) -> None:
+    """Hudi 1.2.0 hands keys alone to it: against an insert of the same key the instant that was begun last decides, however old its row is."""
+    table = made(world, agent, "delete-operation")
+    gates = [world.folder / f"gate-delete-{number}" for number in range(2)]
+    seed, late, early = rows(range(1, 6), "a", "seed", 1), rows([2, 4], "a", "late", 7), rows([1, 5], "a", "early", 7)
+    inserts = table.writer("inserts", python={"batches": [{"rows": seed}, {"rows": late, "gate": str(gates[0])}]})
+    until("an insert is under way", Path(f"{gates[0]}.reached").exists, alive=inserts)
+    keys = "id int, p string, ts long"
+    batches = [{"schema": keys, "rows": [[2, "a", 8], [4, "a", 6]]}, {"schema": keys, "rows": [[1, "a", 6], [5, "a", 8]], "gate": str(gates[1])}]
+    deletes = table.writer("deletes", operation="delete", python={"batches": batches})
+    until("a delete is under way", Path(f"{gates[1]}.reached").exists, alive=deletes)
+    quick = table.writer("quick", python={"batches": [{"rows": early}]})
+    assert quick.wait() == 0, quick.log()[-4000:]
+    assert values(table) == {1: "early", 3: "seed", 5: "early"}
+    for gate in gates:
+        gate.touch()
+    for process in (inserts, deletes):
+        assert process.wait() == 0, process.log()[-4000:]
+        assert process.termination()["conflicts"] == 0
+    assert values(table) == {1: "early", 3: "seed", 5: "early"}, "the deletes of 1 and 5 were begun before their inserts, those of 2 and 4 after them"
