@@ -9,15 +9,17 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 
+from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
-from hudi_runtime.errors import FailureClass, RuntimeFailure, classify_causes, java_causes
+from hudi_runtime.errors import FailureClass, RuntimeFailure, classify_causes, concerns_schema, java_causes
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.job import Job
-from hudi_runtime.options import write_options
+from hudi_runtime.options import schema_options, write_options
 from hudi_runtime.progress import parse_word
 from hudi_runtime.result import Reporter, Tally
 from hudi_runtime.session import Conflict, Session
@@ -33,6 +35,8 @@ YIELD_SECONDS = 600
 YIELD_POLL_SECONDS = 2.0
 BACKOFF_BASE_SECONDS = 0.5
 BACKOFF_CAP_SECONDS = 15.0
+SCHEMA_COMMITS = 5
+"""Times that a new schema is committed because commits of others have hidden it again."""
 
 
 class Committer:
@@ -46,6 +50,8 @@ class Committer:
         self._tally = tally
         self._reporter = reporter
         self._stop = stop
+        self._rules = sc.Rules.of(job)
+        self._fitted_to: types.StructType | None = None
         self.gave_up = False
         """Whether an instant of this incarnation was declared Abandoned."""
 
@@ -69,9 +75,9 @@ class Committer:
             if error is None:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
             abandoned = self.abandon_pending()
-            if classify_causes(java_causes(error)) is not FailureClass.WRITE_CONFLICT:
+            if not self._is_conflict(error):
                 raise error
-            conflict = self._conflict(abandoned)
+            conflict = self._conflict(error, abandoned)
             self._tally.conflict(conflict)
             if conflict.yielded:
                 yields += 1
@@ -95,11 +101,13 @@ class Committer:
         return False
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
-        options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base)
+        """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
         sp.interruptible(self._spark)
         try:
             frame = transform(self._spark, batch.frame, self._job.transform)
-            frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
+            fit, schema_base = self._evolved(frame.schema)
+            options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
+            self._save(fit.apply(frame), options)
         except Exception as error:
             if not java_causes(error):
                 raise
@@ -107,6 +115,30 @@ class Committer:
             print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
             return error
         return None
+
+    def _is_conflict(self, error: Exception) -> bool:
+        """Whether another instant may succeed: what Hudi refuses because the table's columns were changed under the write is a conflict as well."""
+        kind = classify_causes(java_causes(error))
+        moved = kind is FailureClass.SCHEMA_MISMATCH and self._table.columns()[0] != self._fitted_to
+        return moved or kind is FailureClass.WRITE_CONFLICT
+
+    def _save(self, frame: DataFrame, options: Mapping[str, str]) -> None:
+        frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
+
+    def _evolved(self, batch: types.StructType) -> tuple[sc.Fit, str]:
+        """How the batch fits the table, whose schema is changed first if it must be, by a commit without rows; and the schema base of the write.
+
+        A change is a commit of its own because readers take the schema of the commit that was *begun* last: a long write that brings a column
+        would be hidden by any short one that began after it and knew nothing of the column. Raises SchemaMismatch.
+        """
+        for _ in range(SCHEMA_COMMITS):
+            self._fitted_to, schema_base = self._table.columns()
+            fit = sc.fit(batch, self._fitted_to, self._rules)
+            if not fit.evolves:
+                return fit, schema_base
+            empty = self._spark.createDataFrame([], fit.schema)
+            self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
+        raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"the table's schema was changed {SCHEMA_COMMITS} times, and hidden by other commits each time")
 
     def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
         if not self._session.quiet(QUIET_SECONDS * 1000):
@@ -136,9 +168,9 @@ class Committer:
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
-    def _conflict(self, abandoned: list[str]) -> Conflict:
+    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
         known = self._session.last_conflict()
-        if known is not None and (not abandoned or known.instant in abandoned):
+        if known is not None and (not abandoned or known.instant in abandoned) and not concerns_schema(java_causes(error)):
             return known
         return Conflict(abandoned[0] if abandoned else "", "", ())
 

@@ -25,12 +25,14 @@ class FailureClass(enum.Enum):
     OPTION_NOT_ALLOWED = "OptionNotAllowed"
     STORAGE_UNREACHABLE = "StorageUnreachable"
     POSITION_LOST = "PositionLost"
+    SCHEMA_MISMATCH = "SchemaMismatch"
 
 
 EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.USER_ERROR: 10,
     FailureClass.OPTION_NOT_ALLOWED: 10,
     FailureClass.POSITION_LOST: 10,
+    FailureClass.SCHEMA_MISMATCH: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
     FailureClass.WRITE_CONFLICT: 13,
@@ -97,12 +99,13 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-LOCK-TIMEOUT": FailureClass.LOCK_TIMEOUT,
     "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,
     "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
+    "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
 _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
-    (re.compile(r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$"), FailureClass.WRITE_CONFLICT),
+    (re.compile(r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|HoodieSchemaEvolutionConflictException$"), FailureClass.WRITE_CONFLICT),
     (re.compile(r"HoodieLockException$"), FailureClass.LOCK_TIMEOUT),
     (
         re.compile(
@@ -113,8 +116,14 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     ),
     (
         re.compile(
-            r"AnalysisException$|ParseException$|PythonException$|SchemaCompatibilityException$|HoodieKeyException$|HoodieKeyGeneratorException$"
-            r"|SchemaBackwardsCompatibilityException$|IncompatibleSchemaException$|SparkRuntimeException$|SparkArithmeticException$"
+            r"SchemaCompatibilityException$|SchemaBackwardsCompatibilityException$|IncompatibleSchemaException$|MissingSchemaFieldException$"
+            r"|HoodieNullSchemaTypeException$|HoodieSchemaException$"
+        ),
+        FailureClass.SCHEMA_MISMATCH,
+    ),
+    (
+        re.compile(
+            r"AnalysisException$|ParseException$|PythonException$|HoodieKeyException$|HoodieKeyGeneratorException$|SparkRuntimeException$|SparkArithmeticException$"
         ),
         FailureClass.USER_ERROR,
     ),
@@ -142,6 +151,11 @@ def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
 def has_code(causes: Sequence[JavaCause], code: str) -> bool:
     """Whether the Java module raised `code` anywhere in the chain."""
     return any(f"[{code}]" in cause.message for cause in causes)
+
+
+def concerns_schema(causes: Sequence[JavaCause]) -> bool:
+    """Whether columns were in the way, not file groups."""
+    return has_code(causes, "HUDIOP-SCHEMA-MOVED") or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
 
 
 def java_causes(error: BaseException) -> list[JavaCause]:
@@ -175,7 +189,13 @@ def user_error(error: BaseException, where: str) -> BaseException:
     if not causes:
         return error if _GATEWAY.search(type(error).__name__) else UserCodeError(f"{where}: {type(error).__name__}: {error}")
     kind = classify_causes(causes)
-    kept = {FailureClass.FENCED, FailureClass.HEARTBEAT_LOST, FailureClass.STORAGE_UNREACHABLE, FailureClass.LOCK_TIMEOUT}
+    kept = {
+        FailureClass.FENCED,
+        FailureClass.HEARTBEAT_LOST,
+        FailureClass.STORAGE_UNREACHABLE,
+        FailureClass.LOCK_TIMEOUT,
+        FailureClass.SCHEMA_MISMATCH,
+    }
     return RuntimeFailure(kind if kind in kept else FailureClass.USER_ERROR, f"{where}: {describe_causes(causes)}")
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, types
 
 from hudi_runtime import timeline as tl
 from hudi_runtime.storage import Missing, Storage
@@ -91,6 +91,15 @@ class Table:
         """A freshly loaded HoodieTableMetaClient."""
         builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
         return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
+
+    def columns(self) -> tuple[types.StructType | None, str]:
+        """The schema that readers see, without Hudi's own columns (None: nothing was committed yet), and the newest completion time before it was read."""
+        last = self.timeline().last_completed
+        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(False)
+        if not found.isPresent():
+            return None, last.completion if last else "0"
+        struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
+        return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
 
     def storage_conf(self) -> Any:
         """Hudi's wrapper around the Hadoop configuration."""

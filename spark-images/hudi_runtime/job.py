@@ -25,6 +25,8 @@ class TableSpec:
     partitions: tuple[str, ...]
     ordering: tuple[str, ...]
     hive_style: bool
+    missing_columns: str = "Null"
+    """`Null` or `Refuse`, as in the HudiTable."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TableSpec:
@@ -39,6 +41,7 @@ class TableSpec:
             partitions=tuple(data.get("partitionFields") or ()),
             ordering=tuple(data.get("orderingFields") or ()),
             hive_style=bool(data.get("hiveStylePartitioning", False)),
+            missing_columns=data.get("missingColumns") or "Null",
         )
 
 

@@ -24,6 +24,7 @@ OWNED = (
     *(f"hoodie.datasource.write.{name}*" for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")),
     *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),
     *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
+    *(f"hoodie.{name}" for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")),
     "hoodie.*automatic",
     "hoodie.*.impl",
     "hoodie.base.path",
@@ -54,17 +55,28 @@ def table_options(table: TableSpec) -> dict[str, str]:
     return options
 
 
-def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str) -> dict[str, str]:
-    """All options of one commit. `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5."""
-    check_allowed(job.options)
+def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str, schema_base: str) -> dict[str, str]:
+    """All options of one commit. `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5.
+
+    `schema_base` is the completion time up to which commits had been made when the table's schema was read.
+    """
     return {
-        **job.options,
-        **table_options(job.table),
+        **_common(job, schema_base=schema_base),
         "hoodie.datasource.write.operation": job.operation,
         "hoodie.write.lock.etcd.progress_writer": job.writer,
         "hoodie.write.lock.etcd.progress_base": progress_base,
         **commit_metadata(job, inc=inc, progress=progress),
     }
+
+
+def schema_options(job: Job, *, inc: str, schema_base: str) -> dict[str, str]:
+    """All options of a commit without rows that only changes the table's schema."""
+    return {**_common(job, schema_base=schema_base), "hoodie.datasource.write.operation": "upsert", **commit_metadata(job, inc=inc, progress=None)}
+
+
+def _common(job: Job, *, schema_base: str) -> dict[str, str]:
+    check_allowed(job.options)
+    return {**job.options, **table_options(job.table), "hoodie.write.lock.etcd.schema_base": schema_base}
 
 
 def commit_metadata(job: Job, *, inc: str, progress: Mapping[str, object] | None) -> dict[str, str]:

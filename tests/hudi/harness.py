@@ -403,6 +403,7 @@ class World:
                 "partitionFields": list(spec.partition_fields),
                 "orderingFields": list(spec.ordering_fields),
                 "hiveStylePartitioning": False,
+                "missingColumns": spec.missing_columns,
             },
             "source": source,
             "transform": {"sql": job["transform"]} if "transform" in job else None,

@@ -1,9 +1,12 @@
-"""Mutations of table services and archival, of what a writer believes of its own commits, and of the audit."""
+"""Mutations of table services and archival, of what a writer believes of its own commits, of the columns that it takes, and of the audit."""
 
 from __future__ import annotations
 
 from tests.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
 from tests.mutations.mutation import mutation
+
+SCHEMA = f"{RUNTIME}/test_schema.py"
+WITH_SPARK = "tests/hudi/test_schema.py"
 
 TENDING = (
     mutation(
@@ -176,6 +179,58 @@ PROGRESS = (
         "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
         a("writer", "if self._committer.gave_up and sp.lost_executors(self._spark):", "if self._committer.gave_up and self._committer is self:"),
         f"{RUNTIME}/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
+    ),
+)
+
+COLUMNS = (
+    mutation(
+        "whole-numbers-become-fractions",
+        "I8",
+        "a bigint column becomes double when a batch brings one: committed numbers beyond 2^53 are changed",
+        a("schema", "    types.FloatType: (types.DoubleType,),\n", "    types.FloatType: (types.DoubleType,),\n    types.LongType: (types.DoubleType,),\n"),
+        f"{SCHEMA}::test_types_that_are_refused_are_named_with_column_and_rule",
+    ),
+    mutation(
+        "parts-of-columns-become-wider",
+        "I8",
+        "a field of a struct becomes wider: Spark cannot read committed files any more",
+        a("schema", "        if nested:\n", "        if nested and old is new:\n"),
+        f"{SCHEMA}::test_nothing_becomes_wider_inside_a_column",
+    ),
+    mutation(
+        "keys-become-wider",
+        "I9",
+        "the type of a key changes: one key is in two file groups, because they are found by its text",
+        a("schema", "if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):", "if old.name in rules.fixed and old is new:"),
+        f"{SCHEMA}::test_their_type_stays",
+    ),
+    mutation(
+        "columns-that-differ-by-case",
+        "I8",
+        "a column that differs from another one by case only is taken: neither can be read any more",
+        a("schema", "if spelled.get(name.lower(), name) != name:", "if spelled.get(name.lower(), name) == name.swapcase() == name:"),
+        f"{SCHEMA}::test_names_that_differ_by_case_alone_are_refused",
+    ),
+    mutation(
+        "missing-columns-are-null",
+        "I8",
+        "a batch without a column overwrites it with nulls although the table says Refuse",
+        a("schema", "        if not rules.null_for_missing:\n", "        if not rules.null_for_missing and new is not None:\n"),
+        f"{SCHEMA}::test_a_missing_column_is_null_or_refused",
+    ),
+    mutation(
+        "columns-come-with-the-rows",
+        "I8",
+        "a column that a long write brings is hidden by a short one that began after it",
+        a("commit", "            if not fit.evolves:\n", "            if fit is not None:\n"),
+        f"{WITH_SPARK}::test_a_long_write_that_brings_a_column_is_not_hidden_by_a_short_one",
+    ),
+    mutation(
+        "one-float-becomes-two-doubles",
+        "I8",
+        "a float of a batch becomes another double than the same float in an old file",
+        a("schema", "column.cast(types.StringType()).cast(new)", "column.cast(new)"),
+        f"{WITH_SPARK}::test_a_column_becomes_wider_beside_a_writer_of_the_narrow_type",
     ),
 )
 

@@ -300,6 +300,30 @@ COMMITS = (
         t("HudiIntegrationTest.withoutNumberedBucketsTheBeginningOfANameMeansNothing"),
     ),
     mutation(
+        "columns-of-an-older-table",
+        "I9",
+        "a commit goes on although the table's schema was changed after its columns had been fitted",
+        j("FencedConflictResolutionStrategy", "      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);\n"),
+        t("SchemaMovedTest.betweenTheLookAndTheBeginningOfTheWrite"),
+    ),
+    mutation(
+        "columns-of-an-older-table-non-blocking",
+        "I8",
+        "in the non-blocking mode a commit goes on although the table's schema was changed: readers take it from the commit begun last",
+        j(
+            "EtcdLockProvider",
+            '      CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);\n',
+        ),
+        t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
+    ),
+    mutation(
+        "a-table-service-has-a-schema",
+        "availability",
+        "a compaction counts as a change of the columns",
+        j("CommitChecks", "schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType())", "schema == null"),
+        t("SchemaMovedTest.aTableServiceMovesNothing"),
+    ),
+    mutation(
         "progress-is-not-compared",
         "I9 F5",
         "a writer commits although another incarnation of it has committed after it read its progress",

@@ -27,6 +27,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_agent.YIELDING,
     *in_services.TENDING,
     *in_services.PROGRESS,
+    *in_services.COLUMNS,
     *in_services.AUDIT,
     *in_adoption.ADOPTING,
     *in_adoption.KEEPING,

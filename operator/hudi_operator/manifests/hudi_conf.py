@@ -64,6 +64,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
     options.update(_identity(table))
     options.update(_index(table))
     options.update(_concurrency(table))
+    options.update(_schema())
     return options
 
 
@@ -109,6 +110,20 @@ def key_generator(table: TableSpec) -> str:
 
 def _concurrency(table: TableSpec) -> dict[str, str]:
     return {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode]}
+
+
+def _schema() -> dict[str, str]:
+    """What Hudi makes of other columns when an application writes by itself; the runtime fits the columns of its own writes (docs/schema.md).
+
+    Nulls for missing columns are left to the runtime: with Hudi's option for it an UPDATE in SQL fails (1.2.0: "cannot modify hudi meta col").
+    """
+    return {
+        "hoodie.write.set.null.for.missing.columns": "false",
+        "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "false",
+        "hoodie.datasource.write.reconcile.schema": "false",
+        "hoodie.schema.on.read.enable": "false",
+        "hoodie.write.concurrency.schema.conflict.resolution.enable": "true",
+    }
 
 
 def _index(table: TableSpec) -> dict[str, str]:

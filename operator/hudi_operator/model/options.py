@@ -24,6 +24,7 @@ class Rule:
 _LOCK = "the lock that keeps writers apart is owned by the operator"
 _TABLE = "the table's identity comes from the HudiTable"
 _SERVICE = "table services and rollbacks are run by the operator's agent"
+_SCHEMA = "columns are fitted to the table by the runtime; spec.schema of the HudiTable says what may be missing"
 _SAID = "spec.services of the HudiTable says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
@@ -78,6 +79,9 @@ OWNED_HUDI = (
     Rule("hoodie.datasource.write.operation", "spec.operation says it"),
     Rule("hoodie.datasource.write.commitmeta.*", _LOCK),
     Rule("hoodie.datasource.write.streaming.*", _LOCK),
+    Rule("hoodie.*schema*", _SCHEMA),
+    Rule("hoodie.write.set.null.for.missing.columns", _SCHEMA),
+    Rule("hoodie.datasource.write.drop.partition.columns", _SCHEMA),
     Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
     Rule("hoodie.metadata.enable", _TABLE),
     Rule("hoodie.*class*", _CLASS),
@@ -142,10 +146,6 @@ ALLOWED_HUDI = (
     "hoodie.datasource.write.row.writer.enable",
     "hoodie.datasource.write.insert.drop.duplicates",
     "hoodie.datasource.insert.dup.policy",
-    "hoodie.datasource.write.reconcile.schema",
-    "hoodie.datasource.write.drop.partition.columns",
-    "hoodie.avro.schema.validate",
-    "hoodie.write.set.null.for.missing.columns",
     "hoodie.write.small.file.limit",
     "hoodie.write.bulkinsert.*",
 )

@@ -144,6 +144,8 @@ class TableSpec:
     """Empty: Hudi's default."""
     buckets: int = 0
     """File groups of a partition with index type Bucket."""
+    missing_columns: str = "Null"
+    """What a batch without a column of the table means: ``Null`` or ``Refuse``."""
     image: str = ""
     concurrency_mode: str = "Optimistic"
     max_writers: int = 16
@@ -181,6 +183,7 @@ class TableSpec:
             hive_style_partitioning=_get(spec, "hiveStylePartitioning", bool, False, "spec"),
             index_type=_get(_get(spec, "index", dict, {}, "spec"), "type", str, "", "spec.index"),
             buckets=_get(_get(spec, "index", dict, {}, "spec"), "buckets", int, 0, "spec.index"),
+            missing_columns=_get(_get(spec, "schema", dict, {}, "spec"), "missingColumns", str, "Null", "spec.schema"),
             image=_get(spec, "image", str, "", "spec"),
             concurrency_mode=mode,
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),

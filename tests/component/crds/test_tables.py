@@ -43,6 +43,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("fencing-mode", {"fencing": {"mode": "Credentials"}}, ("spec.fencing.mode", '"Credentials"', '"PodTermination", "LeaseOnly"')),
     ("single", {"concurrency": {"mode": "SingleWriter", "maxWriters": 4}}, ("spec.concurrency", "maxWriters 4 contradicts mode SingleWriter")),
     ("global-index", {"index": {"type": "GlobalBloom"}}, ("spec.index.type", "'GlobalBloom'", "one key to two file groups")),
+    ("missing-columns", {"schema": {"missingColumns": "Drop"}}, ("spec.schema.missingColumns", '"Drop"', '"Null", "Refuse"')),
     ("no-buckets", {"index": {"type": "Bucket"}}, ("spec.index", "buckets is unset with index.type Bucket")),
     ("buckets", {"index": {"type": "Simple", "buckets": 4}}, ("spec.index", "buckets is 4 with index.type Simple")),
     ("index-option", {"hudiOptions": {"hoodie.index.type": "BLOOM"}}, ("spec.hudiOptions", "the index is set by spec.index", "hoodie.index.type")),
@@ -291,7 +292,9 @@ def test_how_a_table_begins_cannot_be_changed(light_cluster: Cluster, namespace:
 
 def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(table(namespace))
-    light_cluster.apply(table(namespace, suspend=True, lock={"leaseSeconds": 20}, image="x:2", concurrency={"maxWriters": 2}))
+    light_cluster.apply(
+        table(namespace, suspend=True, lock={"leaseSeconds": 20}, image="x:2", concurrency={"maxWriters": 2}, schema={"missingColumns": "Refuse"})
+    )
 
 
 def test_columns(light_cluster: Cluster, namespace: str) -> None:

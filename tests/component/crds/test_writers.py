@@ -161,6 +161,10 @@ OWNED = [
     "hoodie.datasource.write.keygenerator.class",
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.commitmeta.key.prefix",
+    "hoodie.datasource.write.reconcile.schema",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop",
+    "hoodie.schema.on.read.enable",
+    "hoodie.write.set.null.for.missing.columns",
     "path",
 ]
 

@@ -210,6 +210,17 @@ def test_non_blocking_comes_with_the_index_that_it_needs() -> None:
     assert "hoodie.index.type" not in hudi_conf.hudi_defaults(table()), "Hudi's default"
 
 
+@pytest.mark.parametrize(("schema", "word"), [({}, "Null"), ({"missingColumns": "Refuse"}, "Refuse")])
+def test_what_a_missing_column_means_reaches_the_runtime_alone(schema: dict[str, str], word: str) -> None:
+    """With Hudi's option for nulls an UPDATE in SQL fails."""
+    spec = table(schema=schema)
+    options = hudi_conf.hudi_defaults(spec)
+    assert options["hoodie.write.set.null.for.missing.columns"] == "false"
+    assert options["hoodie.datasource.write.schema.allow.auto.evolution.column.drop"] == "false"
+    assert options["hoodie.write.concurrency.schema.conflict.resolution.enable"] == "true"
+    assert configmaps.job(spec, writer(), 1, run=1)["table"]["missingColumns"] == word
+
+
 def test_a_single_writer_takes_the_lock_too() -> None:
     options = hudi_conf.hudi_defaults(table(concurrency={"mode": "SingleWriter"}))
     assert options["hoodie.write.concurrency.mode"] == "OPTIMISTIC_CONCURRENCY_CONTROL"

@@ -25,6 +25,7 @@ def pod(
         (pod(0, phase="Succeeded", outcome="Succeeded"), READY, "Succeeded"),
         (pod(10), READY, "UserError"),
         (pod(11), READY, "Infrastructure"),
+        (pod(10, **{"class": "SchemaMismatch"}), READY, "SchemaMismatch"),
         (pod(13), READY, "WriteConflict"),
         (pod(14), READY, "LockTimeout"),
         (pod(15), READY, "Fenced"),

@@ -28,11 +28,21 @@ HUDI = "org.apache.hudi.exception."
         ([(HUDI + "HoodieIOException", "x"), ("java.io.IOException", "[HUDIOP-NOT-OWNER] create of …")], FailureClass.USER_ERROR),
         ([(HUDI + "HoodieException", "[HUDIOP-PROGRESS-MOVED] instant 5")], FailureClass.INFRASTRUCTURE),
         ([(HUDI + "HoodieUpsertException", "x"), ("java.lang.OutOfMemoryError", "heap")], FailureClass.INFRASTRUCTURE),
+        ([(HUDI + "HoodieSchemaEvolutionConflictException", "Detected incompatible concurrent schema evolution")], FailureClass.WRITE_CONFLICT),
+        ([(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5 has changed")], FailureClass.WRITE_CONFLICT),
+        ([(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")], FailureClass.SCHEMA_MISMATCH),
+        ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([], FailureClass.INFRASTRUCTURE),
     ],
 )
 def test_classes(chain: list[tuple[str, str]], expected: FailureClass) -> None:
     assert classify_causes([JavaCause(*cause) for cause in chain]) is expected
+
+
+def test_a_conflict_of_columns_is_none_of_file_groups() -> None:
+    assert errors.concerns_schema([JavaCause(HUDI + "HoodieSchemaEvolutionConflictException", "x")])
+    assert errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5")])
+    assert not errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")])
 
 
 def test_every_class_has_an_exit_code() -> None:

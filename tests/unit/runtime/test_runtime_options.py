@@ -8,7 +8,7 @@ from tests.unit.runtime.runtime_samples import JOB
 from hudi_operator.model import options as operator_options
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job
-from hudi_runtime.options import check_allowed, write_options
+from hudi_runtime.options import check_allowed, schema_options, write_options
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,8 @@ def test_same_list_as_the_operators() -> None:
 
 def test_one_write() -> None:
     job = Job.from_json(JOB)
-    options = write_options(job, inc="i1", progress={"count": 2, "digest": "d"}, progress_base="0")
+    options = write_options(job, inc="i1", progress={"count": 2, "digest": "d"}, progress_base="0", schema_base="5")
+    assert options["hoodie.write.lock.etcd.schema_base"] == "5"
     assert options["hoodie.parquet.max.file.size"] == "1000"
     assert options["hoodie.write.lock.etcd.progress_writer"] == "default/w"
     assert options["hoodie.write.lock.etcd.progress_base"] == "0"
@@ -70,3 +71,10 @@ def test_one_write() -> None:
     assert options["hoodie.datasource.write.hive_style_partitioning"] == "true"
     assert job.table.path == "s3a://lake/t"
     assert job.in_process_retries == 3
+
+
+def test_a_change_of_the_schema_carries_no_progress() -> None:
+    options = schema_options(Job.from_json(JOB), inc="i1", schema_base="5")
+    assert options["hudioperator.inc"] == "i1"
+    assert options["hoodie.write.lock.etcd.schema_base"] == "5"
+    assert not {"hudioperator.progress", "hoodie.write.lock.etcd.progress_base"} & set(options)

@@ -46,7 +46,7 @@ class Play(Committer):
     def abandon_pending(self) -> list[str]:
         return ["mine"]
 
-    def _conflict(self, abandoned: list[str]) -> Conflict:
+    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
         return Conflict("mine", "other", (), yielded=self.ends.pop(0) == "yielded")
 
 

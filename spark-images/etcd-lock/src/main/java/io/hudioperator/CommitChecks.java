@@ -1,14 +1,20 @@
 package io.hudioperator;
 
 import java.io.IOException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.WriteOperationType;
+import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
 
 /**
@@ -18,6 +24,7 @@ import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
 final class CommitChecks {
   static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
   static final String PROGRESS_BASE = "hoodie.write.lock.etcd.progress_base";
+  static final String SCHEMA_BASE = "hoodie.write.lock.etcd.schema_base";
   static final String METADATA_WRITER = "hudioperator.writer";
   static final String METADATA_INC = "hudioperator.inc";
 
@@ -94,5 +101,60 @@ final class CommitChecks {
           "instant " + completed.requestedTime() + " (completed " + completed.getCompletionTime() + ") is a commit of writer " + writer
               + " by incarnation " + metadata.getMetadata(METADATA_INC) + ", made after " + what + " read its progress");
     }
+  }
+
+  /**
+   * Has the table's schema changed since the batch was fitted to it? Readers take the schema of the commit that was begun last: one that does
+   * not know a new column would hide it, and one that does not know a wider type would make values unreadable. Hudi looks by itself in the
+   * optimistic mode, but only at what completed after it had begun to write; in the non-blocking mode it does not look.
+   *
+   * @param mine schema of this commit; null or empty: not known
+   * @param until completion time up to which to look; null: no bound
+   * @throws HoodieWriteConflictException so that the write is done again, with columns that fit
+   */
+  static void requireSchema(HoodieTableMetaClient metaClient, TypedProperties props, String mine, String until) {
+    String base = props.getString(SCHEMA_BASE, "");
+    if (base.isEmpty()) {
+      return;
+    }
+    List<HoodieInstant> completed =
+        metaClient
+            .reloadActiveTimeline()
+            .getCommitsTimeline()
+            .filterCompletedInstants()
+            .getInstantsAsStream()
+            .filter(i -> i.getCompletionTime() != null && (until == null || i.getCompletionTime().compareTo(until) <= 0))
+            .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed())
+            .collect(Collectors.toList());
+    List<HoodieInstant> later = completed.stream().filter(i -> i.getCompletionTime().compareTo(base) > 0).collect(Collectors.toList());
+    if (later.isEmpty()) {
+      return;
+    }
+    completed.removeAll(later);
+    String known = completed.stream().map(i -> schema(metaClient, i)).filter(s -> !s.isEmpty()).findFirst().orElse("");
+    for (HoodieInstant instant : later) {
+      String theirs = schema(metaClient, instant);
+      if (!theirs.isEmpty() && !same(theirs, known) && !same(theirs, mine)) {
+        throw new HoodieWriteConflictException(
+            ErrorCode.SCHEMA_MOVED.message(
+                "instant " + instant.requestedTime() + " (completed " + instant.getCompletionTime() + ") has changed the table's schema since " + base));
+      }
+    }
+  }
+
+  /** Schema that readers would take from this commit; empty when they would not. */
+  private static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
+    HoodieCommitMetadata metadata;
+    try {
+      metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
+    } catch (IOException e) { // unknown is not "unmoved" (I11)
+      throw ErrorCode.SCHEMA_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);
+    }
+    String schema = metadata.getMetadata(HoodieCommitMetadata.SCHEMA_KEY);
+    return schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType()) ? "" : schema;
+  }
+
+  private static boolean same(String one, String other) {
+    return one.equals(other) || other != null && !other.isEmpty() && HoodieSchema.parse(one).equals(HoodieSchema.parse(other));
   }
 }

@@ -6,6 +6,7 @@ import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.lock.LockProvider;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.exception.HoodieLockException;
 import org.apache.hudi.storage.StorageConfiguration;
 
@@ -78,6 +79,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
           HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
       CommitChecks.requireGuard(metaClient, session.basePath());
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
+      CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
       session.commitsChecked();
       good = true;
     } finally {

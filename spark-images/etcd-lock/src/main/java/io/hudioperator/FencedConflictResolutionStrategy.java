@@ -25,8 +25,8 @@ import org.apache.hudi.table.HoodieTable;
 
 /**
  * Hudi asks this under the lock, on every commit, with the instant and the write configuration: the place to refuse a commit whose
- * storage wrapper, lock or options are not ours, or whose progress has moved. Conflicts themselves are decided by Hudi's PreferWriter
- * rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
+ * storage wrapper, lock or options are not ours, or whose progress or table schema has moved. Conflicts themselves are decided by Hudi's
+ * PreferWriter rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
@@ -58,6 +58,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       CommitChecks.requireOptions(writeConfig.get());
       TypedProperties props = writeConfig.get().getProps();
       CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
+      String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
+      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
     }
     session.conflictsChecked(current.requestedTime());
     Stream<HoodieInstant> candidates = super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
