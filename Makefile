@@ -73,7 +73,7 @@ kills: ## kill a writer of a real cluster 60 times while three others write; con
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
 
-bench-lock: faults-setup ## 1,000 writers on one etcd, and the same on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
+bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.lock_load
 
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md

@@ -28,6 +28,7 @@ class ZooKeeper:
         config = folder / "zoo.cfg"
         config.write_text(
             f"tickTime=1000\ndataDir={folder / 'data'}\nclientPort={self.address.split(':')[1]}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
+            "maxClientCnxns=0\n"  # by default 60 for each address, and here all clients have one
         )
         jars = Path(pyspark.__file__).parent / "jars"
         command = ["java", "-Xmx128m", "-cp", f"{jars}/*", "org.apache.zookeeper.server.ZooKeeperServerMain", str(config)]
