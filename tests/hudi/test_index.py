@@ -67,7 +67,6 @@ def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec:
     [
         {"hoodie.index.type": "GLOBAL_SIMPLE"},
         {"hoodie.index.type": "GLOBAL_BLOOM"},
-        {"hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX", "hoodie.metadata.global.record.level.index.enable": "true"},
     ],
     ids=lambda options: options["hoodie.index.type"],
 )
