@@ -121,10 +121,13 @@ class Table:
             yield instant, known
 
     def _read_commit(self, timeline: Any, instant: tl.Instant) -> CommitInfo:
+        return commit_info(self._metadata(timeline, instant))
+
+    def _metadata(self, timeline: Any, instant: tl.Instant) -> Any:
+        """Metadata of a completed commit. Raises Missing when the timeline does not have it."""
         for java_instant in timeline.filterCompletedInstants().getInstants():
             if java_instant.requestedTime() == instant.requested:
-                metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
-                return commit_info(metadata)
+                return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
         raise Missing(f"instant {instant.requested}")
 
     def archived_commits(self) -> Iterator[tuple[tl.Instant, CommitInfo]]:
@@ -164,12 +167,8 @@ class Table:
 
     def totals(self, instant: tl.Instant) -> Totals:
         """Sums over the files of a completed commit of the active timeline. Raises Missing when it has left that."""
-        timeline = self.meta_client().getActiveTimeline().filterCompletedInstants()
-        for java_instant in timeline.getInstants():
-            if str(java_instant.requestedTime()) == instant.requested:
-                metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
-                return totals(json.loads(str(metadata.toJsonString())))
-        raise Missing(f"instant {instant.requested}")
+        metadata = self._metadata(self.meta_client().getActiveTimeline(), instant)
+        return totals(json.loads(str(metadata.toJsonString())))
 
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         """Completed writes of the archived timeline; their metadata is not read."""

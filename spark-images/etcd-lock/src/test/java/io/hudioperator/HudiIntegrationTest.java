@@ -38,11 +38,7 @@ class HudiIntegrationTest {
   @BeforeEach
   void begin() throws Exception {
     session = table.session("ns.a");
-    metaClient =
-        HoodieTableMetaClient.newTableBuilder()
-            .setTableType(HoodieTableType.COPY_ON_WRITE)
-            .setTableName("t")
-            .initTable(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+    metaClient = table.create(HoodieTableType.COPY_ON_WRITE);
   }
 
   @AfterEach

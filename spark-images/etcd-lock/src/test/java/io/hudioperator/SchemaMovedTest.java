@@ -40,11 +40,7 @@ class SchemaMovedTest {
   @BeforeEach
   void begin() throws Exception {
     session = table.session("ns.a");
-    metaClient =
-        HoodieTableMetaClient.newTableBuilder()
-            .setTableType(HoodieTableType.MERGE_ON_READ)
-            .setTableName("t")
-            .initTable(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+    metaClient = table.create(HoodieTableType.MERGE_ON_READ);
   }
 
   @AfterEach

@@ -14,6 +14,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.junit.jupiter.api.Assertions;
 
 /** A table of its own, in the shared etcd unless another one is named, with what the operator would have put there, and a folder for its files. */
@@ -47,6 +50,14 @@ final class TestTable implements AutoCloseable {
       throw new UncheckedIOException(e);
     }
     gate("open", "PodTermination");
+  }
+
+  /** Makes it a Hudi table, through the storage wrapper. */
+  HoodieTableMetaClient create(HoodieTableType type) throws IOException {
+    return HoodieTableMetaClient.newTableBuilder()
+        .setTableType(type)
+        .setTableName("t")
+        .initTable(HadoopFSUtils.getStorageConf(conf(true)), basePath());
   }
 
   String basePath() {
