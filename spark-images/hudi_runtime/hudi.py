@@ -125,7 +125,8 @@ class Table:
 
     def _metadata(self, timeline: Any, instant: tl.Instant) -> Any:
         """Metadata of a completed commit. Raises Missing when the timeline does not have it."""
-        for java_instant in timeline.filterCompletedInstants().getInstants():
+        # Not by its time alone: a savepoint bears that of the commit that it keeps.
+        for java_instant in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
             if java_instant.requestedTime() == instant.requested:
                 return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
         raise Missing(f"instant {instant.requested}")
@@ -144,7 +145,7 @@ class Table:
 
     def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
         """What completed writes of the active timeline did, in the given order. Raises Missing when one has left the active timeline."""
-        timeline = self.meta_client().getActiveTimeline().filterCompletedInstants()
+        timeline = self.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         known = {str(i.requestedTime()): i for i in timeline.getInstants()}
         for instant in instants:
             if instant.requested not in known:

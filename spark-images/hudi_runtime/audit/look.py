@@ -87,12 +87,13 @@ class Look:
         """Completed instants of some actions with their Java instant and its timeline; Hudi's own view must hold the same ones."""
         wanted = set(actions)
         java = self.table.meta_client().getActiveTimeline()
-        known = {str(i.requestedTime()): i for i in java.filterCompletedInstants().getInstants()}
+        # A savepoint bears the time of the commit that it keeps.
+        known = {(str(i.requestedTime()), str(i.getAction())): i for i in java.filterCompletedInstants().getInstants()}
         for instant in timeline.completed:
             if instant.action in wanted:
-                if instant.requested not in known:
+                if (instant.requested, instant.action) not in known:
                     raise Missing(f"completed instant {instant.requested} is gone from the timeline meanwhile")
-                yield instant, known[instant.requested], java
+                yield instant, known[instant.requested, instant.action], java
 
     def _commits(self, timeline: tl.Timeline) -> Iterator[Commit]:
         utils = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils
