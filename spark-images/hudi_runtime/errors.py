@@ -26,6 +26,7 @@ class FailureClass(enum.Enum):
     STORAGE_UNREACHABLE = "StorageUnreachable"
     POSITION_LOST = "PositionLost"
     SCHEMA_MISMATCH = "SchemaMismatch"
+    HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
 
 
 EXIT_CODES: Mapping[FailureClass, int] = {
@@ -33,6 +34,7 @@ EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.OPTION_NOT_ALLOWED: 10,
     FailureClass.POSITION_LOST: 10,
     FailureClass.SCHEMA_MISMATCH: 10,
+    FailureClass.HUDI_VERSION_MISMATCH: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
     FailureClass.WRITE_CONFLICT: 13,
@@ -100,6 +102,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,
     "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
     "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
+    "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")

@@ -111,6 +111,7 @@ class Table:
             "mode": self.mode,
             "protocolVersion": 1,
             "tableVersion": 9,
+            "hudiVersion": self.spec.hudi_version,
             "authority": self.world.authority,
             "path": self.spec.canonical_path,
             "concurrency": self.spec.concurrency_mode,

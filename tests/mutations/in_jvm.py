@@ -142,6 +142,13 @@ TRANSACTIONS = (
         t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
     ),
     mutation(
+        "two-releases-of-hudi-write",
+        "F8",
+        "a session takes the lock of a table that was pinned to another release of Hudi after it had begun",
+        j("Gate", "    requireHudi(gate.value, hudiVersion());\n"),
+        t("RegistrationTest.aSessionDoesNotOutliveThePinOfItsTable"),
+    ),
+    mutation(
         "silent-etcd-is-waited-for",
         "availability",
         "a process that does not hear of etcd goes on for ever",

@@ -21,6 +21,8 @@ def protocol() -> JsonDict:
 
 PROTOCOL_VERSION = int(protocol()["protocolVersion"])
 TABLE_VERSION = int(protocol()["tableVersion"])
+HUDI_VERSION = str(protocol()["hudiVersion"])
+"""Release of Hudi that tables are pinned to when their spec does not say."""
 
 
 def control_prefix(prefix: str, table_id: str) -> str:

@@ -16,6 +16,7 @@ from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
 from hudi_operator.model.fields import strings as _strings
+from hudi_operator.model.keys import HUDI_VERSION
 from hudi_operator.model.schedule import Schedule
 from hudi_operator.model.sources import ConfigMapKey as ConfigMapKey
 from hudi_operator.model.sources import FilesSource, HudiSource, PythonSource, SqlSource
@@ -147,6 +148,8 @@ class TableSpec:
     missing_columns: str = "Null"
     """What a batch without a column of the table means: ``Null`` or ``Refuse``."""
     image: str = ""
+    hudi_version: str = HUDI_VERSION
+    """Release of Hudi that the image must have."""
     concurrency_mode: str = "Optimistic"
     max_writers: int = 16
     lock: LockSpec = LockSpec()
@@ -185,6 +188,7 @@ class TableSpec:
             buckets=_get(_get(spec, "index", dict, {}, "spec"), "buckets", int, 0, "spec.index"),
             missing_columns=_get(_get(spec, "schema", dict, {}, "spec"), "missingColumns", str, "Null", "spec.schema"),
             image=_get(spec, "image", str, "", "spec"),
+            hudi_version=_get(spec, "hudiVersion", str, HUDI_VERSION, "spec"),
             concurrency_mode=mode,
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),
             lock=_lock(_get(spec, "lock", dict, {}, "spec")),

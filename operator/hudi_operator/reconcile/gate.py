@@ -31,6 +31,7 @@ def parameters(table: TableSpec) -> JsonDict:
         "mode": table.fencing.mode,
         "protocolVersion": keys.PROTOCOL_VERSION,
         "tableVersion": keys.TABLE_VERSION,
+        "hudiVersion": table.hudi_version,
         "path": table.canonical_path,
         "concurrency": table.concurrency_mode,
         "lock": {

@@ -57,6 +57,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}},
         ("spec.index", "index.type unset contradicts concurrency.mode NonBlocking"),
     ),
+    ("hudi-version", {"hudiVersion": "1.1.0"}, ("spec.hudiVersion", "'1.1.0'", "must be a release 1.2.x")),
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
     ("two-s3", {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}}, ("spec.storage.secretRefs", '["a", "b"]', "only one can be")),

@@ -155,3 +155,25 @@ def test_closing_keeps_those_who_run_admitted() -> None:
     process = world.writer_process("running")
     assert process is not None
     assert gate["admitted"] == [process.attempt]
+
+
+def test_another_release_of_hudi_comes_when_those_of_the_old_one_have_ended() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("running")
+    world.run(at_step("running", 1))
+    assert world.table is not None
+    assert world.kv["gate"].value["hudiVersion"] == "1.2.0"
+    world.edit(world.table, hudiVersion="1.2.1", image="spark:next")
+    world.make_writer("next")
+    for _ in range(5):
+        world.reconcile()
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["hudiVersion"]) == ("closed", "1.2.0"), "whoever runs ends under the release that it began with"
+    assert world.condition(world.writers["next"], "Admitted")["status"] == "False"
+    process = world.writer_process("running")
+    assert process is not None
+    process.hang_at = world.writer_hang_at = None
+    world.run(lambda w: finished("running")(w) and finished("next")(w))
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["hudiVersion"]) == ("open", "1.2.1")

@@ -32,6 +32,7 @@ HUDI = "org.apache.hudi.exception."
         ([(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5 has changed")], FailureClass.WRITE_CONFLICT),
         ([(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
+        ([(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")], FailureClass.HUDI_VERSION_MISMATCH),
         ([], FailureClass.INFRASTRUCTURE),
     ],
 )

@@ -19,6 +19,7 @@ enum ErrorCode {
   LOCK_TIMEOUT,
   ETCD_SILENT,
   ETCD_SET_BACK,
+  HUDI_VERSION,
   OPTION;
 
   String code() {

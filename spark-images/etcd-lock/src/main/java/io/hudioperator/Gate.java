@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.hudi.common.table.HoodieTableConfig;
 
 /** The operator's word on who may acquire, and under which rules. */
 final class Gate {
@@ -22,10 +23,29 @@ final class Gate {
     if (version != ProtocolData.protocolVersion()) {
       throw ErrorCode.NOT_ADMITTED.exception("the gate asks for protocol version " + version + ", this is " + ProtocolData.protocolVersion());
     }
+    requireHudi(gate.value, hudiVersion());
     if (!gate.admits(me)) {
       throw ErrorCode.NOT_ADMITTED.exception("the gate of table " + tableId + " is " + gate.state() + " and does not admit attempt " + me.attempt);
     }
     return gate;
+  }
+
+  /**
+   * Throws when the table is pinned to another release of Hudi than this process has: two releases never write to one table at a time. A gate
+   * without the word is of an operator that did not know it.
+   */
+  static void requireHudi(JsonNode gate, String found) {
+    String wanted = Json.text(gate, "hudiVersion");
+    if (!wanted.isEmpty() && !wanted.equals(found)) {
+      throw ErrorCode.HUDI_VERSION.exception(
+          "the table is pinned to Hudi " + wanted + " (spec.hudiVersion), this image has Hudi " + found + ": change the image, or both together");
+    }
+  }
+
+  /** The release of Hudi on the class path, as its jar says it. */
+  static String hudiVersion() {
+    String version = HoodieTableConfig.class.getPackage().getImplementationVersion();
+    return version == null ? "unknown" : version;
   }
 
   private String state() {

@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,7 +56,9 @@ public final class Session {
     this.log = new ProtocolLog(tableId, me.inc, me.role);
     this.facade = new EtcdFacade(etcd, keys.prefix(), keys.tablePrefix(), keys.controlPrefix());
     KeyValue gate = facade.get(keys.gate());
-    Durations durations = Durations.of(settings, Json.parse(gate == null ? "" : gate.value()));
+    JsonNode rules = Json.parse(gate == null ? "" : gate.value());
+    Gate.requireHudi(rules, Gate.hudiVersion()); // before it registers
+    Durations durations = Durations.of(settings, rules);
     Silence silence = new Silence(System::nanoTime);
     this.liveness = new Liveness(etcd, me, durations, silence, halt);
     this.protocol = new LockProtocol(etcd, keys, me, log, liveness::silentTooLong);

@@ -56,6 +56,29 @@ class RegistrationTest {
   }
 
   @Test
+  void anotherReleaseOfHudiIsRefusedBeforeItRegisters() {
+    table.pin("1.2.9");
+    table.admit("ns.a");
+    Map<String, String> settings = table.settings("ns.a");
+    EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
+    HoodieException e =
+        assertThrows(HoodieException.class, () -> Sessions.open(settings, Map.of(), new GrpcEtcdClient(etcd), etcd, (c, w) -> {}));
+    assertCode(ErrorCode.HUDI_VERSION, e);
+    assertTrue(e.getMessage().contains("pinned to Hudi 1.2.9 (spec.hudiVersion), this image has Hudi 1.2.0"), e.getMessage());
+    assertTrue(table.etcd.range("writer/").isEmpty());
+    table.pin(ProtocolData.data().get("hudiVersion").asText());
+    assertEquals("LIVE", table.session("ns.a").state());
+  }
+
+  @Test
+  void aSessionDoesNotOutliveThePinOfItsTable() throws Exception {
+    Session session = table.session("ns.a");
+    table.pin("1.2.9");
+    assertCode(ErrorCode.HUDI_VERSION, assertThrows(HoodieException.class, () -> table.acquire(session)));
+    assertNull(table.etcd.get("lock"));
+  }
+
+  @Test
   void refusedAfterTheFenceTookTheAdmissionAway() {
     Session session = table.session("ns.a");
     table.fence(session.inc());

@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -66,8 +67,17 @@ final class TestTable implements AutoCloseable {
 
   /** An open gate of a table in that concurrency mode. */
   void concurrency(String mode) {
-    String value = etcd.get(keys.gate()).value();
-    etcd.put(keys.gate(), value.substring(0, value.length() - 1) + ",\"concurrency\":\"" + mode + "\"}");
+    gateSays("concurrency", mode);
+  }
+
+  /** An open gate of a table that is pinned to that release of Hudi. */
+  void pin(String hudiVersion) {
+    gateSays("hudiVersion", hudiVersion);
+  }
+
+  private void gateSays(String name, String value) {
+    ObjectNode gate = (ObjectNode) Json.parse(etcd.get(keys.gate()).value());
+    etcd.put(keys.gate(), gate.put(name, value).toString());
   }
 
   long gate(String state, String mode, String... admitted) {
