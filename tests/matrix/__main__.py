@@ -2,6 +2,7 @@
 
     python -m tests.matrix                              what has no result yet for this commit and these versions
     python -m tests.matrix --only 'mor/overlapping/./s3'   only cells whose name matches
+    python -m tests.matrix --missing                    only cells that have no good result of any commit
     python -m tests.matrix --table                      only the page, from the results that are there
     python -m tests.matrix --list                       the names of the cells
 
@@ -74,6 +75,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="REGEX", help="only cells whose name matches")
     parser.add_argument("--table", action="store_true", help="write the page only")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")
+    parser.add_argument("--missing", action="store_true", help="only cells without a good result, of whatever commit")
     parser.add_argument("--again", action="store_true", help="run also what has a result")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -85,6 +87,8 @@ def main() -> int:
         wanted = cells.chosen(given.only)
     except ValueError as error:
         parser.error(str(error))
+    if given.missing:
+        wanted = tuple(cell for cell in wanted if (results.load(cell) or {}).get("verdict") != "ok")
     if given.list:
         print("\n".join(cell.name for cell in wanted))
         return 0

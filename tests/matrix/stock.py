@@ -53,7 +53,9 @@ class Stock:
         jars = ":".join(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS))
         spark = {**PLAIN_SPARK, "spark.driver.extraClassPath": jars, "spark.driver.extraJavaOptions": JAVA_OPTIONS}
         if self.setup.cell.storage == "s3":
-            spark |= {f"spark.hadoop.{key}": value for key, value in self.setup.world.s3_settings().items()}
+            # As in our own pods: the S3 server of the tests refuses to delete the markers of directories that are not empty.
+            settings = {**self.setup.world.s3_settings(), "fs.s3a.directory.marker.retention": "keep"}
+            spark |= {f"spark.hadoop.{key}": value for key, value in settings.items()}
         job = {"path": self.path, "batches": self.job.one, "skip": skip, "options": options(self.setup), "spark": spark}
         made = StockWriter(f"stock-{number}", self.setup.folder / "stock" / str(number), job, module="tests.matrix.stock_writer")
         return self.setup.world.child(made)
