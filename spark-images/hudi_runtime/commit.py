@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame, SparkSession, types
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
-from hudi_runtime.errors import FailureClass, RuntimeFailure, classify_causes, concerns_schema, java_causes
+from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, java_causes, user_error
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.job import Job
 from hudi_runtime.options import schema_options, write_options
 from hudi_runtime.progress import parse_word
 from hudi_runtime.result import Reporter, Tally
 from hudi_runtime.session import Conflict, Session
+from hudi_runtime.snapshot import plain, take
 from hudi_runtime.sources import Batch, transform
 from hudi_runtime.stopping import Stop
 
@@ -79,6 +80,9 @@ class Committer:
                 raise error
             conflict = self._conflict(error, abandoned)
             self._tally.conflict(conflict)
+            if batch.base is not None:
+                message = "write conflict: the batch was made from rows of the table that were read before; the next attempt asks the function again"
+                raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would have been asked again at once)")
             if conflict.yielded:
                 yields += 1
                 self._reporter.stage("Yielding")
@@ -104,10 +108,11 @@ class Committer:
         """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
         sp.interruptible(self._spark)
         try:
-            frame = transform(self._spark, batch.frame, self._job.transform)
+            rows, since = self._rows(batch)
+            frame = transform(self._spark, rows, self._job.transform)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
-            self._save(fit.apply(frame), options)
+            self._save(fit.apply(frame), {**options, **since})
         except Exception as error:
             if not java_causes(error):
                 raise
@@ -115,6 +120,19 @@ class Committer:
             print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
             return error
         return None
+
+    def _rows(self, batch: Batch) -> tuple[DataFrame, Mapping[str, str]]:
+        """What this try writes, and the write options that tell when the rows of the table were read that it is made from (none: it is not)."""
+        if isinstance(batch.frame, DataFrame):
+            return batch.frame, batch.base.options("frame") if batch.base else {}
+        snapshot, since = take(self._spark, self._table)
+        try:
+            rows = batch.frame.rows(plain(snapshot))
+        except Exception as error:
+            raise user_error(error, "the function of an Update") from error
+        if not isinstance(rows, DataFrame):
+            raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
+        return rows, since.options(batch.frame.isolation)
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed: what Hudi refuses because the table's columns were changed under the write is a conflict as well."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hudi_runtime.hudi import Table
 from hudi_runtime.job import Job
 from hudi_runtime.options import commit_metadata, table_options
 from hudi_runtime.session import Session
+from hudi_runtime.snapshot import Base, take
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class Context:
     inc: str
     spark: SparkSession
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    _read: list[Base] = field(default_factory=list)
+    """What was read since the last batch; of what was read before it, the oldest that still counts comes first."""
+    _given: list[Base] = field(default_factory=list)
 
     @property
     def table_path(self) -> str:
@@ -33,12 +38,29 @@ class Context:
         return self.job.attempt
 
     def read_table(self) -> DataFrame:
-        """Snapshot of the table as it is now."""
-        return self.spark.read.format("hudi").load(self.table_path)
+        """Snapshot of the table as it is now, with Hudi's own columns.
+
+        What is written afterwards counts as made from it: a commit of another writer to the same file groups since this moment is a conflict,
+        which ends the attempt (in a python source `Update` does better).
+        """
+        frame, base = take(self.spark, Table(self.spark, self.table_path))
+        self._read.append(base)
+        return frame
+
+    def base_of_batch(self) -> Base | None:
+        """Called by the runtime for each batch: when the rows were read that it may be made from. Those read since the batch before it, else the same."""
+        if self._read:
+            self._given[:] = [min(self._read, key=lambda base: base.completion)]
+            self._read.clear()
+        return self._given[0] if self._given else None
 
     def commit_metadata(self) -> dict[str, str]:
-        """Write options that name writer, attempt and incarnation in the commit (an application passes them to its own writes)."""
-        return commit_metadata(self.job, inc=self.inc, progress=None)
+        """Write options that name writer, attempt and incarnation in the commit (an application passes them to its own writes).
+
+        Also when it has read the table, so that what was committed since then is not overwritten unseen.
+        """
+        base = self.base_of_batch()
+        return commit_metadata(self.job, inc=self.inc, progress=None) | (base.options("frame") if base else {})
 
     def table_options(self) -> dict[str, str]:
         """Write options that say which table it is."""

@@ -103,6 +103,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
     "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
     "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
+    "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")

@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,15 +22,18 @@ from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
 from hudi_runtime.job import FilesSource, HudiSource, Job, PythonSource, SqlSource
+from hudi_runtime.snapshot import Base, Update
 
 
 @dataclass(frozen=True)
 class Batch:
     """One commit's worth of input, with the progress that is true once it is committed."""
 
-    frame: DataFrame
+    frame: DataFrame | Update
     word: dict[str, object]
     digest: str
+    base: Base | None = None
+    """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
 
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
@@ -42,7 +45,7 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
     elif isinstance(job.source, PythonSource):
         yield from _python_batches(spark, job.source, context, run=job.run, done=done)
     elif isinstance(job.source, SqlSource):
-        yield from _sql_batches(spark, job.source, run=job.run, done=done)
+        yield from _sql_batches(spark, job.source, table, run=job.run, done=done)
     else:
         raise UserCodeError("the job has neither a source nor an application")
 
@@ -147,7 +150,7 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
     function = _function(spark, source)
     try:
         answer = function(spark, context)
-        frames = iter([answer]) if isinstance(answer, DataFrame) else iter(answer)
+        frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
     except Exception as error:
         raise user_error(error, source.function) from error
     for number in range(1, sys.maxsize):
@@ -157,25 +160,38 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             return
         except Exception as error:
             raise user_error(error, f"{source.function}, batch {number}") from error
-        if not isinstance(frame, DataFrame):
-            raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame, got {type(frame).__name__}")
+        if not isinstance(frame, (DataFrame, Update)):
+            raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}")
+        base = context.base_of_batch()
         if number > committed:
             word = pg.batches_word(run, number)
-            yield Batch(frame, word, str(word["digest"]))
+            yield Batch(frame, word, str(word["digest"]), base if isinstance(frame, DataFrame) else None)
 
 
-def _sql_batches(spark: SparkSession, source: SqlSource, *, run: int, done: pg.Progress) -> Iterator[Batch]:
-    """The query's rows in one commit, unless this run has committed them."""
+def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+    """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
     if done.run == run:
         return
+    word = pg.batches_word(run, 1)
+    own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
+    if not own:
+        yield Batch(_query(spark, source, {}), word, str(word["digest"]))
+    else:
+        update = Update(lambda rows: _query(spark, source, dict.fromkeys((view.name for view in own), rows)))
+        yield Batch(update, word, str(word["digest"]))
+
+
+def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:
+    """The query over its views as they are now; `given`: those that were read already."""
     for view in source.views:
-        if view.files is not None:
+        if view.name in given:
+            frame = given[view.name]
+        elif view.files is not None:
             frame = _read_files(spark, view.files, [item.path for item in list_files(spark, view.files.paths)])
         else:
             frame = spark.read.format("hudi").load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
-    word = pg.batches_word(run, 1)
-    yield Batch(spark.sql(source.query), word, str(word["digest"]))
+    return spark.sql(source.query)
 
 
 def _read_files(spark: SparkSession, source: FilesSource, paths: list[str]) -> DataFrame:

@@ -376,16 +376,20 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of user_code.`function`), or files, or hudi, or application; operation, transform, retries, options, run, priority."""
+        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, or application; operation, transform, retries, options, run,
+        priority.
+        """
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
         attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
         source: dict[str, Any] | None = None
         if "python" in job:
-            source = {"python": {"file": str(USER_CODE), "function": job.get("function", "batches"), "arguments": job["python"]}}
+            source = {"python": {"file": str(job.get("file", USER_CODE)), "function": job.get("function", "batches"), "arguments": job["python"]}}
         elif "files" in job:
             source = {"files": job["files"]}
+        elif "sql" in job:
+            source = {"sql": job["sql"]}
         elif "hudi" in job:
             source = {"hudi": {"startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail", **job["hudi"]}}
         spec = table.spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations import in_admission, in_adoption, in_agent, in_bootstrap, in_jvm, in_services, in_settling, in_store, in_wrapper
+from tests.mutations import in_admission, in_adoption, in_agent, in_bootstrap, in_jvm, in_services, in_settling, in_store, in_updates, in_wrapper
 from tests.mutations.in_agent import SETTLING, a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import Mutation, mutation
@@ -32,6 +32,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_adoption.ADOPTING,
     *in_adoption.KEEPING,
     *in_bootstrap.BEGINNING,
+    *in_updates.UPDATES,
 )
 
 NO_PLACE = {

@@ -52,7 +52,7 @@ class Play(Committer):
 
 def test_giving_way_is_no_retry_and_has_an_end(monkeypatch: Any) -> None:
     play = Play(monkeypatch, ["yielded"] * MAX_YIELDS + ["done"], retries=0)
-    batch: Any = None
+    batch: Any = SimpleNamespace(base=None)
     assert play.commit(batch, base="") == "later"
     assert play.allowed == [3, 2, 1, 0], "the last write takes part in the race like everybody's"
     assert play.waits == 1, "the second look found the other one's instant completed"
@@ -60,7 +60,7 @@ def test_giving_way_is_no_retry_and_has_an_end(monkeypatch: Any) -> None:
 
 def test_lost_races_are_counted_apart(monkeypatch: Any) -> None:
     play = Play(monkeypatch, ["lost", "yielded", "lost"], retries=1)
-    batch: Any = None
+    batch: Any = SimpleNamespace(base=None)
     with pytest.raises(RuntimeFailure, match="1 retries"):
         play.commit(batch, base="")
     assert play.allowed == [3, 3, 2]
@@ -68,7 +68,7 @@ def test_lost_races_are_counted_apart(monkeypatch: Any) -> None:
 
 def test_who_is_asked_to_stop_does_not_wait(monkeypatch: Any) -> None:
     play = Play(monkeypatch, ["yielded", "done"], retries=3, stop=True)
-    batch: Any = None
+    batch: Any = SimpleNamespace(base=None)
     with pytest.raises(RuntimeFailure):
         play.commit(batch, base="")
     assert play.waits == 1

@@ -80,6 +80,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
       CommitChecks.requireGuard(metaClient, session.basePath());
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
       CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
+      SnapshotCheck.inNonBlockingMode(metaClient, props, session.inc());
       session.commitsChecked();
       good = true;
     } finally {

@@ -3,6 +3,8 @@ package io.hudioperator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -25,8 +27,8 @@ import org.apache.hudi.table.HoodieTable;
 
 /**
  * Hudi asks this under the lock, on every commit, with the instant and the write configuration: the place to refuse a commit whose
- * storage wrapper, lock or options are not ours, or whose progress or table schema has moved. Conflicts themselves are decided by Hudi's
- * PreferWriter rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
+ * storage wrapper, lock or options are not ours, or whose progress, table schema or source rows have moved. Conflicts themselves are decided
+ * by Hudi's PreferWriter rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
@@ -40,6 +42,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   private boolean yields;
   private Set<String> ahead = Set.of();
   private boolean buckets;
+  private Map<String, Set<String>> removedSinceRead = Map.of();
 
   @Override
   public Stream<HoodieInstant> getCandidateInstants(
@@ -61,8 +64,12 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
       CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
     }
+    List<SnapshotCheck.Moved> moved =
+        writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session.inc()) : List.of();
+    removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
     session.conflictsChecked(current.requestedTime());
-    Stream<HoodieInstant> candidates = super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig);
+    Stream<HoodieInstant> candidates =
+        Stream.concat(moved.stream().map(m -> m.instant), super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig)).distinct();
     yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
     if (yields) {
       return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
@@ -96,6 +103,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
       return true; // it may change what the table service replaces, and would fail if that were gone
     }
+    if (removedWhatWasRead(mine, other)) {
+      return true;
+    }
     boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
     return !compaction && (super.hasConflict(mine, other) || (buckets && !sharedBuckets(mine, other).isEmpty()) || wroteToDeletedPartition(mine, other));
   }
@@ -112,6 +122,11 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     Set<String> deleted = ((HoodieReplaceCommitMetadata) metadata).getPartitionToReplaceFileIds().keySet();
     boolean service = other.getOperationType() == WriteOperationType.COMPACT;
     return !service && other.getMutatedPartitionAndFileIds().stream().anyMatch(group -> deleted.contains(group.getLeft()));
+  }
+
+  private boolean removedWhatWasRead(ConcurrentOperation mine, ConcurrentOperation other) {
+    Set<String> partitions = removedSinceRead.getOrDefault(other.getInstantTimestamp(), Set.of());
+    return mine.getMutatedPartitionAndFileIds().stream().anyMatch(group -> partitions.contains(group.getLeft()));
   }
 
   @Override

@@ -1,0 +1,180 @@
+package io.hudioperator;
+
+import static io.hudioperator.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.hudi.client.transaction.ConcurrentOperation;
+import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.model.HoodieWriteStat;
+import org.apache.hudi.common.model.WriteOperationType;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.util.Option;
+import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.exception.HoodieWriteConflictException;
+import org.apache.hudi.hadoop.fs.HadoopFSUtils;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** A commit made from rows of the table meets everything that completed since they were read, not only since its write began (I9). */
+class SnapshotMovedTest {
+  private final TestTable table = new TestTable();
+  private Session session;
+  private HoodieTableMetaClient metaClient;
+  private final List<String> requested = new ArrayList<>();
+  private FencedConflictResolutionStrategy strategy;
+
+  @BeforeEach
+  void begin() throws Exception {
+    session = table.session("ns.a");
+    metaClient = table.create(HoodieTableType.MERGE_ON_READ);
+  }
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  private static HoodieCommitMetadata content(WriteOperationType operation, String group, long deletes) {
+    HoodieCommitMetadata content = new HoodieCommitMetadata();
+    content.setOperationType(operation);
+    if (!group.isEmpty()) {
+      HoodieWriteStat stat = new HoodieWriteStat();
+      stat.setPartitionPath("p");
+      stat.setFileId(group);
+      stat.setNumDeletes(deletes);
+      content.addWriteStat("p", stat);
+    }
+    return content;
+  }
+
+  /** Commits; returns the completion time. */
+  private String commit(int number, HoodieCommitMetadata content, String inc) {
+    assertTrue(table.acquire(session));
+    String time = TestTable.time(0);
+    requested.add(time);
+    assertEquals(number + 1, requested.size());
+    HoodieInstant begun = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time);
+    metaClient.getActiveTimeline().createNewInstant(begun);
+    metaClient.getActiveTimeline().transitionRequestedToInflight(begun, Option.empty());
+    session.conflictsChecked(time);
+    content.addMetadata(CommitChecks.METADATA_INC, inc);
+    HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
+    metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
+    session.release();
+    return metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
+  }
+
+  private Properties options(String base, SnapshotCheck.Isolation isolation) {
+    Properties options = new Properties();
+    options.putAll(
+        Map.of(
+            "hoodie.base.path", table.folder.toString(),
+            "hoodie.write.lock.etcd.table_id", table.id,
+            "hoodie.write.lock.provider", EtcdLockProvider.class.getName(),
+            "hoodie.clean.failed.writes.policy", "LAZY",
+            SnapshotCheck.FLOOR, requested.get(0),
+            SnapshotCheck.ISOLATION, isolation.name().toLowerCase(Locale.ROOT)));
+    if (!base.isEmpty()) {
+      options.setProperty(SnapshotCheck.BASE, base);
+    }
+    return options;
+  }
+
+  /** Requested times that a commit begun now would be compared with; none of them completes after it has begun. */
+  private Set<String> candidates(String base, SnapshotCheck.Isolation isolation) {
+    Properties options = options(base, isolation);
+    options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
+    HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
+    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", "20991231235959999");
+    HoodieInstant last = metaClient.reloadActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant().get();
+    strategy = new FencedConflictResolutionStrategy();
+    assertTrue(table.acquire(session));
+    try {
+      return strategy.getCandidateInstants(metaClient, current, Option.of(last), Option.of(config)).map(HoodieInstant::requestedTime).collect(Collectors.toSet());
+    } finally {
+      session.release();
+    }
+  }
+
+  @Test
+  void whatCompletedBetweenTheReadAndTheBeginningOfTheWrite() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    for (SnapshotCheck.Isolation isolation : Set.of(SnapshotCheck.Isolation.FRAME, SnapshotCheck.Isolation.SNAPSHOT)) {
+      assertEquals(Set.of(requested.get(1)), candidates(read, isolation));
+      assertEquals(Set.of(), candidates(later, isolation));
+      assertEquals(Set.of(), candidates("", isolation));
+    }
+  }
+
+  @Test
+  void onesOwnCommitsAreKnown() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), session.inc());
+    assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+  }
+
+  @Test
+  void serializableMeansThatNobodyHasCommittedRows() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    commit(1, content(WriteOperationType.COMPACT, "g", 0), "another");
+    commit(2, content(WriteOperationType.UPSERT, "", 0), "another");
+    assertEquals(Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+    commit(3, content(WriteOperationType.UPSERT, "g", 0), "another");
+    assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieWriteConflictException.class, () -> candidates(read, SnapshotCheck.Isolation.SERIALIZABLE)));
+  }
+
+  /** A record that was read in that partition may be gone: to write it again would bring it back, in another file group. */
+  @Test
+  void whoeverRemovedRecordsOfThePartitionIsInTheWay() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    HoodieCommitMetadata removing = content(WriteOperationType.UPSERT, "g", 1);
+    commit(1, removing, "another");
+    HoodieCommitMetadata other = content(WriteOperationType.UPSERT, "g", 0);
+    commit(2, other, "another");
+    assertEquals(Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+    ConcurrentOperation mine = operation(HoodieInstant.State.INFLIGHT, TestTable.time(0), content(WriteOperationType.UPSERT, "f", 0));
+    assertTrue(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(1), removing)));
+    assertFalse(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(2), other)));
+  }
+
+  private ConcurrentOperation operation(HoodieInstant.State state, String time, HoodieCommitMetadata metadata) {
+    return new ConcurrentOperation(metaClient.createNewInstant(state, "deltacommit", time), metadata);
+  }
+
+  @Test
+  void inTheNonBlockingModeAnUpdateMeetsEveryCommit() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    String later = commit(1, content(WriteOperationType.UPSERT, "g", 0), "another");
+    table.concurrency("NonBlocking");
+    assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieWriteConflictException.class, () -> lock(read, SnapshotCheck.Isolation.SNAPSHOT)));
+    assertNull(table.lock());
+    assertTrue(lock(later, SnapshotCheck.Isolation.SNAPSHOT));
+    assertTrue(lock(read, SnapshotCheck.Isolation.FRAME));
+  }
+
+  private boolean lock(String base, SnapshotCheck.Isolation isolation) {
+    Properties options = options(base, isolation);
+    options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
+    EtcdLockProvider provider = new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+    boolean locked = provider.tryLock(5, TimeUnit.SECONDS);
+    provider.unlock();
+    return locked;
+  }
+}
