@@ -1,6 +1,6 @@
 """Which of Adya's phenomena a history of list-append transactions shows. Pure: no I/O.
 
-A version of a key is the list that a transaction left there; elements are unique, so a list that was read tells who wrote it: whoever appended
+A version of a key is the list that a transaction left there; the elements of a key are unique, so a list that was read tells who wrote it: whoever appended
 its last element. The order of a key's versions is not guessed: the history has it, as the table's commits have it.
 
     ww   installed the next version of a key          wr   read a version of it          rw   read the version before it
@@ -72,17 +72,18 @@ FORBIDDEN = ("G0", "G1a", "G1b", "G1c", "G-single", "G-SI")
 KINDS = (*FORBIDDEN, "G2")
 
 
-def writers(history: History) -> dict[str, tuple[Transaction, Key, int]]:
-    """Who appended an element: transaction, key, and which of its versions of the key ends with it. Raises Broken."""
-    found: dict[str, tuple[Transaction, Key, int]] = {}
+def writers(history: History) -> dict[tuple[Key, str], tuple[Transaction, int]]:
+    """Who appended an element to a key, and which of its versions of the key ends with it. Raises Broken."""
+    found: dict[tuple[Key, str], tuple[Transaction, int]] = {}
     for transaction in history.transactions:
         for key, versions in transaction.writes.items():
             for number, version in enumerate(versions):
                 if not version:
                     raise Broken(f"{transaction.name} leaves an empty list at {key}")
-                if version[-1] in found:
-                    raise Broken(f"{version[-1]} was appended by {found[version[-1]][0].name} and by {transaction.name}")
-                found[version[-1]] = (transaction, key, number)
+                element = version[-1]
+                if (key, element) in found:
+                    raise Broken(f"{element} was appended to {key} by {found[key, element][0].name} and by {transaction.name}")
+                found[key, element] = (transaction, number)
     return found
 
 
@@ -105,7 +106,7 @@ def edges(history: History) -> list[Edge]:
             names = history.order.get(key, ())
             at = -1
             if version:
-                writer = by_element.get(version[-1])
+                writer = by_element.get((key, version[-1]))
                 if writer is None or writer[0].name not in place.get(key, {}):
                     continue  # aborted or unknown: a read of its own kind
                 at = place[key][writer[0].name]
@@ -126,12 +127,12 @@ def _reads(history: History) -> Iterable[Anomaly]:
     for reader in history.transactions:
         for key, version in reader.reads.items() if reader.committed else ():
             for number, element in enumerate(version):
-                writer = by_element.get(element)
+                writer = by_element.get((key, element))
                 if writer is None:
                     yield Anomaly("G1a", f"{reader.name} read {element} at {key}, which nobody has written")
                 elif writer[0] is not reader and not writer[0].committed:
                     yield Anomaly("G1a", f"{reader.name} read {element} at {key}, of {writer[0].name}, which has not committed")
-                elif number + 1 == len(version) and writer[0] is not reader and writer[2] + 1 < len(writer[0].writes[writer[1]]):
+                elif number + 1 == len(version) and writer[0] is not reader and writer[1] + 1 < len(writer[0].writes[key]):
                     yield Anomaly("G1b", f"{reader.name} read {element} at {key}, which {writer[0].name} has replaced itself")
 
 

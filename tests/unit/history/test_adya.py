@@ -104,7 +104,7 @@ def test_a_cycle_tells_what_it_is_made_of() -> None:
         (History([START], {"x": ["start", "nobody"]}), "nobody has installed"),
         (History([START, t("a", "", "x=x0,a", committed=False)], {"x": ["start", "a"]}), "a has installed"),
         (History([START], {"x": ["start", "start"]}), "twice"),
-        (History([START, t("a", "", "x=e"), t("b", "", "x=e")], {}), "was appended by a and by b"),
+        (History([START, t("a", "", "x=e"), t("b", "", "x=e")], {}), "was appended to x by a and by b"),
     ],
 )
 def test_what_cannot_be_a_history(history: History, told: str) -> None:
