@@ -91,6 +91,14 @@ def test_what_the_runtime_does_not_see_is_lost(world: World, agent: Process) -> 
     assert counters(table) == {1: 1, 2: 0, 3: 0}
 
 
+def test_an_update_of_a_table_without_commits(world: World, agent: Process) -> None:
+    table = world.table("update-first")
+    world.create(table, agent=AGENT, process=agent)
+    writer = table.writer("first", file=CODE, function="firsts", python={})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    assert counters(table) == {9: 0}
+
+
 def test_a_query_of_the_own_table_is_asked_again(world: World, agent: Process) -> None:
     """`source.sql` over the table that it writes: an update like any other."""
     table = made(world, agent, "update-sql")

@@ -41,6 +41,16 @@ def updates(spark, context):
         yield Update(rows, serializable=batch.get("serializable", False))
 
 
+def firsts(spark, context):
+    """The first records of a table without commits: there is nothing to read yet."""
+
+    def rows(snapshot):
+        assert snapshot.columns == []
+        return spark.createDataFrame([(9, "a", "0", 1)], "id int, p string, v string, ts long")
+
+    yield Update(rows)
+
+
 def frames(spark, context):
     """The same with plain frames."""
     for batch in context.arguments["batches"]:
