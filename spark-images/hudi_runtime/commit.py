@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 import sys
-import time
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession, types
 
+from hudi_runtime import partitions
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
@@ -26,14 +26,10 @@ from hudi_runtime.session import Conflict, Session
 from hudi_runtime.snapshot import plain, take
 from hudi_runtime.sources import Batch, transform
 from hudi_runtime.stopping import Stop
+from hudi_runtime.turns import Turns
 
 QUIET_SECONDS = 120
 IDLE_SECONDS = 60
-MAX_YIELDS = 3
-"""A batch gives way to writers of higher priority so often; then it takes part in the race like everybody, so that it is not starved."""
-YIELD_SECONDS = 600
-"""For at most so long each time."""
-YIELD_POLL_SECONDS = 2.0
 BACKOFF_BASE_SECONDS = 0.5
 BACKOFF_CAP_SECONDS = 15.0
 SCHEMA_COMMITS = 5
@@ -51,6 +47,7 @@ class Committer:
         self._tally = tally
         self._reporter = reporter
         self._stop = stop
+        self._turns = Turns(session, table, reporter, stop, after=job.serialize_after)
         self._rules = sc.Rules.of(job)
         self._fitted_to: types.StructType | None = None
         self.gave_up = False
@@ -62,15 +59,17 @@ class Committer:
         Raises the error of the write when it is no conflict, RuntimeFailure(WriteConflict) when the in-process retries are used up.
         """
         since = self._tally.conflict_count
-        yields = retry = 0
+        retry = 0
+        self._turns.begin()
         while retry <= self._job.in_process_retries:
-            self._reporter.stage("Writing")
-            self._session.may_yield(MAX_YIELDS - yields)
+            if self._turns.wait():
+                break
             error = self._write(batch, base=base)
             found = self._find(batch, base=base)
             if found is not None:
                 instant, info = found
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
+                self._turns.committed()
                 self._reporter.stage("Committed")
                 return instant.completion
             if error is None:
@@ -83,11 +82,8 @@ class Committer:
             if batch.base is not None:
                 message = "write conflict: the batch was made from rows of the table that were read before; the next attempt asks the function again"
                 raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would have been asked again at once)")
+            self._turns.lost(conflict)
             if conflict.yielded:
-                yields += 1
-                self._reporter.stage("Yielding")
-                if self._give_way(conflict.other):
-                    break
                 continue
             self._reporter.stage("Retrying")
             if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
@@ -96,20 +92,12 @@ class Committer:
         message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"
         raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
 
-    def _give_way(self, other: str) -> bool:
-        """Wait until the other instant is not pending any more, or for YIELD_SECONDS; True: this attempt is to stop."""
-        end = time.monotonic() + YIELD_SECONDS
-        while any(instant.requested == other for instant in self._table.timeline().pending) and time.monotonic() < end:
-            if self._stop.wait(YIELD_POLL_SECONDS):
-                return True
-        return False
-
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
         """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
         sp.interruptible(self._spark)
         try:
             rows, since = self._rows(batch)
-            frame = transform(self._spark, rows, self._job.transform)
+            frame = partitions.held(transform(self._spark, rows, self._job.transform), self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             self._save(fit.apply(frame), {**options, **since})

@@ -27,6 +27,7 @@ class FailureClass(enum.Enum):
     POSITION_LOST = "PositionLost"
     SCHEMA_MISMATCH = "SchemaMismatch"
     HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
+    PARTITION_NOT_DECLARED = "PartitionNotDeclared"
 
 
 EXIT_CODES: Mapping[FailureClass, int] = {
@@ -35,6 +36,7 @@ EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.POSITION_LOST: 10,
     FailureClass.SCHEMA_MISMATCH: 10,
     FailureClass.HUDI_VERSION_MISMATCH: 10,
+    FailureClass.PARTITION_NOT_DECLARED: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
     FailureClass.WRITE_CONFLICT: 13,
@@ -93,6 +95,9 @@ class Failure:
         return EXIT_CODES[self.kind]
 
 
+PARTITION_CODE = "HUDIOP-PARTITION"
+"""In the error of a row that the batch did not have when it was looked at; the one code that is not the Java module's."""
+
 _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-FENCED": FailureClass.FENCED,
     "HUDIOP-ETCD-SILENT": FailureClass.HEARTBEAT_LOST,
@@ -104,6 +109,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
     "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
     "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
+    PARTITION_CODE: FailureClass.PARTITION_NOT_DECLARED,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")

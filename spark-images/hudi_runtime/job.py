@@ -122,6 +122,10 @@ class Job:
     application: Application | None
     in_process_retries: int
     options: Mapping[str, str]
+    partitions: tuple[str, ...] = ()
+    """Patterns of partition paths without names of fields: the partitions that it may write; empty: any."""
+    serialize_after: int = 0
+    """Races in a row that it loses to one other writer before the two take turns; 0: never."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Job:
@@ -140,6 +144,8 @@ class Job:
             application=Application(application["mainFile"], tuple(application.get("arguments") or ())) if application else None,
             in_process_retries=int((data.get("conflict") or {}).get("inProcess", 3)),
             options={str(key): str(value) for key, value in (data.get("hudiOptions") or {}).items()},
+            partitions=tuple(data.get("partitions") or ()),
+            serialize_after=int((data.get("conflict") or {}).get("serializeAfter", 0)),
         )
 
 

@@ -59,10 +59,14 @@ class Reporter:
     def __init__(self, session: Session, tally: Tally) -> None:
         self._session = session
         self._tally = tally
+        self.said = ""
+        """The last stage."""
+        self.turn: dict[str, Any] | None = None
+        """Against whom this writer asks for its turn; empty: against nobody; None: it takes no turns (an application)."""
 
     def stage(self, stage: str) -> None:
         """Report the stage and the counters so far."""
-        tally = self._tally
+        tally, self.said = self._tally, stage
         report = {
             "attempt": self._session.attempt,
             "inc": self._session.inc,
@@ -73,6 +77,7 @@ class Reporter:
             "lastInstant": tally.last_instant,
             "lastCompletionTime": tally.last_completion,
             "conflicts": tally.conflicts,
+            **({} if self.turn is None else {"turn": self.turn}),
         }
         try:
             self._session.etcd.put(f"report/attempt/{self._session.attempt}", report)

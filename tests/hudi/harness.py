@@ -414,7 +414,8 @@ class World:
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),
             "application": job.get("application"),
-            "conflict": {"inProcess": job.get("retries", 3)},
+            "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts},
+            "partitions": job.get("partitions", []),
             "hudiOptions": job.get("options", {}),
             "executors": 0,
         }

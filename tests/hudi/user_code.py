@@ -41,3 +41,33 @@ def batches(spark, context):
         else:
             paused = spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part, gate=gate: _pause(part, gate))
             yield spark.createDataFrame(paused, schema)
+
+
+def _moody(marker):
+    """In a Spark task: another row each time it is computed."""
+    path = Path(marker)
+    again = path.exists()
+    path.touch()
+    yield (1, "2026-03-01" if again else "2026-01-01", "moody", 1)
+
+
+def another_partition_the_second_time(spark, context):
+    """One batch whose only row is of another partition when it is computed once more."""
+    marker = context.arguments["marker"]
+    return spark.createDataFrame(spark.sparkContext.parallelize([0], 1).mapPartitions(lambda _: _moody(marker)), SCHEMA)
+
+
+def _slowly(rows, seconds):
+    """In a Spark task: rows that take their time."""
+    time.sleep(seconds)
+    yield from rows
+
+
+def paced(spark, context):
+    """Batches of `rows`, each of which is `seconds` under way; so many as `batches` says, or until the file `until` is there."""
+    arguments = context.arguments
+    for number in range(arguments.get("batches", 1000)):
+        if "until" in arguments and Path(arguments["until"]).exists():
+            return
+        rows = [(*row[:2], f"{row[2]}-{number}", row[3] + number) for row in arguments["rows"]]
+        yield spark.createDataFrame(spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part: _slowly(part, arguments["seconds"])), SCHEMA)

@@ -355,25 +355,7 @@ SETTLE = (
     ),
 )
 
-YIELDING = (
-    mutation(
-        "gives-way-for-ever",
-        "availability",
-        "a batch gives way to more important writers without end",
-        a("commit", "self._session.may_yield(MAX_YIELDS - yields)", "self._session.may_yield(MAX_YIELDS)"),
-        f"{RUNTIME}/test_yielding.py::test_giving_way_is_no_retry_and_has_an_end",
-    ),
-    mutation(
-        "giving-way-is-a-retry",
-        "availability",
-        "who gives way uses up a retry, and fails when there is none left",
-        a(
-            "commit",
-            "                if self._give_way(conflict.other):\n                    break\n                continue\n",
-            "                if self._give_way(conflict.other):\n                    break\n",
-        ),
-        f"{RUNTIME}/test_yielding.py::test_giving_way_is_no_retry_and_has_an_end",
-    ),
+AUDIT_OF_ROLLBACKS = (
     mutation(
         "audit-believes-every-plan",
         "I3",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations import in_admission, in_adoption, in_agent, in_bootstrap, in_jvm, in_services, in_settling, in_store, in_updates, in_wrapper
+from tests.mutations import in_admission, in_adoption, in_agent, in_bootstrap, in_jvm, in_services, in_settling, in_store, in_turns, in_updates, in_wrapper
 from tests.mutations.in_agent import SETTLING, a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import Mutation, mutation
@@ -24,7 +24,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_agent.LOOK,
     *in_agent.SWEEP,
     *in_agent.SETTLE,
-    *in_agent.YIELDING,
+    *in_agent.AUDIT_OF_ROLLBACKS,
+    *in_turns.MANNERS,
     *in_services.TENDING,
     *in_services.PROGRESS,
     *in_services.COLUMNS,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
-from hudi_operator.model import naming
+from hudi_operator.model import naming, partitions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.sources import FilesSource, View
 from hudi_operator.model.spec import Application, TableSpec, WriterSpec
@@ -69,7 +69,8 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
         "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
         "operation": _OPERATIONS[writer.operation],
         "application": None if writer.application is None else _application(writer.application),
-        "conflict": {"inProcess": writer.retry.write_conflict_in_process},
+        "conflict": {"inProcess": writer.retry.write_conflict_in_process, "serializeAfter": table.serialize_after_conflicts},
+        "partitions": [partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions],
         "hudiOptions": dict(writer.hudi_options),
         "executors": writer.executors.instances,
     }

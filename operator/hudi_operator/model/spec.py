@@ -152,6 +152,10 @@ class TableSpec:
     """Release of Hudi that the image must have."""
     concurrency_mode: str = "Optimistic"
     max_writers: int = 16
+    admission: str = "Always"
+    """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
+    serialize_after_conflicts: int = 2
+    """Races in a row that one writer loses to another before the two take turns; 0: never."""
     lock: LockSpec = LockSpec()
     fencing: FencingSpec = FencingSpec()
     storage: StorageSpec = StorageSpec()
@@ -191,6 +195,8 @@ class TableSpec:
             hudi_version=_get(spec, "hudiVersion", str, HUDI_VERSION, "spec"),
             concurrency_mode=mode,
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),
+            admission=_get(concurrency, "admission", str, "Always", "spec.concurrency"),
+            serialize_after_conflicts=_get(concurrency, "serializeAfterConflicts", int, 2, "spec.concurrency"),
             lock=_lock(_get(spec, "lock", dict, {}, "spec")),
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),
@@ -342,6 +348,8 @@ class WriterSpec:
     operation: str = "Upsert"
     application: Application | None = None
     priority: int = 0
+    partitions: tuple[str, ...] = ()
+    """Patterns of the partitions that it writes; empty: any."""
     driver: PodSettings = PodSettings()
     executors: PodSettings = PodSettings(instances=0)
     """``instances`` 0: the driver alone computes."""
@@ -376,6 +384,7 @@ class WriterSpec:
             operation=_get(spec, "operation", str, "Upsert", "spec"),
             application=_application(spec),
             priority=_get(spec, "priority", int, 0, "spec"),
+            partitions=_strings(spec, "partitions", "spec"),
             driver=_pod(_get(spec, "driver", dict, {}, "spec"), "spec.driver", instances=1),
             executors=_pod(_get(spec, "executors", dict, {}, "spec"), "spec.executors", instances=0),
             spark_conf=_string_map(spec, "sparkConf", "spec"),

@@ -1,6 +1,7 @@
 """Who may start an attempt now, and what everybody else waits for.
 
-Order: priority, then age, then name. A writer's next attempt starts only when none of the older ones can hold or get the lock (F5).
+Order: who was overtaken too often, then priority, then who has waited longer, then age and name. A writer's next attempt starts only when none
+of the older ones can hold or get the lock (F5).
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_operator.model import conditions, options
-from hudi_operator.reconcile import attempts, gate, schedules, source_tables
+from hudi_operator.reconcile import attempts, gate, overlaps, schedules, source_tables
 from hudi_operator.reconcile.attempts import Progress
+from hudi_operator.reconcile.overlaps import Block
 from hudi_operator.reconcile.settling import awaiting_proof
 from hudi_operator.reconcile.stall import Stall, table_stall
 from hudi_operator.reconcile.view import View, WriterView
@@ -59,9 +61,14 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
         else:
             decisions[writer.name] = found
     position = 0
-    for queued in sorted(queue, key=lambda q: _order(q.writer)):
+    ahead: list[WriterView] = []
+    for queued in sorted(queue, key=lambda q: _order(view, q.writer)):
         writer = queued.writer
         blocked = _table_blocks(view, stall) or _own_past(view, writer) or _source_blocks(view, writer) or _capacity(view, running)
+        if blocked is None:
+            blocked = overlaps.block(view, writer, running=running, ahead=ahead)
+            if blocked is not None:
+                ahead.append(writer)
         if blocked is None:
             number = _next_number(writer)
             decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
@@ -76,9 +83,11 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
     return decisions
 
 
-def _order(writer: WriterView) -> tuple[int, str, str]:
-    spec = writer.spec
-    return (-(spec.priority if spec is not None else 0), spec.ref.created_at if spec is not None else "", writer.name)
+def _order(view: View, writer: WriterView) -> tuple[bool, int, int, str, str]:
+    """As in the queue for the lock (F24): who was overtaken too often comes before all others, the longest waiting of them first."""
+    spec, since = writer.spec, overlaps.waiting_since_ms(view, writer)
+    last = overlaps.overtaken(view, writer, since_ms=since) < overlaps.MAX_OVERTAKES
+    return (last, -(spec.priority if spec is not None and last else 0), since, spec.ref.created_at if spec is not None else "", writer.name)
 
 
 def _next_number(writer: WriterView) -> int:
@@ -115,15 +124,14 @@ def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | _Qu
     problem = source_tables.problem(view, spec)
     if problem:
         return Decision("Stalled", "SourceNotAllowed", problem)
+    problem = overlaps.problem(view, spec)
+    if problem:
+        return Decision("Stalled", "InvalidSpec", problem)
     retry = 0 if restart or tick else attempts.next_retry_ms(spec, writer.status, progress.entries)
     if retry > view.now_ms:
         kind = (progress.entries[-1] if progress.entries else {}).get("class", "")
         return Decision("Wait", "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({kind})", retry_ms=retry)
     return _Queued(writer, not going_on, tick, over if tick and not restart else "")
-
-
-Block = tuple[str, str, str]
-"""Reason, message, who blocks."""
 
 
 def _table_blocks(view: View, stall: Stall | None) -> Block | None:

@@ -45,7 +45,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
-        status["queue"] = {"position": decision.position, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
+        since = (old.get("queue") or {}).get("since") or conditions.rfc3339(view.now_ms)
+        status["queue"] = {"position": decision.position, "since": since, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
     status["conditions"] = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)

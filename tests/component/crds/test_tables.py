@@ -58,6 +58,18 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.index", "index.type unset contradicts concurrency.mode NonBlocking"),
     ),
     ("hudi-version", {"hudiVersion": "1.1.0"}, ("spec.hudiVersion", "'1.1.0'", "must be a release 1.2.x")),
+    ("admission-word", {"concurrency": {"admission": "Overlapping"}}, ("spec.concurrency.admission", '"Overlapping"', '"Always", "DisjointPartitions"')),
+    (
+        "admission-of-one",
+        {"concurrency": {"mode": "SingleWriter", "admission": "DisjointPartitions"}},
+        ("spec.concurrency", "admission DisjointPartitions contradicts mode SingleWriter"),
+    ),
+    (
+        "no-conflicts",
+        {"concurrency": {"mode": "SingleWriter", "serializeAfterConflicts": 2}},
+        ("spec.concurrency", "serializeAfterConflicts 2 contradicts mode SingleWriter, which knows no write conflicts"),
+    ),
+    ("conflicts", {"concurrency": {"serializeAfterConflicts": 21}}, ("spec.concurrency.serializeAfterConflicts", "21", "less than or equal to 20")),
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
     ("two-s3", {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}}, ("spec.storage.secretRefs", '["a", "b"]', "only one can be")),

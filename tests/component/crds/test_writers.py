@@ -81,6 +81,15 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.source.python.configMapRef.key", "'../x'", "name of a Python file"),
     ),
     ("priority", {"priority": 1001}, ("spec.priority", "1001", "less than or equal to 1000")),
+    ("partition-path", {"partitions": ["/2026-01-*"]}, ("spec.partitions[0]", "'/2026-01-*' is not a partition path")),
+    ("partition-pattern", {"partitions": ["a", "2026-0[12]"]}, ("spec.partitions[1]", "'2026-0[12]': patterns are made of *")),
+    ("no-partitions", {"partitions": []}, ("spec.partitions", "at least 1 items")),
+    ("partition-twice", {"partitions": ["a", "a"]}, ("spec.partitions[1]", "Duplicate value")),
+    (
+        "partitions-of-a-program",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "partitions": ["a"]},
+        ("spec.partitions", "partitions cannot be combined with application"),
+    ),
     ("heap", {"driver": {"memory": "512Mi"}}, ("spec.driver.memory", "'512Mi'", "such as 512m or 2g")),
     (
         "heap-limit",

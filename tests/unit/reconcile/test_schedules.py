@@ -135,7 +135,7 @@ def test_a_tick_that_cannot_start_in_time(deadline: int | None, attempts: int) -
     until_minute(world)
     assert world.is_true(world.writers["w"], "Finished")
     assert "waits: 1 of 1 writers run: long" in world.condition(world.writers["w"], "Admitted")["message"]
-    assert status(world)["queue"] == {"position": 1, "blockedBy": "long"}
+    assert status(world)["queue"].items() >= {"position": 1, "blockedBy": "long"}.items()
     pass_time(world, 30)
     process = world.writer_process("long")
     assert process is not None

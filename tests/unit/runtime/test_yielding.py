@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from hudi_runtime import commit
-from hudi_runtime.commit import MAX_YIELDS, Committer
+from hudi_runtime.commit import Committer
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.result import Tally
 from hudi_runtime.session import Conflict
+from hudi_runtime.turns import MAX_YIELDS, Turns
 
 
 class Play(Committer):
@@ -21,12 +22,13 @@ class Play(Committer):
         self.ends, self.allowed, self.waits = list(ends), list[int](), 0
         self.pending_for = 2
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
-        self._session: Any = SimpleNamespace(may_yield=self.allowed.append)
+        self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1")
         self._tally = Tally()
-        self._reporter: Any = SimpleNamespace(stage=lambda _: None)
+        self._reporter: Any = SimpleNamespace(stage=lambda _: None, said="Writing", turn=None)
         self._stop: Any = SimpleNamespace(wait=self._wait)
         self._stopped = stop
         self._table: Any = SimpleNamespace(timeline=self._timeline)
+        self._turns = Turns(self._session, self._table, self._reporter, self._stop, after=0)
         monkeypatch.setattr(commit, "classify_causes", lambda _: FailureClass.WRITE_CONFLICT)
 
     def _wait(self, _: float) -> bool:

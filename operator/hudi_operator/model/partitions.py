@@ -1,0 +1,51 @@
+"""Partitions that a writer declares, as patterns: what they mean, and whether two declarations have a partition in common.
+
+A pattern is matched against a partition's values joined with ``/``, in the order of the table's partition fields: ``*`` stands for any
+characters, ``/`` included, ``?`` for one character. ``field=`` before a value may be written or left out, however the table names its folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+SEPARATOR = "/"
+
+
+def normal(pattern: str, fields: Sequence[str]) -> str:
+    """The pattern without the names of partition fields, so that one partition is written one way."""
+    names = tuple(f"{field}=" for field in fields)
+    return SEPARATOR.join(next((level.removeprefix(n) for n in names if level.startswith(n)), level) for level in pattern.split(SEPARATOR))
+
+
+def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
+    """The first two patterns that match one and the same partition; None: there is no such partition. No pattern at all stands for ``*``."""
+    return next(((a, b) for a, b in product(mine or ("*",), others or ("*",)) if intersect(a, b)), None)
+
+
+def intersect(a: str, b: str) -> bool:
+    """Whether some text matches both patterns."""
+    # Positions in a and b that some text can have reached, as one reads both patterns side by side.
+    reached, seen = [(0, 0)], {(0, 0)}
+    while reached:
+        i, j = reached.pop()
+        if i == len(a) and j == len(b):
+            return True
+        for step in _steps(a, i, b, j):
+            if step not in seen:
+                seen.add(step)
+                reached.append(step)
+    return False
+
+
+def _steps(a: str, i: int, b: str, j: int) -> list[tuple[int, int]]:
+    """Where one more character, or the end of a ``*``, leads."""
+    left, right = a[i : i + 1], b[j : j + 1]
+    steps = []
+    if left == "*":
+        steps.append((i + 1, j))
+    if right == "*":
+        steps.append((i, j + 1))
+    if left and right and (left == right or left in "*?" or right in "*?"):
+        steps.append((i if left == "*" else i + 1, j if right == "*" else j + 1))
+    return steps

@@ -1,0 +1,84 @@
+"""Mutations of the manners between writers: giving way, turns, declared partitions. None of them guards rows; each guards somebody's work."""
+
+from __future__ import annotations
+
+from tests.mutations.in_agent import RUNTIME, a
+from tests.mutations.in_settling import o
+from tests.mutations.mutation import mutation
+
+YIELDING = f"{RUNTIME}/test_yielding.py"
+TURNS = f"{RUNTIME}/test_turns.py"
+OVERLAPS = "tests/unit/reconcile/test_overlaps.py"
+
+MANNERS = (
+    mutation(
+        "gives-way-for-ever",
+        "availability",
+        "a batch gives way to more important writers without end",
+        a("turns", "self._session.may_yield(MAX_YIELDS - self._yields)", "self._session.may_yield(MAX_YIELDS)"),
+        f"{YIELDING}::test_giving_way_is_no_retry_and_has_an_end",
+    ),
+    mutation(
+        "giving-way-is-a-retry",
+        "availability",
+        "who gives way uses up a retry, and fails when there is none left",
+        a("commit", "            if conflict.yielded:\n                continue\n"),
+        f"{YIELDING}::test_giving_way_is_no_retry_and_has_an_end",
+    ),
+    mutation(
+        "wishes-are-not-heard",
+        "availability",
+        "the winner of many races goes on while the loser asks for its turn",
+        a("turns", 'if o.wish.get("against") == self._me and', 'if o.wish.get("against") == o.writer and'),
+        f"{TURNS}::test_the_winner_waits_until_the_loser_has_committed",
+    ),
+    mutation(
+        "waits-for-every-write",
+        "availability",
+        "the loser waits as long as the winner begins one write after the other",
+        a("turns", "for o in look.others if at_work & o.work)", "for o in look.others if at_work and o.work)"),
+        f"{TURNS}::test_the_loser_waits_for_the_write_that_the_winner_is_at",
+    ),
+    mutation(
+        "the-dead-have-their-turn",
+        "availability",
+        "a wish counts although its writer is dead",
+        a("turns", "elif entry.name in alive and attempt in reports:", "elif attempt in reports:"),
+        f"{TURNS}::test_it_is_not_waited_for_the_dead",
+    ),
+    mutation(
+        "after-you",
+        "availability",
+        "two writers that ask for their turn against each other wait for each other",
+        a("turns", "return not mine or (int(", "return bool(mine) or (int("),
+        f"{TURNS}::test_of_two_wishes_the_older_one_goes_first",
+    ),
+    mutation(
+        "the-modest-writer-is-starved",
+        "F24",
+        "a stream of important writers keeps a modest one out for ever",
+        o("reconcile/admission", "since_ms=since) < overlaps.MAX_OVERTAKES", "since_ms=since) >= 0"),
+        f"{OVERLAPS}::test_a_modest_writer_is_not_starved",
+    ),
+    mutation(
+        "slips-past",
+        "F24",
+        "a writer starts beside those that run although it would keep out one that has waited longer",
+        o("reconcile/admission", "                ahead.append(writer)\n", "                ahead[:] = []\n"),
+        f"{OVERLAPS}::test_nobody_slips_past_who_waits",
+    ),
+    mutation(
+        "declares-nothing-writes-nothing",
+        "availability",
+        "a writer that declares no partitions is admitted beside everybody",
+        o("model/partitions", 'product(mine or ("*",), others or ("*",))', "product(mine, others)"),
+        f"{OVERLAPS}::test_who_declares_nothing_runs_alone",
+    ),
+    mutation(
+        "the-new-declaration-counts-at-once",
+        "availability",
+        "a declaration that was changed counts for the attempt that runs with the old one",
+        o("reconcile/overlaps", 'active.entry.get("generation") != spec.ref', 'not active.entry.get("generation") and spec.ref'),
+        f"{OVERLAPS}::test_a_declaration_that_was_changed_counts_for_the_next_attempt",
+    ),
+)
