@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix history faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix history faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, p
 
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.starvation
+
+bench-priority: faults-setup ## how long small, important commits take, alone and beside a long backfill; writes docs/results/priority.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.bench.priority
 
 crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
 	@hack/build-binaries kube

@@ -1,1 +1,1 @@
-"""Measurements of the lock, without Spark: load (`make bench-lock`) and starved heartbeats (`make bench-starvation`)."""
+"""Measurements: load on the lock (`make bench-lock`) and starved heartbeats (`make bench-starvation`), without Spark; commits beside a backfill (`make bench-priority`)."""

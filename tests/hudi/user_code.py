@@ -64,10 +64,14 @@ def _slowly(rows, seconds):
 
 
 def paced(spark, context):
-    """Batches of `rows`, each of which is `seconds` under way; so many as `batches` says, or until the file `until` is there."""
+    """Batches of `rows`, each of which is `seconds` under way; so many as `batches` says, or until the file `until` is there.
+    When each one was begun is added to the file `clock`, in seconds since the epoch."""
     arguments = context.arguments
-    for number in range(arguments.get("batches", 1000)):
+    for number in range(arguments.get("batches", 100000)):
         if "until" in arguments and Path(arguments["until"]).exists():
             return
         rows = [(*row[:2], f"{row[2]}-{number}", row[3] + number) for row in arguments["rows"]]
+        if "clock" in arguments:
+            with Path(arguments["clock"]).open("a") as clock:
+                clock.write(f"{time.time()}\n")
         yield spark.createDataFrame(spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part: _slowly(part, arguments["seconds"])), SCHEMA)
