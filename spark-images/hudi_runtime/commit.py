@@ -16,7 +16,7 @@ from hudi_runtime import partitions
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
-from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, java_causes, user_error
+from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.job import Job
 from hudi_runtime.options import schema_options, write_options
@@ -47,7 +47,7 @@ class Committer:
         self._tally = tally
         self._reporter = reporter
         self._stop = stop
-        self._turns = Turns(session, table, reporter, stop, after=job.serialize_after)
+        self._turns = Turns(session, table, reporter, stop, after=job.serialize_after, early=job.early_detection)
         self._rules = sc.Rules.of(job)
         self._fitted_to: types.StructType | None = None
         self.gave_up = False
@@ -175,6 +175,9 @@ class Committer:
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
     def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+        met = early_conflict(java_causes(error))
+        if met is not None:
+            return Conflict(met[0], met[1], (met[2],), early=True)
         known = self._session.last_conflict()
         if known is not None and (not abandoned or known.instant in abandoned) and not concerns_schema(java_causes(error)):
             return known

@@ -140,6 +140,8 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
 _CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
+_EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
+"""What EarlyConflictDetection.java says in a task; Spark hands it on as a cause, or in the text of its own error."""
 
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
@@ -148,7 +150,7 @@ def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
         for code in _CODE.findall(cause.message):
             return _CODES.get(code, FailureClass.INFRASTRUCTURE)
     for cause in causes:
-        if _CONFLICT.search(cause.message):
+        if _CONFLICT.search(cause.message) or _EARLY.search(cause.message):
             return FailureClass.WRITE_CONFLICT
         if _HEARTBEAT.search(cause.message):
             return FailureClass.HEARTBEAT_LOST
@@ -161,6 +163,12 @@ def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
 def has_code(causes: Sequence[JavaCause], code: str) -> bool:
     """Whether the Java module raised `code` anywhere in the chain."""
     return any(f"[{code}]" in cause.message for cause in causes)
+
+
+def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
+    """Own instant, the other one, and the file group, when the write stopped at the marker of another; else None."""
+    found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
+    return None if found is None else (found[1], found[2], found[3])
 
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:

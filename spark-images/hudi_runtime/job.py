@@ -126,6 +126,8 @@ class Job:
     """Patterns of partition paths without names of fields: the partitions that it may write; empty: any."""
     serialize_after: int = 0
     """Races in a row that it loses to one other writer before the two take turns; 0: never."""
+    early_detection: bool = False
+    """Whether a write stops when it meets the marker of a pending one."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Job:
@@ -146,6 +148,7 @@ class Job:
             options={str(key): str(value) for key, value in (data.get("hudiOptions") or {}).items()},
             partitions=tuple(data.get("partitions") or ()),
             serialize_after=int((data.get("conflict") or {}).get("serializeAfter", 0)),
+            early_detection=bool((data.get("conflict") or {}).get("earlyDetection", False)),
         )
 
 

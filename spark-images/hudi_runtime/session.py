@@ -25,6 +25,8 @@ class Conflict:
     file_groups: tuple[str, ...]
     yielded: bool = False
     """The other one is of higher priority, and not completed yet."""
+    early: bool = False
+    """Seen in the middle of the write; the other one began earlier, and is not completed yet."""
 
 
 class Session:

@@ -1,8 +1,10 @@
 """Who waits before a write, so that work is not done twice for nothing (RFC-22 R23, R42). Manners, not safety: conflicts are found at the commit.
 
-One wait, at the beginning of a write, with three reasons:
+One wait, at the beginning of a write, with four reasons:
 
 * the last try gave way to a pending write of higher priority: until that one has ended;
+* it has stopped at the marker of a pending write (early conflict detection): the same; and until its own last try is rolled back, whose markers
+  would stop it once more;
 * this writer has lost `after` races in a row to the same other writer: it asks for its turn, and waits until the write which that one is at has ended;
 * another writer asks for its turn against this one, whose priority is not higher: until that one has committed.
 
@@ -91,15 +93,17 @@ class _Look:
 class Turns:
     """The waits of one attempt, one batch after the other."""
 
-    def __init__(self, session: Session, table: Table, reporter: Reporter, stop: Stop, *, after: int) -> None:
+    def __init__(self, session: Session, table: Table, reporter: Reporter, stop: Stop, *, after: int, early: bool = False) -> None:
         self._session = session
         self._table = table
         self._reporter = reporter
         self._stop = stop
         self._after = after
+        self._early = early
         self._me = writer_of(session.attempt)
         self._yields = 0
-        self._yielded_to = ""
+        self._first: frozenset[str] = frozenset()
+        """Instants that are to end before this writer's next one."""
         self._opponent = ""
         self._lost = 0
         self._turns_left = 0
@@ -108,16 +112,17 @@ class Turns:
 
     def begin(self) -> None:
         """A batch is to be committed."""
-        self._yields, self._yielded_to = 0, ""
+        self._yields, self._first = 0, frozenset()
         self._reporter.turn = {}
         if self._turns_left > 0:
             self._ask()
 
     def lost(self, conflict: Conflict) -> None:
         """The batch has lost a race, or given way."""
-        if conflict.yielded:
-            self._yields += 1
-            self._yielded_to = conflict.other
+        self._first = frozenset({conflict.instant} if self._early else ())
+        if conflict.yielded or conflict.early:
+            self._yields += conflict.yielded
+            self._first |= {conflict.other}
             return
         winner = self._winner(conflict.other) if self._after > 0 else ""
         self._lost = self._lost + 1 if winner == self._opponent else 1
@@ -160,7 +165,7 @@ class Turns:
                 names = self._in_the_way(self._look(), at_work)
         if self._reporter.said != "Writing":
             self._reporter.stage("Writing")
-        self._yielded_to = ""
+        self._first = frozenset()
         return False
 
     def _look(self) -> _Look:
@@ -174,7 +179,8 @@ class Turns:
 
     def _in_the_way(self, look: _Look, at_work: frozenset[tuple[str, int]]) -> list[str]:
         """Who is waited for; nobody: the write may begin."""
-        names = [f"instant {self._yielded_to}, of higher priority"] if self._yielded_to and self._pending(self._yielded_to) else []
+        pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
+        names = [f"instant {instant}" for instant in sorted(self._first & pending)]
         names.extend(f"{o.writer}, which is writing" for o in look.others if at_work & o.work)
         names.extend(f"{o.writer}, whose turn it is" for o in look.others if o.wish.get("against") == self._me and self._goes_first(o, look.priority))
         return names
@@ -185,9 +191,6 @@ class Turns:
             return other.priority > priority
         mine = self._reporter.turn
         return not mine or (int(other.wish["sinceMs"]), other.writer) < (int(mine["sinceMs"]), self._me)
-
-    def _pending(self, instant: str) -> bool:
-        return any(i.requested == instant for i in self._table.timeline().pending)
 
     def _winner(self, instant: str) -> str:
         """The writer of a completed instant; empty when nobody has said who that is."""

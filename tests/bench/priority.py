@@ -106,8 +106,7 @@ class Run:
         told = self._live.termination()
         common = {"commit": commit(), "versions": versions(), "machine": machine(), "at": at(), "liveConflicts": told["conflicts"]}
         return [
-            {"phase": p.name, "seconds": [round(s, 3) for start, s in taken if p.begun <= start < p.ended], "backfill": p.backfill, **common}
-            for p in phases
+            {"phase": p.name, "seconds": [round(s, 3) for start, s in taken if p.begun <= start < p.ended], "backfill": p.backfill, **common} for p in phases
         ]
 
 
@@ -138,9 +137,10 @@ def page(found: list[JsonDict]) -> str:
     lines = [
         "# An important writer beside a backfill",
         "",
-        "Written by `make bench-priority` (`tests/bench/priority.py`); do not edit. `live` (priority 10) commits ten rows again and again, in one process; beside it",
-        f"a `backfill` (priority -10), whose tasks sleep {SECONDS:.0f} s in each write: first in a partition of its own, then on the file group of `live`. Seconds",
-        "from the moment when a batch of `live` is given until its commit is completed, lost races included. The ratio is that to `live` alone, before and after together.",
+        "Written by `make bench-priority` (`tests/bench/priority.py`); do not edit. `live` (priority 10) commits ten rows again and again, in one",
+        f"process; beside it a `backfill` (priority -10), whose tasks sleep {SECONDS:.0f} s in each write: first in a partition of its own, then on the",
+        "file group of `live`. Seconds from the moment when a batch of `live` is given until its commit is completed, lost races included. The ratio is",
+        "that to `live` alone, before and after together.",
         "",
         "| beside `live` | commits of `live` | p50 | p95 | p50 : alone | p95 : alone | backfill: commits | backfill: writes for nothing |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -154,10 +154,12 @@ def page(found: list[JsonDict]) -> str:
         name = {"alone": "nothing", "disjoint": "a backfill elsewhere", "overlapping": "a backfill of the same file group"}[r["phase"]]
         lines.append(f"| {name} | {len(mine)} | {p(50, mine):.2f} s | {p(95, mine):.2f} s | {ratio[0]:.2f} | {ratio[1]:.2f} {ends}")
         if told:
-            verdicts.append(f"* Beside {name} p95 of `live` is {ratio[1]:.2f} times that alone: {'within' if ratio[1] <= LIMIT else 'a **loss** against'} the wanted {LIMIT}.")
+            verdict = "within" if ratio[1] <= LIMIT else "a **loss** against"
+            verdicts.append(f"* Beside {name} p95 of `live` is {ratio[1]:.2f} times that alone: {verdict} the wanted {LIMIT}.")
     first = found[0]
-    run = f"{first['at']}, commit {first['commit']}, Hudi {first['versions'].get('hudi', '?')}, {first['machine']}; races lost by `live`: {first['liveConflicts']}"
-    return "\n".join([*lines, "", *verdicts, "", f"Run: {run}. Everything is on one machine: what the backfill's own JVM takes of the processors is in these numbers."]) + "\n"
+    run = f"{first['at']}, commit {first['commit']}, Hudi {first['versions']['hudi']}, {first['machine']}; races lost by `live`: {first['liveConflicts']}"
+    run += ". Everything is on one machine: what the backfill's own JVM takes of the processors is in these numbers."
+    return "\n".join([*lines, "", *verdicts, "", f"Run: {run}"]) + "\n"
 
 
 def main() -> int:

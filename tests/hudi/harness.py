@@ -414,7 +414,7 @@ class World:
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),
             "application": job.get("application"),
-            "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts},
+            "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts, "earlyDetection": spec.early_conflict_detection},
             "partitions": job.get("partitions", []),
             "hudiOptions": job.get("options", {}),
             "executors": 0,

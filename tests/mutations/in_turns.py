@@ -81,4 +81,18 @@ MANNERS = (
         o("reconcile/overlaps", 'active.entry.get("generation") != spec.ref', 'not active.entry.get("generation") and spec.ref'),
         f"{OVERLAPS}::test_a_declaration_that_was_changed_counts_for_the_next_attempt",
     ),
+    mutation(
+        "stops-at-its-own-marker",
+        "availability",
+        "a write that stopped early is repeated at once, and stops at the markers of its own last try",
+        a("turns", "frozenset({conflict.instant} if self._early else ())", "frozenset()"),
+        f"{TURNS}::test_who_met_a_marker_waits_for_it_and_for_its_own_last_try",
+    ),
+    mutation(
+        "declared-somewhere-in-the-path",
+        "availability",
+        "a partition is taken for declared when a pattern matches a part of its path",
+        a("partitions", r"(?s)\A(?:" + "|".join', r"(?s)(?:" + "|".join'),
+        f"{RUNTIME}/test_declared_partitions.py::test_what_a_pattern_matches",
+    ),
 )

@@ -69,7 +69,11 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
         "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
         "operation": _OPERATIONS[writer.operation],
         "application": None if writer.application is None else _application(writer.application),
-        "conflict": {"inProcess": writer.retry.write_conflict_in_process, "serializeAfter": table.serialize_after_conflicts},
+        "conflict": {
+            "inProcess": writer.retry.write_conflict_in_process,
+            "serializeAfter": table.serialize_after_conflicts,
+            "earlyDetection": table.early_conflict_detection,
+        },
         "partitions": [partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions],
         "hudiOptions": dict(writer.hudi_options),
         "executors": writer.executors.instances,

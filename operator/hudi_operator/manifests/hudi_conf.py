@@ -13,6 +13,7 @@ from hudi_operator.model.spec import TableSpec
 
 LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
 CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
+EARLY_DETECTION = "io.hudioperator.EarlyConflictDetection"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
@@ -109,7 +110,9 @@ def key_generator(table: TableSpec) -> str:
 
 
 def _concurrency(table: TableSpec) -> dict[str, str]:
-    return {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode]}
+    early = "hoodie.write.concurrency.early.conflict.detection"
+    options = {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode], f"{early}.enable": str(table.early_conflict_detection).lower()}
+    return {**options, f"{early}.strategy": EARLY_DETECTION} if table.early_conflict_detection else options
 
 
 def _schema() -> dict[str, str]:

@@ -156,6 +156,8 @@ class TableSpec:
     """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
     serialize_after_conflicts: int = 2
     """Races in a row that one writer loses to another before the two take turns; 0: never."""
+    early_conflict_detection: bool = False
+    """Whether a write stops when it meets the marker of one that began earlier."""
     lock: LockSpec = LockSpec()
     fencing: FencingSpec = FencingSpec()
     storage: StorageSpec = StorageSpec()
@@ -197,6 +199,7 @@ class TableSpec:
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),
             admission=_get(concurrency, "admission", str, "Always", "spec.concurrency"),
             serialize_after_conflicts=_get(concurrency, "serializeAfterConflicts", int, 2, "spec.concurrency"),
+            early_conflict_detection=_get(concurrency, "earlyConflictDetection", bool, False, "spec.concurrency"),
             lock=_lock(_get(spec, "lock", dict, {}, "spec")),
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),

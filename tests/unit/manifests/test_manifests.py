@@ -333,3 +333,19 @@ def test_a_namespace_gets_identity_accounts_and_the_drivers_rights() -> None:
     assert objects[3]["roleRef"]["name"] == "hudi-operator-driver"
     assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "irsa", "namespace": "ns"}]
     assert "Secret" not in [o["kind"] for o in namespace.namespace_objects("ns", CONFIG, {})]
+
+
+def test_early_detection_is_off_unless_asked_for() -> None:
+    early = "hoodie.write.concurrency.early.conflict.detection"
+    assert hudi_conf.hudi_defaults(table())[f"{early}.enable"] == "false"
+    spec = table(concurrency={"mode": "Optimistic", "earlyConflictDetection": True, "serializeAfterConflicts": 0})
+    options = hudi_conf.hudi_defaults(spec)
+    assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == ("true", "io.hudioperator.EarlyConflictDetection")
+    assert configmaps.job(spec, writer(), 1, run=1)["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
+
+
+def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
+    spec = table(partitionFields=["land", "day"])
+    declared = writer(partitions=["land=de/day=2026-*", "fr/2026-*"])
+    assert configmaps.job(spec, declared, 1, run=1)["partitions"] == ["de/2026-*", "fr/2026-*"]
+    assert configmaps.job(spec, writer(), 1, run=1)["partitions"] == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from hudi_runtime import errors
@@ -44,6 +47,23 @@ def test_a_conflict_of_columns_is_none_of_file_groups() -> None:
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieSchemaEvolutionConflictException", "x")])
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5")])
     assert not errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")])
+
+
+def test_a_write_that_stopped_at_a_marker_says_at_whose() -> None:
+    """What EarlyConflictDetection.java says is understood, as a cause and inside of Spark's own text."""
+    source = (Path(__file__).resolve().parents[3] / "spark-images/etcd-lock/src/main/java/io/hudioperator/EarlyConflictDetection.java").read_text()
+    parts = re.search(r"HoodieEarlyConflictDetectionException\(\s+(.*?)\);", source, re.S)
+    assert parts is not None
+    words = re.sub(
+        r'"| \+ ', "", re.sub(r'" \+ (\w+) \+ "|" \+ (\w+)$', lambda m: {"instantTime": "17", "other": "16", "group": "p/f-0"}[m[1] or m[2]], parts[1])
+    )
+    for cause in (
+        JavaCause(HUDI + "HoodieEarlyConflictDetectionException", words),
+        JavaCause("org.apache.spark.SparkException", f"Job aborted: {words}\n at x"),
+    ):
+        assert errors.early_conflict([cause]) == ("17", "16", "p/f-0")
+        assert classify_causes([cause]) is FailureClass.WRITE_CONFLICT
+    assert errors.early_conflict([JavaCause("x", "Write conflict: instant 1 and 2")]) is None
 
 
 def test_every_class_has_an_exit_code() -> None:

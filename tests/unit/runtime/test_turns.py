@@ -37,8 +37,9 @@ class Etcd:
 class Writer:
     """One attempt: its turns, and its view of a timeline in which `winners` says who has completed what."""
 
-    def __init__(self, etcd: Etcd, name: str, *, after: int = 2, priority: int = 0) -> None:
+    def __init__(self, etcd: Etcd, name: str, *, after: int = 2, priority: int = 0, early: bool = False) -> None:
         self.etcd, self.name, self.waits = etcd, name, 0
+        self.pending: set[str] = set()
         self.while_waiting: Callable[[int], object] = self._nobody_comes
         etcd.put(f"writer/inc-{name}", {"attempt": f"default.{name}-1", "priority": priority})
         etcd.put(f"alive/inc-{name}", {})
@@ -46,7 +47,7 @@ class Writer:
         self.reporter = Reporter(session, Tally())
         table: Any = SimpleNamespace(timeline=self._timeline, commits=self._commits)
         stop: Any = SimpleNamespace(wait=self._wait)
-        self.turns = Turns(session, table, self.reporter, stop, after=after)
+        self.turns = Turns(session, table, self.reporter, stop, after=after, early=early)
 
     def _nobody_comes(self, _: int) -> None:
         raise AssertionError(f"{self.name} waits, and nothing will happen")
@@ -56,7 +57,8 @@ class Writer:
         return self.while_waiting(self.waits) is True
 
     def _timeline(self) -> Any:
-        return SimpleNamespace(completed=[SimpleNamespace(requested=n, action="commit") for n in ("a", "b", "c")], pending=[])
+        completed = [SimpleNamespace(requested=n, action="commit") for n in ("a", "b", "c")]
+        return SimpleNamespace(completed=completed, pending=[SimpleNamespace(requested=n) for n in self.pending])
 
     def _commits(self, instants: Any) -> Any:
         return [(i, SimpleNamespace(extra={"hudioperator.attempt": f"default.{i.requested}-7"})) for i in instants]
@@ -208,6 +210,25 @@ def test_manners_do_not_fail_a_write(etcd: Etcd) -> None:
     etcd.answers = False
     a.writes()
     assert a.waits == 0
+
+
+def test_who_met_a_marker_waits_for_it_and_for_its_own_last_try(etcd: Etcd) -> None:
+    """No race was lost: it is not counted as one. The markers of the own last try would stop the next one."""
+    b = Writer(etcd, "b", after=1, early=True)
+    b.turns.begin()
+    b.turns.lost(Conflict("mine", "earlier", ("p/f",), early=True))
+    b.pending = {"mine", "earlier"}
+    b.while_waiting = lambda times: b.pending.discard("earlier" if times == 1 else "mine")
+    assert not b.turns.wait()
+    assert (b.waits, b.turn) == (2, {})
+    b.loses_to("a")
+    b.pending = {"mine"}
+    assert not b.turns.wait()
+    assert b.waits == 3
+    b.turns.begin()
+    b.pending = {"mine"}
+    assert not b.turns.wait()
+    assert b.waits == 3, "another batch"
 
 
 def test_who_is_asked_to_stop_does_not_wait(etcd: Etcd) -> None:
