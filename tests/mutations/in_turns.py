@@ -92,7 +92,7 @@ MANNERS = (
         "declared-somewhere-in-the-path",
         "availability",
         "a partition is taken for declared when a pattern matches a part of its path",
-        a("partitions", r"(?s)\A(?:" + "|".join', r"(?s)(?:" + "|".join'),
+        a("partitions", r"(?s)\A(?:", "(?s)(?:"),
         f"{RUNTIME}/test_declared_partitions.py::test_what_a_pattern_matches",
     ),
 )
