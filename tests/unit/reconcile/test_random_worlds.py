@@ -12,17 +12,18 @@ from simulated_world import CONFIG, Node, Process, World
 from hudi_operator.reconcile.table import plan_table
 
 WRITERS = ("a", "b", "c")
+PARTITIONS = {"a": ["x*"], "b": ["*y", "day=z"]}
+MODES = ({"mode": "SingleWriter"}, {"mode": "Optimistic"}, {"mode": "Optimistic", "admission": "DisjointPartitions"})
 TABLE = {"fencing": {"drainSeconds": 3}, "lock": {"suspectSeconds": 2, "maxHoldSeconds": 40}}
 
 
 class Histories(RuleBasedStateMachine):
     """Writers come and go, processes die or freeze, nodes and the operator fail, objects are deleted."""
 
-    @initialize(executors=st.integers(0, 1), single=st.booleans())
-    def start(self, executors: int, single: bool) -> None:
-        mode = {"concurrency": {"mode": "SingleWriter" if single else "Optimistic"}}
+    @initialize(executors=st.integers(0, 1), mode=st.sampled_from(MODES))
+    def start(self, executors: int, mode: dict[str, str]) -> None:
         self.world = World(executors_per_driver=executors)
-        self.world.make_table(**TABLE, **mode)
+        self.world.make_table(**TABLE, partitionFields=["day"], concurrency=mode)
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
         self.world.run(lambda w: w.is_true(w.table, "Ready"))
@@ -37,6 +38,10 @@ class Histories(RuleBasedStateMachine):
         assert plan_table(observed, CONFIG) == first, "a planner is a function of what it sees"
         assert observed.table == before
         self.world.reconcile(crash_after)
+        if observed.table is not None and observed.table["spec"]["concurrency"].get("admission"):
+            # Whatever a, b and c declare here, any two of them have a partition in common.
+            entries = {name: writer.get("status", {}).get("attempts") or [{"class": "None"}] for name, writer in self.world.writers.items()}
+            assert len([name for name, attempts in entries.items() if not attempts[-1].get("class")]) <= 1
 
     @rule(seconds=st.integers(1, 6))
     def live_on(self, seconds: int) -> None:
@@ -59,7 +64,9 @@ class Histories(RuleBasedStateMachine):
         if name not in self.world.writers:
             self.world.writer_hang_at = hang
             self.world.exit_codes = [] if code is None else [code]
-            self.world.make_writer(name, retryPolicy={"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}, stop={"graceSeconds": 3})
+            declared = {"partitions": PARTITIONS[name]} if name in PARTITIONS else {}
+            retries = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
+            self.world.make_writer(name, retryPolicy=retries, stop={"graceSeconds": 3}, **declared)
 
     @rule(name=st.sampled_from(WRITERS))
     def writer_is_deleted(self, name: str) -> None:
@@ -123,7 +130,7 @@ class Histories(RuleBasedStateMachine):
             self._attest()
             world.run(lambda w: w.table is None)
         if world.table is None:
-            world.make_table(**TABLE)
+            world.make_table(**TABLE, partitionFields=["day"], concurrency={"mode": "Optimistic"})
         self._attest()
         world.run(self._over)
         world.settle_down()
@@ -153,7 +160,8 @@ class Beginnings(Histories):
     def start(self, executors: int, single: bool, hang: int | None) -> None:  # type: ignore[override]
         self.world = World(executors_per_driver=executors, bootstrap_hang_at=hang)
         source = {"path": "s3a://lake/plain", "format": "Parquet"}
-        self.world.make_table(**TABLE, concurrency={"mode": "SingleWriter" if single else "Optimistic"}, bootstrap={"source": source})
+        mode = {"mode": "SingleWriter" if single else "Optimistic"}
+        self.world.make_table(**TABLE, partitionFields=["day"], concurrency=mode, bootstrap={"source": source})
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
 
