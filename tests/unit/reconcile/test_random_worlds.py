@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import ClassVar
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -12,18 +13,19 @@ from simulated_world import CONFIG, Node, Process, World
 from hudi_operator.reconcile.table import plan_table
 
 WRITERS = ("a", "b", "c")
-PARTITIONS = {"a": ["x*"], "b": ["*y", "day=z"]}
-MODES = ({"mode": "SingleWriter"}, {"mode": "Optimistic"}, {"mode": "Optimistic", "admission": "DisjointPartitions"})
 TABLE = {"fencing": {"drainSeconds": 3}, "lock": {"suspectSeconds": 2, "maxHoldSeconds": 40}}
 
 
 class Histories(RuleBasedStateMachine):
     """Writers come and go, processes die or freeze, nodes and the operator fail, objects are deleted."""
 
-    @initialize(executors=st.integers(0, 1), mode=st.sampled_from(MODES))
-    def start(self, executors: int, mode: dict[str, str]) -> None:
+    table: ClassVar[dict[str, object]] = {**TABLE}
+
+    @initialize(executors=st.integers(0, 1), single=st.booleans())
+    def start(self, executors: int, single: bool) -> None:
+        mode = {"concurrency": {"mode": "SingleWriter" if single else "Optimistic"}}
         self.world = World(executors_per_driver=executors)
-        self.world.make_table(**TABLE, partitionFields=["day"], concurrency=mode)
+        self.world.make_table(**TABLE, **mode)
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
         self.world.run(lambda w: w.is_true(w.table, "Ready"))
@@ -38,10 +40,6 @@ class Histories(RuleBasedStateMachine):
         assert plan_table(observed, CONFIG) == first, "a planner is a function of what it sees"
         assert observed.table == before
         self.world.reconcile(crash_after)
-        if observed.table is not None and observed.table["spec"]["concurrency"].get("admission"):
-            # Whatever a, b and c declare here, any two of them have a partition in common.
-            entries = {name: writer.get("status", {}).get("attempts") or [{"class": "None"}] for name, writer in self.world.writers.items()}
-            assert len([name for name, attempts in entries.items() if not attempts[-1].get("class")]) <= 1
 
     @rule(seconds=st.integers(1, 6))
     def live_on(self, seconds: int) -> None:
@@ -64,9 +62,7 @@ class Histories(RuleBasedStateMachine):
         if name not in self.world.writers:
             self.world.writer_hang_at = hang
             self.world.exit_codes = [] if code is None else [code]
-            declared = {"partitions": PARTITIONS[name]} if name in PARTITIONS else {}
-            retries = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
-            self.world.make_writer(name, retryPolicy=retries, stop={"graceSeconds": 3}, **declared)
+            self.world.make_writer(name, retryPolicy={"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}, stop={"graceSeconds": 3})
 
     @rule(name=st.sampled_from(WRITERS))
     def writer_is_deleted(self, name: str) -> None:
@@ -130,7 +126,7 @@ class Histories(RuleBasedStateMachine):
             self._attest()
             world.run(lambda w: w.table is None)
         if world.table is None:
-            world.make_table(**TABLE, partitionFields=["day"], concurrency={"mode": "Optimistic"})
+            world.make_table(**self.table)
         self._attest()
         world.run(self._over)
         world.settle_down()
@@ -160,8 +156,7 @@ class Beginnings(Histories):
     def start(self, executors: int, single: bool, hang: int | None) -> None:  # type: ignore[override]
         self.world = World(executors_per_driver=executors, bootstrap_hang_at=hang)
         source = {"path": "s3a://lake/plain", "format": "Parquet"}
-        mode = {"mode": "SingleWriter" if single else "Optimistic"}
-        self.world.make_table(**TABLE, partitionFields=["day"], concurrency=mode, bootstrap={"source": source})
+        self.world.make_table(**TABLE, concurrency={"mode": "SingleWriter" if single else "Optimistic"}, bootstrap={"source": source})
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
 
@@ -177,6 +172,34 @@ class Beginnings(Histories):
         assert self.deleted_table or len(self.world.bootstrapped) == 1
 
 
+class Overlaps(Histories):
+    """The same with writers that may write the same partitions, in a table that keeps such apart."""
+
+    table: ClassVar[dict[str, object]] = {**TABLE, "partitionFields": ["day"], "concurrency": {"mode": "Optimistic", "admission": "DisjointPartitions"}}
+
+    @initialize(executors=st.integers(0, 1), hang=st.sampled_from([None, 1, 3]))
+    def start(self, executors: int, hang: int | None) -> None:  # type: ignore[override]
+        self.world = World(executors_per_driver=executors)
+        self.world.make_table(**self.table)
+        self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+        self.deleted_table = False
+        self.world.run(lambda w: w.is_true(w.table, "Ready"))
+        self.world.writer_hang_at = hang
+        # Whatever these declare, any two of them have a partition in common.
+        for name, patterns in zip(WRITERS, (["x*"], ["*y", "day=z"], ["xy", "?"]), strict=True):
+            retries = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
+            self.world.make_writer(name, partitions=patterns, retryPolicy=retries, stop={"graceSeconds": 3})
+
+    def _reconcile(self, crash_after: int | None = None) -> None:
+        super()._reconcile(crash_after)
+        running = [name for name, w in self.world.writers.items() if (entries := w.get("status", {}).get("attempts")) and not entries[-1].get("class")]
+        assert len(running) <= 1
+
+
+TestOverlaps = Overlaps.TestCase
+TestOverlaps.settings = settings(
+    max_examples=8, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
 TestBeginnings = Beginnings.TestCase
 TestBeginnings.settings = settings(
     max_examples=12, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
