@@ -8,7 +8,6 @@ import pytest
 from tests.matrix import cells
 from tests.matrix.__main__ import run_cell
 
-
 CELLS = ["cow/single/3/file", "mor/disjoint/1/s3"]
 MORE = ["mor/overlapping/6/s3", "cow/disjoint/7/file"]
 
