@@ -8,6 +8,7 @@ from tests.mutations.mutation import mutation
 
 YIELDING = f"{RUNTIME}/test_yielding.py"
 TURNS = f"{RUNTIME}/test_turns.py"
+OUTCOMES = "tests/unit/reconcile/test_outcomes.py"
 OVERLAPS = "tests/unit/reconcile/test_overlaps.py"
 
 MANNERS = (
@@ -94,5 +95,19 @@ MANNERS = (
         "a partition is taken for declared when a pattern matches a part of its path",
         a("partitions", r"(?s)\A(?:", "(?s)(?:"),
         f"{RUNTIME}/test_declared_partitions.py::test_what_a_pattern_matches",
+    ),
+    mutation(
+        "the-outcome-is-guessed",
+        "I4",
+        "of a writer that died the last write is said to be aborted before the timeline was looked at",
+        o("reconcile/outcomes", "if any(not inc.settled for inc in incs):", "if any(not inc.inc for inc in incs):"),
+        f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
+    ),
+    mutation(
+        "killed-is-aborted",
+        "I8",
+        "of a writer that died the last write is said to be aborted although its completed file is there",
+        o("reconcile/outcomes", "if outcome == COMPLETED), default", "if outcome == t), default"),
+        f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_operator.model import classify, conditions, naming
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.reconcile import attempts, schedules
+from hudi_operator.reconcile import attempts, outcomes, schedules
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import KEPT_ATTEMPTS, Progress
@@ -49,8 +49,14 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         status["queue"] = {"position": decision.position, "since": since, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
+    wanted.append(outcomes.committed(writer.last, next(reversed(entries), {}), _report_of(view, writer, entries), old))
     status["conditions"] = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
     return status
+
+
+def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> JsonDict:
+    """What the newest attempt has said; empty for one that is about to start."""
+    return _last_report(view, writer.last) if writer.last is not None and entries and writer.last.number == int(entries[-1]["number"]) else {}
 
 
 def next_tick_ms(status: JsonDict) -> int:
