@@ -16,7 +16,8 @@ CACHE=$HUDI_OPERATOR_CACHE
 BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
-JARS=$CACHE/jars          # Hudi's bundle and the S3 jars (hack/fetch-jars)
+JARS=$CACHE/jars          # Hudi's bundle, S3, Kafka and Avro jars (hack/fetch-jars)
+KAFKA=$CACHE/kafka        # the broker that tests start (hack/fetch-kafka)
 VENV=$CACHE/venv          # Python for development and tests (hack/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig

@@ -63,6 +63,13 @@ class UserCodeError(RuntimeFailure):
         super().__init__(FailureClass.USER_ERROR, message)
 
 
+class PositionLost(RuntimeFailure):
+    """What follows the position is gone from the source: a read from here would leave rows out."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.POSITION_LOST, message)
+
+
 class OptionNotAllowed(RuntimeFailure):
     """A writer asked for an option that belongs to the operator."""
 
@@ -110,6 +117,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
     "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
     PARTITION_CODE: FailureClass.PARTITION_NOT_DECLARED,
+    "HUDIOP-BAD-RECORD": FailureClass.USER_ERROR,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")

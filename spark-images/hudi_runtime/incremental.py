@@ -23,6 +23,7 @@ from pyspark.sql.functions import col
 from hudi_runtime import positions
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, RuntimeFailure
+from hudi_runtime.errors import PositionLost as PositionLost
 from hudi_runtime.hudi import Table, WriteInfo
 from hudi_runtime.positions import Position
 from hudi_runtime.storage import Missing
@@ -31,13 +32,6 @@ COMMIT_TIME = "_hoodie_commit_time"
 META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
 MIN_TABLE_VERSION = 8
 """The first table version whose timeline has completion times."""
-
-
-class PositionLost(RuntimeFailure):
-    """What follows the position was archived or cleaned: an incremental read from here would leave rows out."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(FailureClass.POSITION_LOST, message)
 
 
 @dataclass(frozen=True)

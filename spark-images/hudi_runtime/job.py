@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,51 @@ class HudiSource:
 
 
 @dataclass(frozen=True)
+class KafkaSecurity:
+    """How the brokers are talked to; `folder` holds the Secret's keys as files (empty: there is no Secret)."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """Topics by name, or by pattern (exactly one is set); fields are spelled as in the HudiWriter. `max_offsets` None: no bound."""
+
+    servers: tuple[str, ...]
+    topics: tuple[str, ...]
+    pattern: str
+    start_from: str
+    """`Earliest`, `Latest` or milliseconds since 1970."""
+    max_offsets: int | None
+    if_lost: str
+    format: str
+    schema: str
+    metadata: bool
+    security: KafkaSecurity = KafkaSecurity()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> KafkaSource:
+        """From job.json; raises KeyError for a missing required field."""
+        security, value = data.get("security") or {}, data["value"]
+        return cls(
+            servers=tuple(data["bootstrapServers"]),
+            topics=tuple(data.get("topics") or ()),
+            pattern=data.get("topicPattern") or "",
+            start_from=str(data["startFrom"]),
+            max_offsets=data.get("maxOffsetsPerCommit"),
+            if_lost=data["ifPositionLost"],
+            format=value["format"],
+            schema=value.get("schema") or "",
+            metadata=bool(value.get("metadata")),
+            security=KafkaSecurity(security.get("protocol") or "PLAINTEXT", security.get("mechanism") or "", security.get("folder") or ""),
+            options=dict(data.get("options") or {}),
+        )
+
+
+@dataclass(frozen=True)
 class PythonSource:
     """A user's function(spark, context)."""
 
@@ -103,7 +148,7 @@ class SqlSource:
     views: tuple[View, ...]
 
 
-Source = FilesSource | HudiSource | PythonSource | SqlSource
+Source = FilesSource | HudiSource | PythonSource | SqlSource | KafkaSource
 
 
 @dataclass(frozen=True)
@@ -128,6 +173,8 @@ class Job:
     """Races in a row that it loses to one other writer before the two take turns; 0: never."""
     early_detection: bool = False
     """Whether a write stops when it meets the marker of a pending one."""
+    interval: int | None = None
+    """Seconds between two looks at the source of a run that does not end; None: the run ends when its source has nothing more."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Job:
@@ -149,6 +196,7 @@ class Job:
             partitions=tuple(data.get("partitions") or ()),
             serialize_after=int((data.get("conflict") or {}).get("serializeAfter", 0)),
             early_detection=bool((data.get("conflict") or {}).get("earlyDetection", False)),
+            interval=(data.get("streaming") or {}).get("intervalSeconds"),
         )
 
 
@@ -159,6 +207,8 @@ def _source(data: Mapping[str, Any] | None) -> Source | None:
         return _files(files)
     if hudi := data.get("hudi"):
         return HudiSource(hudi["path"].rstrip("/"), hudi["startFrom"], hudi["order"], hudi.get("maxCommitsPerBatch"), hudi["ifPositionLost"])
+    if kafka := data.get("kafka"):
+        return KafkaSource.from_json(kafka)
     if sql := data.get("sql"):
         views = (View(view["name"], (view.get("hudi") or {}).get("path", ""), _files(view["files"]) if view.get("files") else None) for view in sql["views"])
         return SqlSource(sql["query"], tuple(views))

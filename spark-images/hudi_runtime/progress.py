@@ -1,7 +1,7 @@
 """How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
 
 The commit's metadata holds a bounded word, `{"digest", "count", "manifest"}`; for a Hudi table as source also `hudi`, the position in it
-and which table it is. For files the word names a manifest below
+and which table it is; for Kafka `kafka`, the next offset of each partition. For files the word names a manifest below
 `.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
 without a completed commit that names it, it means nothing.
 """
@@ -42,6 +42,8 @@ class Progress:
     """The run that counted batches; 0 for other sources."""
     hudi: Mapping[str, object] | None = None
     """`path` of the source table and the position in it; None when the commit is not of such a source."""
+    kafka: Mapping[str, object] | None = None
+    """The position in topics of Kafka; None when the commit is not of such a source."""
 
     def word(self, *, manifest: str = "") -> dict[str, object]:
         """The bounded form that goes into commit metadata."""
@@ -75,6 +77,27 @@ def hudi_word(count: int, path: str, position: Mapping[str, object]) -> dict[str
     hudi = {"path": path, **position}
     digest = hashlib.sha256(json.dumps(hudi, sort_keys=True).encode()).hexdigest()[:32]
     return {"count": count, "digest": digest, "manifest": "", "hudi": hudi}
+
+
+def kafka_word(count: int, position: Mapping[str, object]) -> dict[str, object]:
+    """Progress word of a Kafka source: `count` offsets read, and the position behind them."""
+    digest = hashlib.sha256(json.dumps(position, sort_keys=True).encode()).hexdigest()[:32]
+    return {"count": count, "digest": digest, "manifest": "", "kafka": dict(position)}
+
+
+def of_word(word: Mapping[str, object], *, files: frozenset[SourceFile] = frozenset(), instant: str = "", completion: str = "") -> Progress:
+    """Progress of the commit that carries this word; `files` are those of its manifest."""
+    hudi, kafka = word.get("hudi"), word.get("kafka")
+    return Progress(
+        count=int(str(word["count"])),
+        digest=str(word["digest"]),
+        files=files,
+        instant=instant,
+        completion=completion,
+        run=int(str(word.get("run", 0))),
+        hudi=hudi if isinstance(hudi, dict) else None,
+        kafka=kafka if isinstance(kafka, dict) else None,
+    )
 
 
 def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:
@@ -149,13 +172,4 @@ def _load(storage: Storage, writer: str, word: Mapping[str, object], instant: tl
         files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
         if digest_of(files) != digest:
             raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
-    hudi = word.get("hudi")
-    return Progress(
-        count=int(str(word["count"])),
-        digest=digest,
-        files=files,
-        instant=instant.requested,
-        completion=instant.completion,
-        run=int(str(word.get("run", 0))),
-        hudi=hudi if isinstance(hudi, dict) else None,
-    )
+    return of_word(word, files=files, instant=instant.requested, completion=instant.completion)

@@ -28,6 +28,10 @@ class Tally:
     last_completion: str = ""
     conflicts: list[dict[str, Any]] = field(default_factory=list)
     conflict_count: int = 0
+    waiting: int = 0
+    """What the source still had when the last commit's batch was taken: files, commits, offsets."""
+    caught_up: bool = False
+    """Whether a streaming run has come to the end of its source at least once."""
 
     def conflict(self, conflict: Conflict) -> None:
         """Remember a lost race; only the last ten are kept."""
@@ -78,11 +82,16 @@ class Reporter:
             "lastCompletionTime": tally.last_completion,
             "conflicts": tally.conflicts,
             **({} if self.turn is None else {"turn": self.turn}),
+            **_streamed(tally),
         }
         try:
             self._session.etcd.put(f"report/attempt/{self._session.attempt}", report)
         except Exception as error:
             print(f"report not put: {type(error).__name__}", file=sys.stderr, flush=True)
+
+
+def _streamed(tally: Tally) -> dict[str, Any]:
+    return {"waiting": tally.waiting, "caughtUp": tally.caught_up}
 
 
 def termination_message(tally: Tally, failure: Failure | None) -> str:
@@ -96,6 +105,7 @@ def termination_message(tally: Tally, failure: Failure | None) -> str:
         "lastInstant": tally.last_instant,
         "lastCompletionTime": tally.last_completion,
         "conflicts": tally.conflict_count,
+        **_streamed(tally),
     }
     text = json.dumps(result)
     while len(text.encode()) > TERMINATION_LIMIT:

@@ -15,13 +15,13 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_runtime import positions
+from hudi_runtime import kafka, positions
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
 from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
-from hudi_runtime.job import FilesSource, HudiSource, Job, PythonSource, SqlSource
+from hudi_runtime.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.snapshot import Base, Update
 
 
@@ -32,6 +32,10 @@ class Batch:
     frame: DataFrame | Update
     word: dict[str, object]
     digest: str
+    done: pg.Progress
+    """The writer's progress then."""
+    waiting: int = 0
+    """What this look at the source has left for later commits: files, commits of the other table, offsets of Kafka."""
     base: Base | None = None
     """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
 
@@ -42,6 +46,8 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
         yield from _file_batches(spark, job, job.source, table, done)
     elif isinstance(job.source, HudiSource):
         yield from _hudi_batches(spark, job.source, done)
+    elif isinstance(job.source, KafkaSource):
+        yield from _kafka_batches(spark, job.source, done)
     elif isinstance(job.source, PythonSource):
         yield from _python_batches(spark, job.source, context, run=job.run, done=done)
     elif isinstance(job.source, SqlSource):
@@ -58,8 +64,8 @@ def transform(spark: SparkSession, frame: DataFrame, sql: str | None) -> DataFra
     return spark.sql(sql)
 
 
-def list_files(spark: SparkSession, paths: Iterable[str]) -> list[pg.SourceFile]:
-    """Files behind paths, folders (recursively) and globs; hidden ones (`_`, `.`) are left out. A path that matches nothing is an error."""
+def list_files(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[pg.SourceFile]:
+    """Files behind paths, folders (recursively) and globs; hidden ones (`_`, `.`) are left out. A path that matches nothing is an error, unless `wait`."""
     jvm: Any = spark.sparkContext._jvm
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     found: set[pg.SourceFile] = set()
@@ -67,9 +73,9 @@ def list_files(spark: SparkSession, paths: Iterable[str]) -> list[pg.SourceFile]
         path = jvm.org.apache.hadoop.fs.Path(text)
         file_system = path.getFileSystem(configuration)
         statuses = file_system.globStatus(path)
-        if not statuses:
+        if not statuses and not wait:
             raise UserCodeError(f"source path {text} matches nothing")
-        for status in statuses:
+        for status in statuses or ():
             found.update(_walk(file_system, status, top=True))
     return sorted(found)
 
@@ -87,11 +93,14 @@ def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[pg.So
 
 def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
     progress = done
-    for chunk in pg.chunks(list_files(spark, source.paths), progress, source.max_files):
+    chunks = pg.chunks(list_files(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
+    waiting = sum(len(chunk) for chunk in chunks)
+    for chunk in chunks:
+        waiting -= len(chunk)
         previous, progress = progress, pg.advance(progress, chunk)
         manifest = pg.write_manifest(table.storage, job.writer, progress)
         frame = _read_files(spark, source, [item.path for item in chunk])
-        yield Batch(frame, progress.word(manifest=manifest), progress.digest)
+        yield Batch(frame, progress.word(manifest=manifest), progress.digest, progress, waiting)
         pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest))
 
 
@@ -102,10 +111,10 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
     if position is None and source.start_from == "Latest":
         # A commit without rows: only what is in the target's timeline is remembered.
         position = look.latest(positions.ORDERS[source.order]())
-        yield _hudi_batch(source, look.empty(), position, count)
+        yield _hudi_batch(source, look.empty(), position, count=count, waiting=0)
     while pull := _next_pull(source, look, position):
         count, position = count + len(pull.instants), pull.position
-        yield _hudi_batch(source, pull.frame, position, count)
+        yield _hudi_batch(source, pull.frame, position, count=count, waiting=len(position.ready(look.timeline)))
 
 
 def _next_pull(source: HudiSource, look: Look, position: positions.Position | None) -> Pull | None:
@@ -139,9 +148,21 @@ def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Positio
     return positions.parse(done.hudi)
 
 
-def _hudi_batch(source: HudiSource, frame: DataFrame, position: positions.Position, count: int) -> Batch:
-    word = pg.hudi_word(count, source.path, position.word())
-    return Batch(frame, word, str(word["digest"]))
+def _hudi_batch(source: HudiSource, frame: DataFrame, position: positions.Position, *, count: int, waiting: int) -> Batch:
+    return _counted(frame, pg.hudi_word(count, source.path, position.word()), waiting)
+
+
+def _counted(frame: DataFrame | Update, word: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:
+    """A batch whose word says all of its progress."""
+    return Batch(frame, word, str(word["digest"]), pg.of_word(word), waiting, base)
+
+
+def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Batch]:
+    """What the topics hold now and this writer has not committed: one look, so that a run ends."""
+    count = done.count
+    for part in kafka.parts(spark, source, done):
+        count += part.offsets
+        yield _counted(part.frame, pg.kafka_word(count, part.position.word()), part.waiting)
 
 
 def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: int, done: pg.Progress) -> Iterator[Batch]:
@@ -164,21 +185,19 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}")
         base = context.base_of_batch()
         if number > committed:
-            word = pg.batches_word(run, number)
-            yield Batch(frame, word, str(word["digest"]), base if isinstance(frame, DataFrame) else None)
+            yield _counted(frame, pg.batches_word(run, number), base=base if isinstance(frame, DataFrame) else None)
 
 
 def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: int, done: pg.Progress) -> Iterator[Batch]:
     """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
     if done.run == run:
         return
-    word = pg.batches_word(run, 1)
     own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
     if not own:
-        yield Batch(_query(spark, source, {}), word, str(word["digest"]))
+        yield _counted(_query(spark, source, {}), pg.batches_word(run, 1))
     else:
         update = Update(lambda rows: _query(spark, source, dict.fromkeys((view.name for view in own), rows)))
-        yield Batch(update, word, str(word["digest"]))
+        yield _counted(update, pg.batches_word(run, 1))
 
 
 def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:

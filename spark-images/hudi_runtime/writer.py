@@ -17,7 +17,6 @@ from hudi_runtime.errors import (
     JVM_EXIT_CLASSES,
     Failure,
     FailureClass,
-    RuntimeFailure,
     classify,
     environment_secrets,
     redact,
@@ -25,6 +24,7 @@ from hudi_runtime.errors import (
 from hudi_runtime.hudi import Table
 from hudi_runtime.options import check_allowed
 from hudi_runtime.result import Reporter, Tally, write_termination
+from hudi_runtime.run import Run
 from hudi_runtime.session import Session
 from hudi_runtime.stopping import Stop
 
@@ -84,11 +84,15 @@ class Attempt:
         done, base = progress.read(self._table, self._job.writer)
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
-        for batch in sources.batches(self._spark, self._job, self._table, user_context, done):
-            if self._stop.requested:
-                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: ended at a commit boundary with input left")
-            base = self._committer.commit(batch, base=base)
-            self._reporter.stage("Reading")
+        Run(
+            lambda progress: sources.batches(self._spark, self._job, self._table, user_context, progress),
+            lambda batch, base: self._committer.commit(batch, base=base),
+            stop=self._stop,
+            tally=self._tally,
+            report=self._reporter.stage,
+            alive=lambda: sp.jvm_exit_code() is None,
+            interval=self._job.interval,
+        ).run(done, base)
 
     def _application(self, program: job_file.Application) -> None:
         last = self._table.timeline().last_completed

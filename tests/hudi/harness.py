@@ -49,6 +49,9 @@ PLAIN_SPARK = {
 """Of a writer that knows nothing of this project."""
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
+KAFKA_JARS = ("spark-sql-kafka-0-10_2.12-3.5.7.jar", "spark-token-provider-kafka-0-10_2.12-3.5.7.jar", "kafka-clients-3.4.1.jar", "commons-pool2-2.11.1.jar")
+ALL_JARS = tuple(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar"))
+"""What the image has beside our own."""
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
@@ -339,7 +342,7 @@ class World:
 
     def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any]) -> dict[str, str]:
         folder.mkdir(parents=True)
-        jars = [str(JAR), str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)]
+        jars = [str(JAR), *ALL_JARS]
         spark = {
             **spark,
             "spark.driver.extraClassPath": ":".join(jars),
@@ -376,8 +379,8 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, or application; operation, transform, retries, options, run,
-        priority.
+        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, transform, retries, options,
+        run, priority, streaming (seconds).
         """
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
@@ -392,6 +395,8 @@ class World:
             source = {"sql": job["sql"]}
         elif "hudi" in job:
             source = {"hudi": {"startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail", **job["hudi"]}}
+        elif "kafka" in job:
+            source = {"kafka": {"startFrom": "Earliest", "maxOffsetsPerCommit": None, "ifPositionLost": "Fail", **job["kafka"]}}
         spec = table.spec
         data = {
             "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
@@ -416,6 +421,7 @@ class World:
             "application": job.get("application"),
             "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts, "earlyDetection": spec.early_conflict_detection},
             "partitions": job.get("partitions", []),
+            "streaming": {"intervalSeconds": job["streaming"]} if "streaming" in job else None,
             "hudiOptions": job.get("options", {}),
             "executors": 0,
         }
@@ -475,7 +481,7 @@ class World:
         if self._spark is None:
             from pyspark.sql import SparkSession
 
-            jars = ":".join([str(CACHE / "jars" / BUNDLE), *(str(CACHE / "jars" / jar) for jar in S3_JARS)])
+            jars = ":".join(ALL_JARS)
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tests.mutations import in_admission, in_adoption, in_agent, in_bootstrap, in_jvm, in_services, in_settling, in_store, in_turns, in_updates, in_wrapper
+from tests.mutations import (
+    in_admission,
+    in_adoption,
+    in_agent,
+    in_bootstrap,
+    in_jvm,
+    in_services,
+    in_settling,
+    in_store,
+    in_streams,
+    in_turns,
+    in_updates,
+    in_wrapper,
+)
 from tests.mutations.in_agent import SETTLING, a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import Mutation, mutation
@@ -28,6 +41,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_turns.MANNERS,
     *in_services.TENDING,
     *in_services.PROGRESS,
+    *in_streams.STREAMS,
     *in_services.COLUMNS,
     *in_services.AUDIT,
     *in_adoption.ADOPTING,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
-from hudi_operator.model import naming, partitions
+from hudi_operator.model import kafka, naming, partitions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.sources import FilesSource, View
 from hudi_operator.model.spec import Application, TableSpec, WriterSpec
@@ -75,6 +75,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
             "earlyDetection": table.early_conflict_detection,
         },
         "partitions": [partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions],
+        "streaming": None if writer.streaming_seconds is None else {"intervalSeconds": writer.streaming_seconds},
         "hudiOptions": dict(writer.hudi_options),
         "executors": writer.executors.instances,
     }
@@ -95,6 +96,8 @@ def _source(writer: WriterSpec) -> JsonDict | None:
                 "ifPositionLost": hudi.if_position_lost,
             }
         }
+    if writer.kafka is not None:
+        return {"kafka": kafka.job(writer.kafka)}
     if writer.python is not None:
         source = writer.python
         return {"python": {"file": f"{_CODE_DIR}/{source.config_map.key}", "function": source.function, "arguments": dict(source.arguments)}}

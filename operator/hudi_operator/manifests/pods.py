@@ -12,7 +12,7 @@ import yaml
 
 from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
-from hudi_operator.model import naming
+from hudi_operator.model import kafka, naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.spec import PodSettings, StorageSpec, TableSpec, WriterSpec
 
@@ -21,7 +21,7 @@ JsonDict = dict[str, Any]
 USER = 185
 AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
-_CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME = "conf", "code", "etcd", "tmp"
+_CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
 _JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
@@ -53,6 +53,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         *writer.driver.env,
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True)
+    _add_kafka_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
     if code:
         volumes.append({"name": _CODE_VOLUME, "configMap": {"name": code}})
@@ -83,6 +84,7 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     env = [*_common_env(table.storage), *writer.executors.env]
     volumes, mounts = _volumes(config_map=name, with_job=False, with_etcd=False)
+    _add_kafka_secret(writer, volumes, mounts)
     container = _container(spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config)
     container["envFrom"] = _env_from(table.storage)
     # Spark adds its own argument and sizes.
@@ -199,6 +201,13 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
         volumes.append({"name": _ETCD_VOLUME, "secret": {"secretName": namespace.ETCD_SECRET, "defaultMode": 0o440}})
         mounts.append({"name": _ETCD_VOLUME, "mountPath": _ETCD_DIR, "readOnly": True})
     return volumes, mounts
+
+
+def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """The Secret of ``source.kafka`` as files, for driver and executors: the clients read them by themselves, nothing else has the values."""
+    if writer.kafka is not None and writer.kafka.security.secret:
+        volumes.append({"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}})
+        mounts.append({"name": _KAFKA_VOLUME, "mountPath": kafka.SECRET_DIR, "readOnly": True})
 
 
 def _variable(name: str, value: str) -> JsonDict:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import bootstrap, naming, services, sources
+from hudi_operator.model import bootstrap, kafka, naming, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -347,6 +347,7 @@ class WriterSpec:
     hudi: HudiSource | None = None
     python: PythonSource | None = None
     sql: SqlSource | None = None
+    kafka: kafka.KafkaSource | None = None
     transform_sql: str = ""
     operation: str = "Upsert"
     application: Application | None = None
@@ -364,6 +365,8 @@ class WriterSpec:
     """Longest life of one attempt; None: no limit."""
     schedule: RunSchedule | None = None
     """None: one run, at once."""
+    streaming_seconds: int | None = None
+    """Time between two looks at the source of a run that does not end; None: a run ends when its source has nothing more."""
     restart_nonce: str = ""
     suspend: bool = False
 
@@ -383,6 +386,7 @@ class WriterSpec:
             hudi=sources.hudi(source),
             python=sources.python(source),
             sql=sources.sql(source),
+            kafka=kafka.from_spec(source),
             transform_sql=_get(_get(spec, "transform", dict, {}, "spec"), "sql", str, "", "spec.transform"),
             operation=_get(spec, "operation", str, "Upsert", "spec"),
             application=_application(spec),
@@ -396,6 +400,7 @@ class WriterSpec:
             stop_grace_seconds=_get(_get(spec, "stop", dict, {}, "spec"), "graceSeconds", int, 60, "spec.stop"),
             active_deadline_seconds=_get(spec, "activeDeadlineSeconds", int, 0, "spec") or None,
             schedule=_schedule(spec),
+            streaming_seconds=_streaming(spec),
             restart_nonce="" if nonce is None else str(nonce),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
@@ -415,6 +420,11 @@ def _schedule(spec: JsonDict) -> RunSchedule | None:
         return None
     ticks = Schedule(_get(raw, "cron", str, "", where), _get(raw, "timeZone", str, "Etc/UTC", where))
     return RunSchedule(ticks, _get(raw, "startingDeadlineSeconds", int, 0, where) or None)
+
+
+def _streaming(spec: JsonDict) -> int | None:
+    raw = spec.get("streaming")
+    return None if raw is None else _get(raw, "intervalSeconds", int, 10, "spec.streaming")
 
 
 def _application(spec: JsonDict) -> Application | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_operator.model import conditions, options
+from hudi_operator.model import conditions, kafka, options
 from hudi_operator.reconcile import attempts, gate, overlaps, schedules, source_tables
 from hudi_operator.reconcile.attempts import Progress
 from hudi_operator.reconcile.overlaps import Block
@@ -105,7 +105,7 @@ def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | _Qu
         return Decision("Active", "Admitted", f"attempt {writer.active.number} is admitted")
     over = attempts.verdict(spec, writer.status, progress.entries)
     restart = attempts.restart_wanted(spec, writer.status)
-    problem = schedules.problem(spec)
+    problem = schedules.problem(spec) or kafka.problem(spec.kafka)
     if problem:
         return Decision("Stalled", "InvalidSpec", problem)
     going_on = not over and bool(progress.entries)

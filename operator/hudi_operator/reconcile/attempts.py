@@ -72,7 +72,7 @@ def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonD
 
 def follow(view: View, writer: WriterView) -> Progress:
     """Follow a writer's attempts by what there is now."""
-    entries = [_refreshed(view, a) for a in writer.attempts]
+    entries = [_refreshed(view, a, writer.spec) for a in writer.attempts]
     active = writer.active
     if active is None or writer.spec is None:
         late = tuple(DeleteAdmit(view.table.table_id, a.id) for a in writer.attempts if a.admitted)
@@ -89,7 +89,12 @@ def follow(view: View, writer: WriterView) -> Progress:
 # ---- what status should say about an attempt
 
 
-def _refreshed(view: View, attempt: Attempt) -> JsonDict:
+def _advanced(report: JsonDict, writer: WriterSpec | None) -> bool:
+    """Whether a streaming attempt got on: it has committed, or has come to the end of its source. Then its failure is the first one again."""
+    return writer is not None and writer.streaming_seconds is not None and bool(report.get("commits") or report.get("caughtUp"))
+
+
+def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
     """The entry with pod uid, incarnation and instants as known now. A pod uid that is written stays (F23)."""
     entry = dict(attempt.entry)
     if not entry.get("podUid") and attempt.pod is not None:
@@ -100,6 +105,8 @@ def _refreshed(view: View, attempt: Attempt) -> JsonDict:
     instants = list(entry.get("instants") or [])
     instants.extend(t for i in attempt.incs for t in i.instants)
     if report is not None:
+        if _advanced(report.value, writer):
+            entry["advanced"] = True
         if report.value.get("inc") and not entry.get("incarnation"):
             entry["incarnation"] = report.value["inc"]
         if report.value.get("lastInstant"):
@@ -145,6 +152,8 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
         entry["exitCode"] = outcome.exit_code
     if outcome.message:
         entry["message"] = outcome.message
+    if _advanced(outcome.report, writer):
+        entry["advanced"] = True
     if outcome.report.get("lastInstant"):
         entry["instants"] = sorted({*entry.get("instants", []), str(outcome.report["lastInstant"])})[-KEPT_INSTANTS:]
     # Nobody may register for it any more; then its incarnations are final (protocol.md: writer/* is read once more).
@@ -197,10 +206,16 @@ def run_started_ms(status: JsonDict) -> int:
 
 
 def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """Failed attempts of the present run; cancelled ones do not count."""
+    """Failed attempts of the present run since a streaming one got on; cancelled ones do not count."""
     began = run_started_ms(status)
     harmless = (None, "", classify.SUCCEEDED, classify.CANCELLED)
-    return sum(1 for e in entries if e.get("class") not in harmless and (conditions.from_rfc3339(str(e.get("startTime") or "")) or 0) >= began)
+    count = 0
+    for entry in reversed(entries):
+        if entry.get("class") not in harmless and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
+            count += 1
+        if entry.get("advanced"):
+            break
+    return count
 
 
 def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> str:

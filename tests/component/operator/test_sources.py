@@ -63,6 +63,14 @@ def test_a_chained_writer_waits_for_its_sources_and_is_told_their_paths(world: W
     for name in ("chain", "query"):
         assert not status(world, name).get("queue"), "who runs does not queue"
 
+    security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": {"name": "kafka-reader"}}
+    topics = {"bootstrapServers": ["kafka:9093"], "topics": ["orders"], "value": {"format": "Json", "schema": "id INT"}, "security": security}
+    world.writer("stream", source={"kafka": topics}, streaming={"intervalSeconds": 5})
+    pod = world.pod("driver", writer="stream", seconds=LONG)
+    told = job(world, pod)
+    assert (told["streaming"], told["source"]["kafka"]["security"]["folder"]) == ({"intervalSeconds": 5}, "/etc/hudi/kafka")
+    assert [v["secret"]["secretName"] for v in pod["spec"]["volumes"] if v["name"] == "kafka"] == ["kafka-reader"]
+
 
 @pytest.mark.extra
 @pytest.mark.timeout(900)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hudi_operator.model import conditions
+from hudi_operator.model.facts import ContainerFacts, PodFacts, Stored
 from hudi_operator.model.spec import WriterSpec
 from hudi_operator.reconcile import attempts
 
@@ -60,6 +63,55 @@ def test_verdicts(classes: tuple[str, ...], expected: str) -> None:
 def test_failures_of_an_earlier_run_do_not_count() -> None:
     """The run began when Finished last became False."""
     assert attempts.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
+
+
+def advanced(*classes: str) -> tuple[dict[str, Any], ...]:
+    """Entries of a streaming run; `+` marks those that committed or had nothing left to do."""
+    return tuple({**e, **({"advanced": True} if c.endswith("+") else {})} for e, c in zip(entries(*(c.rstrip("+") for c in classes)), classes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("classes", "count", "expected"),
+    [
+        (("Infrastructure",) * 4, 4, "Failed"),
+        (("Infrastructure",) * 3 + ("Infrastructure+",), 1, ""),
+        (("Infrastructure+",) * 8, 1, ""),
+        (("Infrastructure+",) + ("OutOfMemory",) * 3, 4, "Failed"),
+        (("Infrastructure+",) + ("OutOfMemory",) * 2, 3, ""),
+        (("Infrastructure",) * 3 + ("Cancelled+", "Infrastructure"), 1, ""),
+        (("Infrastructure",) * 3 + ("+",), 0, ""),
+        (("Infrastructure+", "PositionLost"), 2, "Failed"),
+    ],
+)
+def test_failures_of_a_streaming_run_count_since_it_got_on(classes: tuple[str, ...], count: int, expected: str) -> None:
+    """Else months of work would use up the retries."""
+    assert attempts.failures(status(), advanced(*classes)) == count
+    assert attempts.verdict(writer(), status(), advanced(*classes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("report", "streaming", "expected"),
+    [
+        ({"commits": 1, "caughtUp": False}, True, True),
+        ({"commits": 0, "caughtUp": True}, True, True),
+        ({"commits": 0, "caughtUp": False}, True, False),
+        ({}, True, False),
+        ({"commits": 3, "caughtUp": False}, False, False),
+    ],
+)
+def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: bool, expected: bool) -> None:
+    """By its report, which may be older than its end, and by its last word."""
+    spec = writer(**({"streaming": {}} if streaming else {}))
+    driver = ContainerFacts("driver", started=True, terminated=True, exit_code=11, message=json.dumps({"class": "Infrastructure", **report}))
+    pod = PodFacts("ns", "w-1", "u", {}, "Failed", "node", deleting=False, finalizers=(), containers=(driver,))
+    for told, ended in ((report, None), ({}, pod)):
+        etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})
+        view: Any = SimpleNamespace(etcd=etcd, nodes={}, now_ms=ENDED_MS, stopping=False)
+        attempt: Any = SimpleNamespace(id="a", number=1, entry={"number": 1}, pod=ended, incs=(), admitted=False)
+        entry = attempts._refreshed(view, attempt, spec)
+        if ended is not None:
+            entry = attempts._end(view, spec, attempt, [entry]).entries[-1]
+        assert bool(entry.get("advanced")) == expected
 
 
 def test_a_finished_writer_stays_finished_whatever_its_spec_says() -> None:

@@ -19,7 +19,7 @@ def test_success() -> None:
     message = json.loads(termination_message(tally, None))
     assert message == {
         "outcome": "Succeeded", "class": None, "message": "", "commits": 1, "records": 10,
-        "lastInstant": "3", "lastCompletionTime": "4", "conflicts": 1,
+        "lastInstant": "3", "lastCompletionTime": "4", "conflicts": 1, "waiting": 0, "caughtUp": False,
     }  # fmt: skip
     assert tally.conflicts[0]["retriedAs"] == "3"
 

@@ -13,6 +13,7 @@ from hudi_runtime.commit import Committer
 from hudi_runtime.context import Context
 from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError
 from hudi_runtime.job import Job
+from hudi_runtime.progress import Progress
 from hudi_runtime.snapshot import Base, Update, base_of
 from hudi_runtime.timeline import parse
 
@@ -95,7 +96,7 @@ def options(found: tuple[Any, Any]) -> tuple[str | None, str | None]:
 
 
 def batch(frame: Any, since: Base | None = None) -> sources.Batch:
-    return sources.Batch(frame, {}, "d", since)
+    return sources.Batch(frame, {}, "d", Progress(), base=since)
 
 
 def test_an_update_is_asked_at_each_try(committer: Rewritten) -> None:

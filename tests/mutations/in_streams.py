@@ -1,0 +1,78 @@
+"""Mutations of what a writer reads from Kafka, and of runs that do not end."""
+
+from __future__ import annotations
+
+from tests.mutations.in_agent import RUNTIME, a
+from tests.mutations.in_settling import o
+from tests.mutations.mutation import mutation
+
+KAFKA = f"{RUNTIME}/test_kafka_positions.py"
+RUN = f"{RUNTIME}/test_run.py"
+ATTEMPTS = "tests/unit/reconcile/test_attempts.py"
+
+STREAMS = (
+    mutation(
+        "removed-offsets-are-passed-over",
+        "I9",
+        "records that retention has removed before they were read are left out without a word",
+        a("kafka_positions", "    if wanted < now.earliest[part]:\n", "    if wanted < 0:\n"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "a-topic-made-again-is-the-same",
+        "I9",
+        "a topic that was deleted and made again is read from the old one's offset",
+        a("kafka_positions", "        if known.id and now.id and known.id != now.id:\n", "        if not known.next:\n"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "a-new-partition-begins-where-it-is-now",
+        "I9",
+        "a partition that appears later is read from what is left of it, as if nothing had been removed",
+        a("kafka_positions", "known.next + (0,) * (len(now.earliest) - len(known.next))", "known.next + now.earliest[len(known.next) :]"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "offsets-are-taken-again",
+        "I9 F5",
+        "the position that travels with a commit is the one before it",
+        a("kafka_positions", "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))", "tuple(topic.next)"),
+        f"{KAFKA}::test_the_limit_is_shared_fairly",
+    ),
+    mutation(
+        "a-topic-off-the-list-is-forgotten",
+        "I9",
+        "a topic that is taken off the list and put back is read from its beginning once more",
+        a(
+            "kafka_positions",
+            "    topics = dict(position.topics)\n",
+            "    topics = {name: topic for name, topic in position.topics.items() if name in seen}\n",
+        ),
+        f"{KAFKA}::test_a_topic_that_is_read_no_more_keeps_its_place",
+    ),
+    mutation(
+        "a-stream-looks-from-the-beginning",
+        "I9 F5",
+        "the second look of a streaming run begins where the first one began",
+        a("run", "            done = batch.done\n", ""),
+        f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
+    ),
+    mutation(
+        "a-stopped-stream-has-succeeded",
+        "availability",
+        "a streaming writer that was suspended counts as finished and never goes on",
+        a(
+            "run",
+            'raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")',
+            "return",
+        ),
+        f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
+    ),
+    mutation(
+        "a-stream-uses-up-its-retries",
+        "availability",
+        "failures of a streaming run count for ever",
+        o("reconcile/attempts", '        if entry.get("advanced"):\n            break\n', ""),
+        f"{ATTEMPTS}::test_failures_of_a_streaming_run_count_since_it_got_on",
+    ),
+)
