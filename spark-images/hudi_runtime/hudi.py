@@ -294,13 +294,19 @@ class Table:
             made.add(item)
         return made
 
-    def expired_partitions(self, config: Any) -> list[str]:
-        """Partitions that have outlived the time that the config gives them, at most as many as it says."""
+    def live_partitions(self, config: Any) -> list[str]:
+        """Partitions that readers see files of. `config` says that one day is kept: Hudi is asked what has expired in a far future."""
         engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
-        now = self._jvm.org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator.getCurrentInstantTimeStr()
         factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
-        return [str(path) for path in factory.createStrategy(table, config.getProps(), now).getExpiredPartitionPaths()]
+        return [str(path) for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()]
+
+    def partition_created(self, partition: str) -> str:
+        """Requested time of the commit that has made the partition; empty when nothing says it."""
+        path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{partition}")
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
+        found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(storage, path).readPartitionCreatedCommitTime()
+        return str(found.get()) if found.isPresent() else ""
 
     def archive(self, config: Any) -> int:
         """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""

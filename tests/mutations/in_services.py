@@ -147,6 +147,24 @@ TENDING = (
         ),
         f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
     ),
+    mutation(
+        "a-log-file-is-no-write",
+        "I8",
+        "a partition whose rows are updated in log files expires",
+        a(
+            "expiry",
+            "        return last_write(self.table.storage.names(partition))",
+            '        return last_write(n for n in self.table.storage.names(partition) if n[0] != ".")',
+        ),
+        "tests/unit/runtime/test_expiry.py::test_a_log_file_is_a_write",
+    ),
+    mutation(
+        "a-day-of-twelve-hours",
+        "I8",
+        "partitions expire in half of their time",
+        a("expiry", "timedelta(days=days)", "timedelta(hours=12 * days)"),
+        "tests/unit/runtime/test_expiry.py::test_a_day_has_24_hours_however_many_they_are",
+    ),
 )
 
 PROGRESS = (
