@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.in_agent import RUNTIME, a
+from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
@@ -109,5 +110,12 @@ MANNERS = (
         "of a writer that died the last write is said to be aborted although its completed file is there",
         o("reconcile/outcomes", "if outcome == COMPLETED), default", "if outcome == t), default"),
         f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
+    ),
+    mutation(
+        "markers-of-what-is-completed",
+        "availability",
+        "a write stops at the markers of a commit that has just completed",
+        j("EarlyConflictDetection", "pending.containsInstant(instant) && "),
+        t("EarlyConflictDetectionTest.whatHasCompletedDoesNot"),
     ),
 )
