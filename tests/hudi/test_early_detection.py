@@ -16,7 +16,6 @@ def rows_file(line: str) -> bool:
     return line.startswith("PUT ") and "/.hoodie/" not in line and (".parquet" in line or ".log." in line)
 
 
-
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_the_later_write_stops_before_it_has_written(world: World, kind: str) -> None:
     """I9: the first write stands still with its data file under way. The second one of that file group has given up its instant by then, without
