@@ -224,6 +224,7 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
         "path": "s3a://lake/flights",
         "type": "CopyOnWrite",
         "recordKeyFields": ["time_hour", "carrier", "flight"],
+        "hudiVersion": "1.2.0",
         "hiveStylePartitioning": False,
         "concurrency": {"mode": "Optimistic"},
         "lock": {
