@@ -18,6 +18,7 @@ from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.read_cost import Gauge, value_of
+from hudi_runtime.restores import Restores
 from hudi_runtime.rollback import NotYet
 from hudi_runtime.savepoints import Savepoints
 from hudi_runtime.service_actions import Actions
@@ -60,6 +61,7 @@ class Assignment:
         self._settler: Settler | None = None
         self._slot = slot
         self._savepoints: Savepoints | None = None
+        self._restores: Restores | None = None
         self._services: Services | None = None
         self._bootstrap: bootstrap.Bootstrap | None = None
         self._gauge: Gauge | None = None
@@ -137,6 +139,7 @@ class Assignment:
             self._services = self._make_services(self._table, self._session)
             self._bootstrap = self._make_bootstrap(self._table, self._session, self._services)
             self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
+            self._restores = self._make_restores(self._table, self._session, self._services)
             # Tables of the other type have no log files.
             self._gauge = Gauge(self._table) if self.spec.type == "MERGE_ON_READ" else None
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
@@ -217,6 +220,10 @@ class Assignment:
     def _make_bootstrap(self, table: Table, session: Session, services: Services) -> bootstrap.Bootstrap:
         return bootstrap.Bootstrap(self._spark, table, session, self.spec, self._agent_options(), self._gate_state, services.beside)
 
+    def _make_restores(self, table: Table, session: Session, services: Services) -> Restores:
+        ended = self._settler.ended if self._settler is not None else set()
+        return Restores(self._spark, table, session, self.spec.name, self.spec.table, self._agent_options(), self._gate_value, services.beside, ended)
+
     def _records(self, session: Session) -> Records:
         return Records.from_entries(session.etcd.range(""), prefix=f"{self._etcd.prefix}/tables/{self.spec.id}/")
 
@@ -261,12 +268,18 @@ class Assignment:
         busy = busy or bool(records.given_up) or any(entry.value.get("state") == "Abandoned" for entry in records.instants.values())
         if busy and self._settler is not None and self._settler.run(records, stopping=self._stopping):
             self._listed = 0.0
+        requests = self._requests() if not (self._retired or self._stopping()) else None
+        if self._restores is not None:
+            if requests is not None:
+                self._restores.consider(requests, records)
+            if not self._restores.idle:
+                return
         fingerprint = tuple(sorted((name, entry.mod_revision) for name, entry in records.instants.items()))
         if fingerprint != self._fingerprint or time.monotonic() - self._listed >= self._interval:
             self._fingerprint = fingerprint
             self._list(session, table, records)
-        if self._services is not None and self._timeline is not None and not (self._retired or self._stopping()):
-            requests = self._requests()
+        between = self._restores is not None and self._restores.between(records)
+        if self._services is not None and self._timeline is not None and requests is not None and not between:
             if self._bootstrap is not None:
                 self._bootstrap.consider(requests, records)
             if self._savepoints is not None and self._services.idle:
@@ -275,9 +288,12 @@ class Assignment:
             if self._gauge is not None:
                 self._gauge.consider(self._timeline, self._services.beside)
 
-    def _gate_state(self) -> str:
+    def _gate_value(self) -> Mapping[str, Any]:
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
-        return str(gate.value.get("state")) if gate else ""
+        return gate.value if gate else {}
+
+    def _gate_state(self) -> str:
+        return str(self._gate_value().get("state") or "")
 
     def _requests(self) -> dict[str, Mapping[str, Any]]:
         prefix = f"{self._etcd.prefix}/control/{self.spec.id}/request/"
@@ -286,7 +302,9 @@ class Assignment:
     def _list(self, session: Session, table: Table, records: Records) -> None:
         self._timeline = timeline = table.timeline()
         recorded = {entry.name for entry in session.etcd.range("instant/")}
-        foreigners = (*facts.foreign(timeline, recorded, table.timeline), *self._written_by_others(session, timeline))
+        between = self._restores is not None and self._restores.between(records)
+        pending = () if between else facts.foreign(timeline, recorded, table.timeline)
+        foreigners = (*pending, *self._written_by_others(session, timeline))
         counts = self._services.counts(timeline, records) if self._services is not None else {}
         newest = facts.commits(table, timeline)
         report = facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest)
@@ -324,7 +342,8 @@ class Assignment:
     @property
     def idle(self) -> bool:
         """Whether no service of the table is under way."""
-        return (self._services is None or self._services.idle) and (self._bootstrap is None or self._bootstrap.idle)
+        works = (self._services, self._bootstrap, self._restores)
+        return all(work is None or work.idle for work in works)
 
     def retire(self, *, gone: bool) -> None:
         """Begin nothing any more: this assignment is to be closed. `gone`: the table is not this agent's any more, so nobody waits for its bootstrap."""
@@ -338,6 +357,8 @@ class Assignment:
             self._services.cancel()
         if self._bootstrap is not None:
             self._bootstrap.cancel()
+        if self._restores is not None:
+            self._restores.cancel()
 
     def close(self) -> bool:
         """Give claims back and leave; False when the operator has to settle this incarnation."""

@@ -52,6 +52,14 @@ class WriteInfo:
 
 
 @dataclass(frozen=True)
+class SavepointInfo:
+    """What a savepoint says of itself: its comment, and names of the files that it keeps, by partition."""
+
+    comment: str
+    files: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class Totals:
     """What a completed commit has written: records, files, and their size in bytes."""
 
@@ -202,7 +210,7 @@ class Table:
 
     def partitions(self) -> list[str]:
         """Relative partition paths by listing the storage (never from the metadata table)."""
-        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        context = self._engine()
         fs_utils = self._jvm.org.apache.hudi.common.fs.FSUtils
         return [str(path) for path in fs_utils.getAllPartitionPaths(context, self.meta_client(), False)]
 
@@ -218,7 +226,7 @@ class Table:
     @contextmanager
     def client(self, config: Any) -> Iterator[Any]:
         """A SparkRDDWriteClient, closed at the end."""
-        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        engine = self._engine()
         client = self._jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
         try:
             yield client
@@ -253,6 +261,44 @@ class Table:
                 return kept[str(java_instant.requestedTime())]
         return None
 
+    def savepoints_said(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
+        """What the completed savepoints say, by requested time. Raises Missing when one is gone, and when one cannot be read."""
+        kept = {instant.requested for instant in timeline.savepoints if not instant.pending}
+        if not kept:
+            return {}
+        found = {}
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            said = json.loads(str(active.readSavepointMetadata(java_instant).toString()))
+            partitions = {str(name): tuple(of["savepointDataFile"]) for name, of in (said.get("partitionMetadata") or {}).items()}
+            found[str(java_instant.requestedTime())] = SavepointInfo(str(said.get("comments") or ""), partitions)
+        if kept - set(found):
+            raise Missing(f"savepoint {min(kept - set(found))}")
+        return found
+
+    def request_restore(self, config: Any, undone: Iterable[tuple[str, str]], newest: str) -> str:
+        """Put Hudi's plan of a restore on the timeline: (requested time, action) of what goes, in that order. Returns the restore's instant."""
+        model, engine = self._jvm.org.apache.hudi.avro.model, self._engine()
+        meta = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).getMetaClient()
+        instant = str(meta.createNewInstantTime(False))
+        listed = self.java_list(model.HoodieInstantInfo(requested, action) for requested, action in undone)
+        requested = self._jvm.org.apache.hudi.common.table.timeline.HoodieInstant.State.REQUESTED
+        plan = model.HoodieRestorePlan(listed, 2, newest)
+        meta.getActiveTimeline().saveToRestoreRequested(meta.createNewInstant(requested, "restore", instant), plan)
+        return instant
+
+    def restore(self, config: Any, instant: str, newest: str) -> None:
+        """Execute the plan of a pending restore, from wherever it stands; the caller holds the lock. `newest` requested time that stays."""
+        engine = self._engine()
+        self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
+
+    def drop_metadata_table(self) -> None:
+        """Delete the metadata table, if there is one; the caller holds the lock. The next commit makes a new one."""
+        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.path, self._engine())
+
+    def _engine(self) -> Any:
+        return self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+
     def set_property(self, key: str, value: str) -> None:
         """Change one of the table's own properties; the caller holds the lock."""
         properties = self._jvm.java.util.Properties()
@@ -270,7 +316,7 @@ class Table:
         client = self.meta_client()
         if not client.getTableConfig().isMetadataTableAvailable():
             return None
-        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        engine = self._engine()
         config = self._jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
         found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(engine, client.getStorage(), config, self.path)
         try:
@@ -287,7 +333,7 @@ class Table:
         """The table's newest schema, without Hudi's own columns, as Avro JSON."""
         return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())
 
-    def java_list(self, items: Iterable[str]) -> Any:
+    def java_list(self, items: Iterable[Any]) -> Any:
         """A java.util.List."""
         made = self._jvm.java.util.ArrayList()
         for item in items:
@@ -296,7 +342,7 @@ class Table:
 
     def live_partitions(self, config: Any) -> list[str]:
         """Partitions that readers see files of. `config` says that one day is kept: Hudi is asked what has expired in a far future."""
-        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
         return [str(path) for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()]
@@ -310,7 +356,7 @@ class Table:
 
     def archive(self, config: Any) -> int:
         """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""
-        engine = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         layout = table.getMetaClient().getTimelineLayoutVersion()
         archiver = self._jvm.org.apache.hudi.client.timeline.TimelineArchivers.getInstance(layout, config, table)

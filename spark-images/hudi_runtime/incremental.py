@@ -81,6 +81,15 @@ class Look:
         """The position of a reader that leaves out what is there already."""
         return position.advance(position.ready(self.timeline), self.timeline)
 
+    def require_kept(self, position: Position) -> None:
+        """Raises PositionLost when the commit that the position stands behind is not the table's any more: a restore has undone what was given."""
+        known = (*(i for i in self.timeline.instants if not i.pending and i.action in tl.WRITE_ACTIONS), *self._known_archived())
+        undone = position.undone(known)
+        if undone:
+            raise PositionLost(
+                f"the commit of {undone}, up to which {self._table.path} was read, is not in the table any more: it was restored to an earlier state"
+            )
+
     def pull(self, position: Position, *, limit: int | None = None) -> Pull | None:
         """Rows of the next commits, `limit` of them (None: all); None when there are none. They have been read then and are held by Spark.
 
@@ -141,10 +150,13 @@ class Look:
 
     # ---- is everything still there?
 
-    def _archived_wanted(self, position: Position) -> list[str]:
+    def _known_archived(self) -> tuple[tl.Instant, ...]:
         if self._archived is None:
             self._archived = self._table.archived_instants() if self._table.has_archive() else ()
-        wanted = tuple(i for i in self._archived if position.wants(i) and i.action in tl.WRITE_ACTIONS)
+        return self._archived
+
+    def _archived_wanted(self, position: Position) -> list[str]:
+        wanted = tuple(i for i in self._known_archived() if position.wants(i) and i.action in tl.WRITE_ACTIONS)
         if not wanted:
             return []
         return sorted(i.requested for i, info in self._table.archived_written(wanted) if info.carries_rows)

@@ -10,7 +10,7 @@ None of them loses a writer that began first and finishes last. A position is a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_runtime import timeline as tl
@@ -41,6 +41,10 @@ class ByCompletion:
         """The position once `given`, a first part of what was ready on this timeline, has been processed."""
         return ByCompletion(max([self.completion, *(i.completion for i in given)]))
 
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """The time of what was given last when none of `written`, everything that the table knows, is that; else empty."""
+        return _unknown({self.completion}, {i.completion for i in written})
+
     def word(self) -> dict[str, object]:
         """The form to store."""
         return {"order": "CompletionTime", "completion": self.completion}
@@ -65,6 +69,10 @@ class Fenced:
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> Fenced:
         """The position once `given`, a first part of what was ready on this timeline, has been processed."""
         return Fenced(max([self.requested, *(i.requested for i in given)]))
+
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """See ByCompletion."""
+        return _unknown({self.requested}, {i.requested for i in written})
 
     def word(self) -> dict[str, object]:
         """The form to store."""
@@ -96,6 +104,10 @@ class OutOfOrder:
         limit = min(open_ones, default="")
         low = max([self.low, *(t for t in ahead if not limit or t < limit)])
         return OutOfOrder(low, frozenset(t for t in ahead if t > low))
+
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """See ByCompletion."""
+        return _unknown({self.low, *self.ahead}, {i.requested for i in written})
 
     def word(self) -> dict[str, object]:
         """The form to store."""
@@ -131,6 +143,12 @@ def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
     seen = (i for i in second.instants if i.requested <= requested)
     held = (i if i.completion <= completion else tl.Instant(i.requested, i.action, tl.State.INFLIGHT) for i in seen)
     return tl.Timeline(tuple(held), second.unknown)
+
+
+def _unknown(given: Collection[str], known: Collection[str]) -> str:
+    """The first of the given times that is none of the known ones, although it is not older than all of them: what is that old may be forgotten."""
+    oldest = min(known, default="")
+    return next((t for t in sorted(given) if t != BEGINNING and t not in known and (not oldest or t >= oldest)), "")
 
 
 def _written(timeline: tl.Timeline) -> tuple[tl.Instant, ...]:

@@ -160,6 +160,21 @@ def read(table: Table, writer: str) -> tuple[Progress, str]:
     return Progress(), base
 
 
+def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
+    """Digests of the writer's progress at each savepoint: a restore would bring it back. None is taken while an attempt runs."""
+    timeline = table.timeline()
+    found = set()
+    for savepoint in (s for s in timeline.savepoints if not s.pending):
+        before = tuple(i for i in reversed(timeline.completed) if i.completion < savepoint.completion)
+        word = next((word for _, info in table.commits(before) if (word := parse_word(info, writer)) is not None), None)
+        if word is None and table.has_archive():
+            archived = (info for i, info in table.archived_commits() if i.completion < savepoint.completion)
+            word = next((word for info in archived if (word := parse_word(info, writer)) is not None), None)
+        if word is not None:
+            found.add(str(word["digest"]))
+    return frozenset(found)
+
+
 def _load(storage: Storage, writer: str, word: Mapping[str, object], instant: tl.Instant) -> Progress:
     files: frozenset[SourceFile] = frozenset()
     digest = str(word["digest"])

@@ -17,6 +17,7 @@ from hudi_runtime.triggers import SERVICE_ACTIONS
 
 #: The agent's client never chooses instants by heartbeat (F2). Set on the built config: the builder would turn it into LAZY under OCC.
 NEVER_KEY = "hoodie.clean.failed.writes.policy"
+RESTORE = "restore"
 
 
 class Outcome(enum.Enum):
@@ -46,11 +47,14 @@ def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> t
     """What to do about an instant of a settled incarnation, and the victim of the rollback that does it (empty when none).
 
     `victims` maps the victim of each pending rollback to that rollback. A pending clean or compaction is executed again, and so is the
-    rollback of a compaction to its plan: the victim is then the service's instant.
+    rollback of a compaction to its plan: the victim is then the service's instant. So is a restore, with the rollbacks that it is made of.
     """
     found = timeline.get(instant)
     if found is not None and not found.pending:
         return Step.KEEP, ""
+    restoring = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
+    if found is not None and restoring:  # it began with nothing pending: everything that is now is a part of it
+        return Step.EXECUTE, restoring
     if found is not None and found.action == "rollback":
         victim = next((victim for victim, rollback in victims.items() if rollback == instant), "")
         planned = timeline.get(victim)

@@ -82,6 +82,10 @@ class Session:
         """Record a completed commit's instant once more, for its savepoint; under the lock, behind the closed gate. Raises otherwise."""
         self._java.beginSavepoint(instant)
 
+    def begin_restore(self, nonce: str) -> None:
+        """Completed commits may go while the lock that is held now is held; only behind the gate that is closed for that restore. Raises otherwise."""
+        self._java.beginRestore(nonce)
+
     def quiet(self, milliseconds: int) -> bool:
         """Wait until no publication is unknown and the lock is released; False when the time is over."""
         return bool(self._java.awaitQuiet(milliseconds))

@@ -92,7 +92,7 @@ def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[pg.So
 
 
 def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
-    progress = done
+    progress, kept = done, pg.kept_by_savepoints(table, job.writer)
     chunks = pg.chunks(list_files(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
     waiting = sum(len(chunk) for chunk in chunks)
     for chunk in chunks:
@@ -101,7 +101,7 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
         manifest = pg.write_manifest(table.storage, job.writer, progress)
         frame = _read_files(spark, source, [item.path for item in chunk])
         yield Batch(frame, progress.word(manifest=manifest), progress.digest, progress, waiting)
-        pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest))
+        pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
 
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
@@ -112,15 +112,22 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
         # A commit without rows: only what is in the target's timeline is remembered.
         position = look.latest(positions.ORDERS[source.order]())
         yield _hudi_batch(source, look.empty(), position, count=count, waiting=0)
-    while pull := _next_pull(source, look, position):
+    stored = position if done.digest else None
+    while pull := _next_pull(source, look, position, stored=stored):
+        stored = None
         count, position = count + len(pull.instants), pull.position
         yield _hudi_batch(source, pull.frame, position, count=count, waiting=len(position.ready(look.timeline)))
 
 
-def _next_pull(source: HudiSource, look: Look, position: positions.Position | None) -> Pull | None:
-    """The next commits of the source; a table whose first ones are gone is read as a whole first, one whose next ones are gone if so wanted."""
+def _next_pull(source: HudiSource, look: Look, position: positions.Position | None, *, stored: positions.Position | None) -> Pull | None:
+    """The next commits of the source; a table whose first ones are gone is read as a whole first, one whose next ones are gone if so wanted.
+
+    `stored`: the position is of an earlier look, so what it stands behind may have been undone.
+    """
     start = position or _first_position(source)
     try:
+        if stored is not None:
+            look.require_kept(stored)
         return look.pull(start, limit=source.max_commits)
     except PositionLost as error:
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":

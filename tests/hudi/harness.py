@@ -106,7 +106,7 @@ class Table:
     def names(self, prefix: str) -> set[str]:
         return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
 
-    def gate(self, state: str, *, admitted: Sequence[str] = ()) -> None:
+    def gate(self, state: str, *, admitted: Sequence[str] = (), **more: str) -> None:
         lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5}
         value = {
             "state": state,
@@ -121,6 +121,7 @@ class Table:
             "table": f"default/{self.spec.ref.name}",
             "tableUid": self.spec.ref.uid,
             "lock": {**lock, "drainSeconds": self.drain},
+            **more,
         }
         self.world.etcd.put(self.control("gate"), value)
 

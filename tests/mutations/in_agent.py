@@ -23,8 +23,8 @@ LOOK = (
         "a completed instant of a dead writer is rolled back like a pending one",
         a(
             "rollback",
-            '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    if found is not None and found.action == "rollback"',
-            '    if found is not None and found.action == "rollback"',
+            '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
+            "    restoring",
         ),
         f"{SETTLING}::test_decision",
         f"{ROLLBACK}::test_completed_is_kept",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import bootstrap, kafka, naming, services, sources
+from hudi_operator.model import bootstrap, kafka, naming, restore, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -167,6 +167,8 @@ class TableSpec:
     """None: the table begins empty."""
     savepoints: tuple[str, ...] = ()
     """Names of savepoints that the table is to have."""
+    restore: restore.Restore | None = None
+    """None: nothing is to be undone."""
     services: tuple[services.Service, ...] = ()
     """Table services that the agent runs; those that are switched off are absent."""
     suspend: bool = False
@@ -205,6 +207,7 @@ class TableSpec:
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
             savepoints=tuple(_get(item, "name", str, "", "spec.savepoints") for item in _get(spec, "savepoints", list, [], "spec")),
+            restore=restore.from_spec(spec),
             adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
             bootstrap=bootstrap.from_spec(spec),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_operator.model import conditions, kafka, options
-from hudi_operator.reconcile import attempts, gate, overlaps, schedules, source_tables
+from hudi_operator.reconcile import attempts, gate, overlaps, restores, schedules, source_tables
 from hudi_operator.reconcile.attempts import Progress
 from hudi_operator.reconcile.overlaps import Block
 from hudi_operator.reconcile.settling import awaiting_proof
@@ -147,6 +147,8 @@ def _table_blocks(view: View, stall: Stall | None) -> Block | None:
         return code, f"HudiTable {name} is not ready: {message or code}", f"table {name}"
     if gate.bootstrapping(view):
         return "TableBootstrap", f"HudiTable {name} is not bootstrapped yet: {gate.bootstrapping(view)}", f"table {name}"
+    if gate.closed_for_restore(view):
+        return "TableRestore", f"HudiTable {name}: {restores.blocks(view, adopted=gate.adopted(view))}", f"table {name}"
     if gate.closed_for_savepoint(view):
         return "TableSavepoint", f"HudiTable {name} waits for savepoint {gate.closed_for_savepoint(view)}", f"table {name}"
     if gate.changing(view):

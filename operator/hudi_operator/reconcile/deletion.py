@@ -12,7 +12,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.model.proof import pod_proof
 from hudi_operator.model.spec import ObjectRef
-from hudi_operator.reconcile import agent_pods, gate
+from hudi_operator.reconcile import agent_pods, gate, restores
 from hudi_operator.reconcile.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
 from hudi_operator.reconcile.attempts import Progress
 from hudi_operator.reconcile.step import Step
@@ -88,6 +88,10 @@ def plan_table(view: View) -> Step:
         return Step()
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
         return Step.of(drop_finalizer(TABLE_KIND, ref), said="nothing to settle, the table may go")
+    restore = restores.begun(view)
+    if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
+        # Half a restore is no table for anybody: its agent ends it first.
+        return Step.of(said=f"deletion waits for restore {restore.nonce}, which has begun", requeue=2.0)
     release = gate.plan_release(view)
     if release.actions:
         return release

@@ -11,7 +11,7 @@ from typing import Any
 from hudi_operator.model import keys, naming
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import TableSpec
-from hudi_operator.reconcile import bootstrap, savepoints
+from hudi_operator.reconcile import bootstrap, restores, savepoints
 from hudi_operator.reconcile.actions import PutGate
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -71,6 +71,19 @@ def closed_for_savepoint(view: View) -> str:
     return next(iter(savepoints.unfinished(view)), "") if adopted(view) else ""
 
 
+def closed_for_restore(view: View) -> str:
+    """Nonce of the restore for which the gate is, or is to be, closed; empty when there is none."""
+    restore = restores.unfinished(view, adopted=adopted(view))
+    # A savepoint that is asked for at the same time is taken first; a restore that has begun keeps everything else waiting.
+    return restore.nonce if restore is not None and (restores.begun(view) is not None or not closed_for_savepoint(view)) else ""
+
+
+def ready_to_restore(view: View) -> bool:
+    """True when the gate says which restore it is closed for, and nobody is left who started while it was open."""
+    nonce = closed_for_restore(view)
+    return bool(nonce) and drained(view) and view.gate.get(restores.RESTORING) == nonce
+
+
 def bootstrapping(view: View) -> str:
     """Why writers wait for the table's first commit, which the agent makes alone (R14); empty when they do not."""
     return bootstrap.blocks(view, adopted=adopted(view))
@@ -122,6 +135,7 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
         "tableUid": view.table.ref.uid,
         **({"acceptedFloor": accepted} if accepted else {}),
         **({"adopted": True} if known else {}),
+        **({restores.BASELINE: first} if known and (first := restores.baseline(view, adopted=adopted(view))) else {}),
         **changes,
     }
 
@@ -184,6 +198,8 @@ def plan_gate(view: View) -> Step:
         return _frozen(view)
     if _changed(view):
         return _change(view)
+    if closed_for_restore(view) or restores.recorded(view):
+        return _hold_for_restore(view)
     if closed_for_savepoint(view):
         return _hold(view)
     return _open(view)
@@ -224,12 +240,26 @@ def _hold(view: View) -> Step:
     return _put(view, value, f"closing the gate for savepoint {closed_for_savepoint(view)}")
 
 
+def _hold_for_restore(view: View) -> Step:
+    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
+    nonce = closed_for_restore(view)
+    if view.gate.get("state") != CLOSED:
+        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
+        return _put(view, value, f"closing the gate for restore {nonce}")
+    if nonce and view.gate.get(restores.RESTORING) != nonce and not writers_left(view):
+        return _put(view, _value(view, CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
+    return Step()
+
+
 def _open(view: View) -> Step:
     if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:
         reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
         return _put(view, _value(view, FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
     if view.gate.get("state") == OPEN:
         return Step()
+    if view.gate.get(restores.RESTORING):
+        # Its revision moves: whoever has read it as closed for a restore begins none from here on (F8).
+        return _put(view, _value(view, CLOSED), "the gate is not closed for a restore any more")
     if not timeline_report(view).get("exists") or report_error(view)[0]:
         return Step.of(said="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
     if bootstrapping(view):
@@ -246,6 +276,7 @@ def plan_release(view: View) -> Step:
     if writers_left(view) or view.etcd.lock is not None:
         return Step()
     value = _value(view, FROZEN, base=view.gate, table="", tableUid="", reason="no HudiTable")
+    value.pop(restores.BASELINE, None)
     value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left
     return _put(view, value, "releasing the gate")
 

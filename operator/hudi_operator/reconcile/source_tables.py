@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from hudi_operator.model import conditions, naming
 from hudi_operator.model.spec import SpecError, StorageSpec, TableSpec, WriterSpec
+from hudi_operator.reconcile import restores
 from hudi_operator.reconcile.stall import path_problem
 from hudi_operator.reconcile.view import View
 
@@ -73,6 +74,8 @@ def waits_for(view: View, writer: WriterSpec) -> tuple[str, str, str] | None:
             return "SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}"
         if conditions.find(found.get("status") or {}, "Bootstrapped").get("status") == "False":
             return "SourceNotReady", f"HudiTable {name}, the source, is not bootstrapped yet", f"table {name}"
+        if conditions.find(found.get("status") or {}, "Ready").get("reason") == restores.REASON:
+            return "SourceNotReady", f"HudiTable {name}, the source, is being restored", f"table {name}"
     return None
 
 

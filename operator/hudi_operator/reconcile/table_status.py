@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, bootstrap, gate, savepoints, table_services
+from hudi_operator.reconcile import adoption, agents, bootstrap, gate, restores, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -47,6 +47,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         kept = savepoints.status(view)
         if kept:
             status["savepoints"] = kept
+        back = restores.status(view, adopted=gate.adopted(view))
+        if back:
+            status["restore"] = back
         status.update(_read_cost(view))
         settling = _settling(view)
         if settling:
@@ -211,6 +214,8 @@ def _ready(view: View, stall: Stall | None) -> Condition:
         return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
     if gate.bootstrapping(view):
         return condition("Ready", False, "Bootstrapping", gate.bootstrapping(view))
+    if gate.closed_for_restore(view):
+        return condition("Ready", False, restores.REASON, restores.blocks(view, adopted=gate.adopted(view)))
     if gate.closed_for_savepoint(view):
         return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
     if not gate.is_open(view):
@@ -315,7 +320,7 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event("Normal", "SavepointTaken", text))
         elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
-    found.extend(event(kind, reason, text) for kind, reason, text in bootstrap.told(old, status))
+    found.extend(event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status)))
     found.extend(event("Normal", "Committed", _committed(c), c["instant"]) for c in new_commits(old, status))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:

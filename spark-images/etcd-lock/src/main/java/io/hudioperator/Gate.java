@@ -76,6 +76,11 @@ final class Gate {
     return "closed".equals(state());
   }
 
+  /** Nonce of the restore that the closed gate is held for; empty = none. */
+  String restoring() {
+    return Json.text(value, "restoring");
+  }
+
   /** What other providers do: the lock vanishes with the lease. Unsafe by design, for comparison. */
   boolean isLeaseOnly() {
     return "LeaseOnly".equals(Json.text(value, "mode"));

@@ -17,6 +17,9 @@ final class HeldLock {
   private final Set<String> checked = new HashSet<>();
   private final boolean nonBlocking;
   private final boolean gateClosed;
+  private final String restoring;
+  private final long gateRevision;
+  private boolean restores;
   private boolean commitsChecked;
   private boolean releasing;
 
@@ -25,6 +28,8 @@ final class HeldLock {
     this.lastPromised = clock;
     this.nonBlocking = gate.isNonBlocking();
     this.gateClosed = gate.isClosed();
+    this.restoring = gate.isClosed() ? gate.restoring() : "";
+    this.gateRevision = gate.revision;
   }
 
   /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
@@ -35,6 +40,25 @@ final class HeldLock {
   /** The gate was closed when this lock was acquired: the operator opens it only after the agent's word. */
   boolean isGateClosed() {
     return gateClosed;
+  }
+
+  /** The gate was closed for this restore when the lock was acquired. */
+  boolean isGateRestoring(String nonce) {
+    return !nonce.isEmpty() && nonce.equals(restoring);
+  }
+
+  /** Revision of the gate under which the lock was acquired. */
+  long gateRevision() {
+    return gateRevision;
+  }
+
+  /** The agent restores the table in this cycle: completed instants go. */
+  synchronized void restores() {
+    restores = true;
+  }
+
+  synchronized boolean mayRestore() {
+    return restores;
   }
 
   /** {@link CommitChecks} hold in this cycle: all that is asked for in the non-blocking mode. */

@@ -276,13 +276,13 @@ final class LockProtocol {
   // ---- instants
 
   /**
-   * Records the instant and moves the clock, both before the requested file exists (F12, I10). Returns the record's revision. The same
-   * request twice is answered as once.
+   * Records the instant and moves the clock, both before the requested file exists (F12, I10); `gate`: its revision (0: any). Returns the record's revision.
    */
-  long recordInstant(long token, String time, String action) throws TimelineRefusedException {
+  long recordInstant(long token, String time, String action, long gate) throws TimelineRefusedException {
     boolean savepoint = SAVEPOINT.equals(action); // bears the time of a completed commit, which the clock has left behind
     String name = savepoint ? "record-savepoint" : "record-instant";
     Txn txn = Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1
+    txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8
     txn.then(Txn.Op.put(keys.instant(time), me.instantRecord(action, "Pending").toString(), 0));
     if (!savepoint) {
       txn.then(Txn.Op.put(keys.clock(), clockJson(time), 0));
@@ -298,7 +298,7 @@ final class LockProtocol {
     if (found != null && isPendingOfMine(found)) {
       return found.modRevision();
     }
-    throw ErrorCode.NOT_PENDING.refusal("instant " + time + " is already recorded: " + found);
+    throw ErrorCode.NOT_PENDING.refusal("instant " + time + " is already recorded, or its gate has changed: " + found);
   }
 
   /**

@@ -18,7 +18,8 @@ import org.apache.hudi.exception.HoodieException;
 public final class Session {
   private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
   private static final String REPLACE = "replacecommit";
-  private static final Set<String> DESTRUCTIVE = Set.of("rollback", "restore");
+  private static final String RESTORE = "restore";
+  private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
 
@@ -282,6 +283,7 @@ public final class Session {
       throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
     }
     HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
+    requireTask(lock, instant, action);
     synchronized (lock) {
       lock.requireOpen();
       if (pending.contains(instant)) {
@@ -291,7 +293,7 @@ public final class Session {
       if (!InstantTime.isAfter(instant, lock.clock())) { // I10
         throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
       }
-      protocol.recordInstant(lock.token, instant, action);
+      protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
       lock.promised(instant);
       pending.add(instant);
     }
@@ -309,10 +311,37 @@ public final class Session {
     }
     synchronized (lock) {
       lock.requireOpen();
-      protocol.recordInstant(lock.token, instant, LockProtocol.SAVEPOINT);
+      protocol.recordInstant(lock.token, instant, LockProtocol.SAVEPOINT, 0);
       savepoints.add(instant);
       pending.add(instant);
     }
+  }
+
+  /**
+   * Before Hudi takes completed commits back: only the agent, under a lock that was acquired while the gate was closed for this very restore.
+   * The restore's record is put only if that gate still stands (F8).
+   */
+  public void beginRestore(String nonce) throws TimelineRefusedException {
+    String what = "begin restore " + nonce;
+    HeldLock lock = requireLock(what);
+    if (me.isWriter() || !lock.isGateRestoring(nonce)) {
+      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the gate that is closed for it may " + what);
+    }
+    lock.restores();
+  }
+
+  private static void requireTask(HeldLock lock, String instant, String action) throws TimelineRefusedException {
+    if (RESTORE.equals(action) && !lock.mayRestore()) { // I8
+      throw ErrorCode.NOT_OWNER.refusal("a table is restored by its agent on request only: " + instant);
+    }
+  }
+
+  /** Before a completed file goes: an acknowledged commit stays, whatever a writer does (I8). */
+  void beforeCompletedRemoved(String what) throws TimelineRefusedException {
+    if (me.isWriter()) {
+      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove a completed instant: " + what);
+    }
+    requireHeldNow(what);
   }
 
   /** May the inflight file of a savepoint be written? Only after {@link #beginSavepoint}. */
@@ -331,6 +360,7 @@ public final class Session {
 
   private Publication publication(HeldLock lock, String instant, String completion, String action, Publication.Listing listing)
       throws TimelineRefusedException {
+    requireTask(lock, instant, action);
     synchronized (lock) {
       lock.requireOpen();
       if (savepoints.contains(instant) != LockProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)

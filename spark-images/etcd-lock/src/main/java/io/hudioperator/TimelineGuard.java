@@ -123,6 +123,8 @@ final class TimelineGuard {
     }
     if (target.metadataTable || target.temporary) {
       session.requireHeldHere(what);
+    } else if (target.kind == TimelinePath.Kind.COMPLETED) {
+      session.beforeCompletedRemoved(what);
     } else {
       session.requireHeldNow(what);
     }

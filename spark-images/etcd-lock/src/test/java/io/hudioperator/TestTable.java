@@ -80,6 +80,13 @@ final class TestTable implements AutoCloseable {
     etcd.put(keys.gate(), gate.put(name, value).toString());
   }
 
+  /** The gate as it is, closed for that restore. */
+  void restoring(String nonce) {
+    gate("closed", "PodTermination");
+    String value = etcd.get(keys.gate()).value();
+    etcd.put(keys.gate(), value.substring(0, value.length() - 1) + ",\"restoring\":\"" + nonce + "\"}");
+  }
+
   long gate(String state, String mode, String... admitted) {
     StringBuilder list = new StringBuilder();
     for (String attempt : admitted) {

@@ -176,6 +176,42 @@ class TimelineGuardTest {
   }
 
   @Test
+  void aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt() throws IOException {
+    table.restoring("one");
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    Sessions.register(agent);
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore("one")); // no lock
+    assertTrue(table.acquire(agent));
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore("two")); // closed for another one
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore(""));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".restore.requested")); // not begun (I8)
+    agent.beginRestore("one");
+    table.gate("closed", "PodTermination");
+    refused(ErrorCode.NOT_PENDING, () -> write(instant + ".restore.requested")); // the operator has changed its mind (F8)
+    assertNull(table.instant(instant));
+    agent.release();
+    table.gate("open", "PodTermination");
+    assertTrue(table.acquire(agent));
+    refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore("one")); // an open gate
+    agent.release();
+    table.restoring("one");
+    assertTrue(table.acquire(agent));
+    agent.beginRestore("one");
+    write(instant + ".restore.requested");
+    assertEquals(instant, table.clock());
+    agent.release();
+    write(instant + ".restore.inflight");
+    assertTrue(table.acquire(agent));
+    String completed = instant + "_" + TestTable.time(1) + ".restore";
+    refused(ErrorCode.NOT_OWNER, () -> write(completed)); // said again in each cycle of the lock
+    agent.beginRestore("one");
+    write(completed);
+    agent.release();
+    assertNull(table.instant(instant));
+    Sessions.closed(agent);
+  }
+
+  @Test
   void theAgentRollsBackUnderTheLock() throws IOException {
     Session agent = table.session("ns.agent", Map.of("role", "agent"));
     Sessions.register(agent);
@@ -218,7 +254,15 @@ class TimelineGuardTest {
     session.release();
     assertTrue(table.acquire(session));
     fs.create(path("history/manifest_1"), true).close();
-    assertTrue(fs.delete(completed, false));
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(completed, false)); // a writer (I8)
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(completed, new Path(table.basePath() + "/elsewhere")));
+    session.release();
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    Sessions.register(agent);
+    assertTrue(table.acquire(agent));
+    assertTrue(fs.delete(completed, false)); // it archives
+    agent.release();
+    Sessions.closed(agent);
   }
 
   @Test
