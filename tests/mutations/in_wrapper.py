@@ -156,38 +156,6 @@ GUARD = (
         t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
     ),
     mutation(
-        "a-writer-removes-commits",
-        "I8",
-        "a writer that holds the lock may remove completed instants",
-        j(
-            "Session",
-            '    if (me.isWriter()) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
-            '    if (held == null) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
-        ),
-        t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
-    ),
-    mutation(
-        "restored-without-a-request",
-        "I8",
-        "an agent may begin a restore that nobody has asked for",
-        j("Session", "if (RESTORE.equals(action) && !lock.mayRestore()) {", "if (RESTORE.equals(action) && lock.clock() == null) {"),
-        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
-    ),
-    mutation(
-        "restored-behind-any-gate",
-        "I8 F20",
-        "a restore begins behind a gate that is open, or closed for something else",
-        j("Session", "if (me.isWriter() || !lock.isGateRestoring(nonce)) {", "if (me.isWriter()) {"),
-        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
-    ),
-    mutation(
-        "a-withdrawn-restore-begins",
-        "I8 F8",
-        "a restore begins although the gate has changed since the lock was acquired",
-        j("LockProtocol", "    txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8\n"),
-        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
-    ),
-    mutation(
         "folders-may-be-deleted",
         "I8",
         "a folder that holds the timeline may be deleted, also under the lock",

@@ -8,6 +8,7 @@ from tests.mutations import (
     in_agent,
     in_bootstrap,
     in_jvm,
+    in_restore,
     in_services,
     in_settling,
     in_store,
@@ -48,6 +49,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_adoption.KEEPING,
     *in_bootstrap.BEGINNING,
     *in_updates.UPDATES,
+    *in_restore.UNDOING,
 )
 
 NO_PLACE = {

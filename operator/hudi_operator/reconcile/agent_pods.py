@@ -11,7 +11,7 @@ from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import TERMINAL, Subject, prove
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import agents
+from hudi_operator.reconcile import agents, restores
 from hudi_operator.reconcile.actions import Action, DeleteObject, DeletePod, DropEvidence
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -40,7 +40,8 @@ def _in_use(view: View, pod: PodFacts) -> bool:
     name = pod.labels.get(naming.LABEL_AGENT, "")
     if view.observed.namespace_terminating:
         return False
-    return view.observed.agents_in_use is None or name in view.observed.agents_in_use or (name == view.agent and not view.table.ref.deleting)
+    mine = name == view.agent and (not view.table.ref.deleting or restores.begun(view) is not None)
+    return view.observed.agents_in_use is None or name in view.observed.agents_in_use or mine
 
 
 def left_over(view: View) -> list[str]:

@@ -11,6 +11,7 @@ from hudi_operator.model import naming
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.reconcile import restores
 from hudi_operator.reconcile.agent_pods import unproven_uids
 from hudi_operator.reconcile.ports import EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.reconcile.queue import Key
@@ -37,14 +38,16 @@ def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> boo
 async def read_neighbours(key: Key, pods: Iterable[PodFacts], *, kubernetes: KubernetesPort, etcd: EtcdPort, default_image: str) -> Neighbours:
     """Read the other HudiTables of the namespace and, while an ended agent pod carries evidence, their keys in etcd."""
     specs: list[TableSpec] = []
+    restoring: set[str] = set()
     for table in await kubernetes.list_objects(naming.TABLE_KIND, key[0]):
         if table["metadata"]["name"] != key[1]:
             try:
                 specs.append(TableSpec.from_object(table))
+                restoring.update([specs[-1].ref.name] if restores.goes_on(table.get("status") or {}) else [])
             except SpecError:
                 # A table that cannot be read may need any agent.
                 return Neighbours()
-    in_use = frozenset(spec.agent_name(default_image) for spec in specs if not spec.ref.deleting)
+    in_use = frozenset(spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring)
     asked = any(_ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT)
     return Neighbours(in_use, await _evidence(specs, etcd) if asked else frozenset())
 

@@ -46,6 +46,11 @@ def begun(view: View) -> Restore | None:
     return None
 
 
+def goes_on(status: JsonDict) -> bool:
+    """Whether a HudiTable's status says that a restore has begun."""
+    return bool((status.get("restore") or {}).get("outcome") == RUNNING)
+
+
 def recorded(view: View) -> bool:
     """True while an instant of a restore is pending: the table is neither what it was nor what it will be."""
     return any(stored.value.get("action") == ACTION for stored in view.etcd.instants.values())

@@ -74,7 +74,8 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
-        return together([*safe, deletion.plan_table(view)]), progress
+        kept = [agents.plan_agent(view)] if gate.is_mine(view) and restores.begun(view) is not None and not view.observed.namespace_terminating else []
+        return together([*safe, *kept, deletion.plan_table(view)]), progress
     mine = []
     if gate.is_mine(view):
         restoring = bool(gate.closed_for_restore(view))

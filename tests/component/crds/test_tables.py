@@ -105,6 +105,14 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("keep-less", {"services": {"clean": {"retainCommits": 20}}}, ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20")),
     ("savepoint-name", {"savepoints": [{"name": "Before Load"}]}, ("spec.savepoints[0].name", "'Before Load'", "lower-case letters, digits and -")),
     ("savepoint-twice", {"savepoints": [{"name": "a"}, {"name": "a"}]}, ("spec.savepoints[1]", "Duplicate value", '"a"')),
+    ("restore-nonce", {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "x y"}}, ("spec.restore.nonce", "'x y'", "letters, digits and")),
+    ("restore-no-nonce", {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a"}}, ("spec.restore.nonce", "Required value")),
+    (
+        "restore-where",
+        {"savepoints": [{"name": "a"}], "restore": {"savepoint": "b", "nonce": "1"}},
+        ("spec.restore.savepoint", "'b' is none of spec.savepoints"),
+    ),
+    ("restore-nowhere", {"restore": {"savepoint": "b", "nonce": "1"}}, ("spec.restore.savepoint", "'b' is none of spec.savepoints")),
     ("adoption-policy", {"adoption": {"policy": "Force"}}, ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"')),
     ("adoption-instant", {"adoption": {"rollbackInstants": ["2026"]}}, ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits")),
     (
@@ -314,6 +322,16 @@ def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) 
     light_cluster.apply(
         table(namespace, suspend=True, lock={"leaseSeconds": 20}, image="x:2", concurrency={"maxWriters": 2}, schema={"missingColumns": "Refuse"})
     )
+
+
+def test_a_nonce_stands_for_one_restore(light_cluster: Cluster, namespace: str) -> None:
+    both = [{"name": "a"}, {"name": "b"}]
+    light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "a", "nonce": "1"}))
+    message = light_cluster.refused(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "1"}))
+    assert "spec.restore.savepoint" in message
+    assert "nonce '1' stands for the restore to 'a'; another savepoint needs a new nonce" in message
+    light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "2"}))
+    light_cluster.apply(table(namespace, savepoints=both, restore=None))
 
 
 def test_columns(light_cluster: Cluster, namespace: str) -> None:

@@ -216,9 +216,14 @@ class Processes(Store):
         if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
             self.put("report/timeline", report)
         self._settle_all(process)
+        self._serve(process)
+
+    def _serve(self, process: Process) -> None:
         for id in self.names("request"):
             if id.startswith("savepoint-") and f"done/{id}" not in self.kv:
                 self._savepoint(id)
+            if id.startswith("restore-"):
+                self._restore(process, id)
         if "request/bootstrap" in self.kv:
             self._bootstrap(process, self.kv["request/bootstrap"].value)
 
@@ -280,12 +285,69 @@ class Processes(Store):
             value = {"result": "Completed", "instant": instants, "completionTime": instants, "boundary": instants}
         self.put(f"done/{id}", {"name": id, "atMs": self.now_ms, **value})
 
+    def _restore(self, process: Process, id: str) -> None:
+        """Written ahead, recorded, undone in two steps, done: one step per tick, alone, under the gate that is closed for it."""
+        request, gate = self.kv[f"request/{id}"].value, self.kv["gate"].value
+        done = self.kv[f"done/{id}"].value if f"done/{id}" in self.kv else {}
+        over = done.get("result") in ("Completed", "Failed") or (self.restore_hang_at is not None and process.step >= self.restore_hang_at)
+        if over or gate["state"] != "closed" or gate.get("restoring") != request["nonce"]:
+            return
+        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], f"{id} is asked for while an attempt may still register"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], f"{id} is asked for while a writer runs"
+        unsettled = [k for k in self.names("settle").values() if k.value["phase"] not in ("RollingBack", "Swept", "Settled")]
+        begun = next((t for t, k in self.names("instant").items() if k.value["action"] == "restore"), "")
+        if process.step == 0 and (unsettled or (self.names("instant") and not begun)):
+            return
+        if self._restore_step(process, id, {**request, **done}, begun):
+            process.step += 1
+
+    def _restore_step(self, process: Process, id: str, base: dict[str, Any], begun: str) -> bool:
+        nonce = base["nonce"]
+        saved = self.kv.get(f"done/savepoint-{base['savepoint']}")
+        boundary = saved.value.get("instant", "") if saved is not None else ""
+        match process.step:
+            case 0:
+                if not boundary:
+                    self.put(f"done/{id}", {**base, "result": "Failed", "message": "no such savepoint"})
+                    return False
+                if not self.acquire(process):
+                    return False
+                process.instant = begun
+            case 1:
+                self.put(f"done/{id}", {**base, "result": "Running", "boundary": boundary, "undone": len([t for t in self.completed if t > boundary])})
+            case 2:
+                if not process.instant and nonce not in self.restored:
+                    process.instant = f"2026010100000{next(self.counter):04d}"
+                    self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "restore", "state": "Pending"})
+            case 3 | 4:
+                assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
+                going = sorted(t for t in self.completed if t > boundary)
+                for instant in going[-1:] if process.step == 3 else going:
+                    self.completed.remove(instant)
+                    self.undone.add(instant)
+            case 5:
+                self._restored(process, nonce)
+            case 6:
+                self.put(f"done/{id}", {**base, "result": "Completed"})
+                process.step = -1
+        return True
+
+    def _restored(self, process: Process, nonce: str) -> None:
+        if nonce not in self.restored:
+            assert self.holds(process), "a restore is completed while somebody else could hold the lock (I1)"
+            self.restored.append(nonce)
+        self.drop("lock")
+        if process.instant:
+            self.drop(f"instant/{process.instant}")
+
     def _settle_all(self, process: Process) -> None:
         for inc, key in self.names("settle").items():
             if key.value["phase"] == "RollingBack":
                 self._roll_back(process, inc, copy.deepcopy(key.value))
 
     def _roll_back(self, process: Process, inc: str, record: dict[str, Any]) -> None:
+        if any(key.value["inc"] == inc and key.value["action"] == "restore" for key in self.names("instant").values()):
+            return  # it is claimed, and waits until it is completed
         for instant, key in self.names("instant").items():
             if key.value["inc"] != inc or (record["instants"].get(instant) or {}).get("outcome"):
                 continue

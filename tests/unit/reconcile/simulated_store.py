@@ -122,6 +122,11 @@ class Store:
     """Why the dataset cannot be read; empty: it can."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
+    restore_hang_at: int | None = None
+    """Step of a restore at which agents hang (None: they finish)."""
+    restored: list[str] = field(default_factory=list)
+    """Nonces of completed restores: never one twice."""
+    undone: set[str] = field(default_factory=set)
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     executors_per_driver: int = 0

@@ -148,3 +148,16 @@ def test_services_carry_no_rows() -> None:
 )
 def test_one_millisecond_before(after: str, before: str) -> None:
     assert _before(after) == before
+
+
+@pytest.mark.parametrize("position", [ByCompletion(time(9)), Fenced(time(7)), OutOfOrder(time(3), frozenset({time(7)}))])
+def test_a_position_behind_a_commit_that_was_undone_is_lost(position: Position) -> None:
+    """A restore takes commits away that a reader has had: it must not go on as if the table still held them."""
+    kept = [tl.Instant(time(3), "commit", tl.State.COMPLETED, time(4))]
+    undone = tl.Instant(time(7), "commit", tl.State.COMPLETED, time(9))
+    later = tl.Instant(time(20), "commit", tl.State.COMPLETED, time(21))
+    assert position.undone([*kept, undone, later]) == ""
+    assert position.undone([*kept, later]) in (time(7), time(9))
+    assert position.undone(kept) in (time(7), time(9))
+    assert position.undone([later]) == "", "older than everything that is known: archived and forgotten long ago"
+    assert type(position)().undone(kept) == ""

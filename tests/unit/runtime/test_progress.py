@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_runtime import progress as pg
+from hudi_runtime import timeline as tl
+from hudi_runtime.hudi import CommitInfo
 from hudi_runtime.progress import Progress, SourceFile
 
 FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
@@ -57,3 +63,24 @@ def test_a_rewritten_file_is_another_file() -> None:
 def test_batches_differ() -> None:
     digests = {str(pg.batches_word(run, count)["digest"]) for run in (1, 2) for count in (1, 2)}
     assert len(digests) == 4
+
+
+def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
+    """Each writer's newest word at each savepoint, whoever has written since; without one in the active timeline, the archive's."""
+    names = ["20260101000000002_20260101000000003.commit", "20260101000000004_20260101000000005.commit", "20260101000000004_20260101000000006.savepoint"]
+    timeline = tl.parse([*names, "20260101000000007_20260101000000008.commit"])
+    words = {"20260101000000002": ("w", "boundary"), "20260101000000004": ("other", "others"), "20260101000000007": ("w", "newer")}
+
+    def info(writer: str, digest: str) -> CommitInfo:
+        return CommitInfo({"hudioperator.writer": writer, "hudioperator.progress": json.dumps({"digest": digest, "count": 1})}, 1)
+
+    archived = tl.Instant("20260101000000000", "commit", tl.State.COMPLETED, "20260101000000001")
+    table: Any = SimpleNamespace(
+        timeline=lambda: timeline,
+        commits=lambda instants: ((i, info(*words[i.requested])) for i in instants if i.action == "commit"),
+        has_archive=lambda: True,
+        archived_commits=lambda: iter([(archived, info("old", "archived"))]),
+    )
+    assert pg.kept_by_savepoints(table, "w") == {"boundary"}
+    assert pg.kept_by_savepoints(table, "old") == {"archived"}
+    assert pg.kept_by_savepoints(table, "new") == frozenset()

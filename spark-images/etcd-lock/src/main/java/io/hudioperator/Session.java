@@ -338,10 +338,10 @@ public final class Session {
 
   /** Before a completed file goes: an acknowledged commit stays, whatever a writer does (I8). */
   void beforeCompletedRemoved(String what) throws TimelineRefusedException {
+    requireHeldNow(what);
     if (me.isWriter()) {
       throw ErrorCode.NOT_OWNER.refusal("a writer may not remove a completed instant: " + what);
     }
-    requireHeldNow(what);
   }
 
   /** May the inflight file of a savepoint be written? Only after {@link #beginSavepoint}. */

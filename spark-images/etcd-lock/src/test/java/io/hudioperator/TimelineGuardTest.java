@@ -184,10 +184,11 @@ class TimelineGuardTest {
     assertTrue(table.acquire(agent));
     refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore("two")); // closed for another one
     refused(ErrorCode.NOT_OWNER, () -> agent.beginRestore(""));
-    refused(ErrorCode.NOT_OWNER, () -> write(instant + ".restore.requested")); // not begun (I8)
+    Path requested = path(instant + ".restore.requested");
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(requested, false)); // not begun (I8)
     agent.beginRestore("one");
     table.gate("closed", "PodTermination");
-    refused(ErrorCode.NOT_PENDING, () -> write(instant + ".restore.requested")); // the operator has changed its mind (F8)
+    refused(ErrorCode.NOT_PENDING, () -> fs.create(requested, false)); // the operator has changed its mind (F8)
     assertNull(table.instant(instant));
     agent.release();
     table.gate("open", "PodTermination");
@@ -203,7 +204,7 @@ class TimelineGuardTest {
     write(instant + ".restore.inflight");
     assertTrue(table.acquire(agent));
     String completed = instant + "_" + TestTable.time(1) + ".restore";
-    refused(ErrorCode.NOT_OWNER, () -> write(completed)); // said again in each cycle of the lock
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(completed), false)); // said again in each cycle of the lock
     agent.beginRestore("one");
     write(completed);
     agent.release();
