@@ -218,12 +218,21 @@ def test_the_rollback_of_a_service_to_its_plan_goes_with_it(looked_at: str, acti
     assert table.rolled_back == []
 
 
-@pytest.mark.parametrize("action", ["indexing", "restore"])
-def test_service_instants_are_not_rolled_back(action: str) -> None:
+def test_service_instants_are_not_rolled_back() -> None:
     """F3: they are executed again by whoever can, never rolled back exactly."""
-    table = FakeTable([f"{T1}.{action}.requested"])
-    with pytest.raises(OutcomeUnknown, match=action):
+    table = FakeTable([f"{T1}.indexing.requested"])
+    with pytest.raises(OutcomeUnknown, match="indexing"):
         act(table)
+    assert table.rolled_back == []
+
+
+@pytest.mark.parametrize("looked_at", [T1, R1])
+def test_a_restore_is_claimed_with_its_rollbacks_and_executed_again_elsewhere(looked_at: str) -> None:
+    """I8: what a pending restore has made pending again was acknowledged, and is nobody's to roll back one by one."""
+    table, claimed = FakeTable([f"{T1}.restore.inflight", f"{R1}.rollback.requested"], victims={T9: R1}), []
+    with pytest.raises(NotYet):
+        look_and_roll_back(cast(Any, table), looked_at, name="t", options={}, claim=claimed.append)
+    assert set(claimed) == {T1, looked_at}
     assert table.rolled_back == []
 
 
