@@ -109,6 +109,17 @@ def _changed(view: View) -> bool:
     return any(view.gate.get(name) != value for name, value in parameters(view.table).items())
 
 
+def too_new(view: View) -> str:
+    """Why this operator may not touch the table at all: its gate is of a protocol that it cannot know; empty when it may.
+
+    One version is gone back through the closed gate as any other change: what a version writes, the one before it can read.
+    """
+    version = view.gate.get("protocolVersion")
+    if not isinstance(version, int) or version <= keys.PROTOCOL_VERSION + 1:
+        return ""
+    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: go back one version at a time"
+
+
 def freeze_reason(view: View) -> str:
     """Why this etcd cannot be trusted (protocol.md, assumptions); empty when it can."""
     gate, etcd, observed = view.gate, view.etcd, view.observed

@@ -80,6 +80,8 @@ def table_stall(view: View) -> Stall | None:
     found = static_stall(view.table, view.config)
     if found is not None:
         return found
+    if gate.too_new(view):
+        return Stall("ProtocolTooNew", gate.too_new(view))
     if gate.freeze_reason(view) and not view.gate:
         return Stall("Frozen", gate.freeze_reason(view))
     if gate.is_mine(view) and view.gate.get("state") == gate.FROZEN:

@@ -65,6 +65,8 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
         # Every key of this table id belongs to the table that the gate names: look, but touch nothing.
         steps = [deletion.plan_table(view)] if ref.deleting else [Step.of(said="another HudiTable has this path")]
         return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if gate.too_new(view):
+        return Step.of(said=gate.too_new(view)), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
     progress = {w.name: attempts.follow(view, w) for w in view.writers}

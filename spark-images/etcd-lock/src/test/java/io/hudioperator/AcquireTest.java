@@ -85,6 +85,27 @@ class AcquireTest {
     assertCode(ErrorCode.NOT_ADMITTED, assertThrows(HoodieException.class, () -> table.acquire(agent)));
   }
 
+  /** Of an operator that was upgraded while this process ran, or starts: neither writers nor agents write by another protocol than the gate's. */
+  @Test
+  void aGateOfAnotherProtocolRefusesWithItsReason() {
+    Session writer = table.session("ns.a");
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    int mine = ProtocolData.protocolVersion();
+    String gate = table.etcd.get(table.keys.gate()).value();
+    for (int other : new int[] {mine + 1, mine - 1}) {
+      table.etcd.put(table.keys.gate(), gate.replace("\"protocolVersion\":" + mine, "\"protocolVersion\":" + other));
+      for (Session session : new Session[] {writer, agent}) {
+        HoodieException refused = assertThrows(HoodieException.class, () -> table.acquire(session));
+        assertCode(ErrorCode.NOT_ADMITTED, refused);
+        assertTrue(refused.getMessage().contains("the gate asks for protocol version " + other + ", this is " + mine), refused.getMessage());
+      }
+    }
+    assertNull(table.lock());
+    table.etcd.put(table.keys.gate(), gate);
+    assertTrue(table.acquire(writer));
+    writer.release();
+  }
+
   @Test
   void aGateThatChangesOnTheWayIsReadAgain() {
     Session session = table.session("ns.a");
