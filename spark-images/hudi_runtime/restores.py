@@ -134,13 +134,12 @@ class Restores:
 
     def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
         """Begin or go on with a restore when one is asked for and due, alone (F22)."""
-        id = next((id for id in sorted(requests) if id.startswith(PREFIX)), "")
-        if not id or not self.idle or self._cancelled or time.monotonic() < self._retry_at:
-            return
-        if self._record(id).get("result") in (COMPLETED, FAILED) or records.other_agents(self.session.inc):
+        asked = any(id.startswith(PREFIX) for id in requests)
+        if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
             return
         gate = self.gate()
-        if gate.get("state") != "closed" or gate.get("restoring") != requests[id]["nonce"]:
+        id = f"{PREFIX}{gate.get('restoring')}"
+        if gate.get("state") != "closed" or id not in requests or self._record(id).get("result") in (COMPLETED, FAILED):
             return
         self._running = self.beside(lambda: self._run(id, requests[id])) or self._running
 

@@ -291,6 +291,13 @@ def test_only_behind_the_gate_that_is_closed_for_it(gate: dict[str, Any]) -> Non
     assert serve(fake) == {}
 
 
+def test_the_gate_says_which_one() -> None:
+    fake = Fake([*KEPT, *UNDONE], kv={"done/restore-n0": {"result": "Failed"}})
+    keeper(fake).consider({"restore-n0": {**REQUEST, "nonce": "n0"}, ID: REQUEST, "restore-n2": {**REQUEST, "nonce": "n2"}}, records(fake))
+    assert fake.done["result"] == "Completed"
+    assert "done/restore-n2" not in fake.kv
+
+
 def test_what_is_pending_is_waited_for() -> None:
     fake = Fake([*KEPT, *UNDONE, f"{T[11]}.clean.requested"], kv={f"instant/{T[11]}": {"inc": ME, "action": "clean", "state": "Pending"}})
     done = serve(fake)
