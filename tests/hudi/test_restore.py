@@ -37,12 +37,15 @@ def keep(table: Table, name: str, agent: Process) -> dict[str, Any]:
     table.gate("closed")
     table.world.etcd.put(table.control(f"request/savepoint-{name}"), {"id": f"savepoint-{name}", "kind": "savepoint", "name": name, "nonce": name})
     done = until(f"savepoint {name}", lambda: (d := table.get(f"done/savepoint-{name}") or {}).get("result") == "Completed" and d, alive=agent)
+    table.world.etcd.delete(table.control(f"request/savepoint-{name}"))
     table.gate("open")
     return done
 
 
 def ask(table: Table, nonce: str, savepoint: str, *, names: tuple[str, ...]) -> None:
     """The operator's part of a restore: the gate names it, then it is asked for."""
+    for old in table.world.etcd.range(table.control("request/")):
+        table.world.etcd.delete(old.key)
     table.gate("closed", restoring=nonce)
     value = {"id": f"restore-{nonce}", "kind": "restore", "nonce": nonce, "savepoint": savepoint, "savepoints": list(names)}
     table.world.etcd.put(table.control(f"request/restore-{nonce}"), value)

@@ -317,15 +317,11 @@ public final class Session {
     }
   }
 
-  /**
-   * Before Hudi takes completed commits back: only the agent, under a lock that was acquired while the gate was closed for this very restore.
-   * The restore's record is put only if that gate still stands (F8).
-   */
+  /** Before Hudi takes completed commits back: the agent, under a lock acquired while the gate was closed for this restore, which must still stand (F8). */
   public void beginRestore(String nonce) throws TimelineRefusedException {
-    String what = "begin restore " + nonce;
-    HeldLock lock = requireLock(what);
+    HeldLock lock = requireLock("begin restore " + nonce);
     if (me.isWriter() || !lock.isGateRestoring(nonce)) {
-      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the gate that is closed for it may " + what);
+      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the gate that is closed for it may begin restore " + nonce);
     }
     lock.restores();
   }
