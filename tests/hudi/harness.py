@@ -106,7 +106,7 @@ class Table:
     def names(self, prefix: str) -> set[str]:
         return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
 
-    def gate(self, state: str, *, admitted: Sequence[str] = (), **more: str) -> None:
+    def gate(self, state: str, *, admitted: Sequence[str] = (), **more: object) -> None:
         lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5}
         value = {
             "state": state,

@@ -46,7 +46,7 @@ def ask(table: Table, nonce: str, savepoint: str, *, names: tuple[str, ...]) -> 
     """The operator's part of a restore: the gate names it, then it is asked for."""
     for old in table.world.etcd.range(table.control("request/")):
         table.world.etcd.delete(old.key)
-    table.gate("closed", restoring=nonce)
+    table.gate("closed", restoring=nonce, adopted=True)
     value = {"id": f"restore-{nonce}", "kind": "restore", "nonce": nonce, "savepoint": savepoint, "savepoints": list(names)}
     table.world.etcd.put(table.control(f"request/restore-{nonce}"), value)
 
@@ -158,7 +158,7 @@ def test_an_agent_that_dies_in_a_restore_is_continued(world: World, type: str, s
     assert not restores(table), "it was killed in the middle"
     assert (table.get("done/restore-back") or {})["result"] == "Running"
     dead = table.fence(agent)
-    table.gate("closed", restoring="back")
+    table.gate("closed", restoring="back", adopted=True)
     again = world.agent(f"agent-{name}", table, pod=f"agent-{name}-2", storage=table)
     world.admit_agent(table, f"agent-{name}", pod=f"agent-{name}-2")
     done = ended(table, "back", again)
