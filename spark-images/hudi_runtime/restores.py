@@ -28,8 +28,10 @@ from hudi_runtime.services import POOL
 from hudi_runtime.session import Session
 from hudi_runtime.settle import Records, backoff
 from hudi_runtime.storage import Missing
+from hudi_runtime.sweep import escape, late_files
 
 PREFIX = "restore-"
+LOG_COMPACTION = "logcompaction"
 PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
 ATTEMPTS = 3
 """Errors before anything was changed; from then on it is tried until it is done."""
@@ -81,12 +83,12 @@ def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     """Requested time and action for Hudi's plan.
 
     What a table service has written is named twice, as it is completed and as it was pending: when an agent dies after Hudi has made it pending again,
-    the next execution would pass it over otherwise, and leave it.
+    the next execution would pass it over otherwise, and leave it. Hudi's restore knows no pending log compaction; see `Restores._unlog`.
     """
     found = []
     for instant in undone:
         found.append((instant.requested, instant.action))
-        if instant.planned and instant.planned != instant.action:
+        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):
             found.append((instant.requested, instant.planned))
     return found
 
@@ -190,6 +192,7 @@ class Restores:
                 if going_on not in self.session.pending() or base["result"] != RUNNING:
                     raise NotYet(f"restore {going_on} is not claimed yet")
                 ahead = self._save(id, {**base, "instant": going_on})
+                self._unlog(timeline)
             else:
                 wanted = self._planned(request, timeline)
                 begun = {"result": RUNNING, "boundary": wanted.boundary, "newest": wanted.newest, "undone": len(wanted.undone)}
@@ -295,6 +298,16 @@ class Restores:
             for entry in self.session.etcd.range("done/savepoint-"):
                 if entry.value.get("instant") == savepoint.requested:
                     self.session.etcd.delete(f"done/{entry.name}", entry.mod_revision)
+
+    def _unlog(self, timeline: tl.Timeline) -> None:
+        """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to go."""
+        for instant in (i.requested for i in timeline.pending if i.action == LOG_COMPACTION):
+            for partition in self.table.partitions():
+                folder = f"{escape(partition)}/" if partition else ""
+                for path in late_files(self.table.storage.glob(f"{folder}*_{instant}.*"), instant):
+                    self.table.storage.delete(path)
+            for state in ("inflight", "requested"):
+                self.table.storage.delete(f"{TIMELINE}/{instant}.{LOG_COMPACTION}.{state}")
 
     def _forget(self) -> None:
         """Give up own records whose instants are gone: Hudi never completes the rollbacks that a restore is made of."""

@@ -48,6 +48,8 @@ class Fake:
     archived: tuple[tl.Instant, ...] = ()
     executions: int = 0
     metadata: bool = True
+    names_of_logs: list[str] = field(default_factory=list)
+    plan: list[tuple[str, str]] = field(default_factory=list)
 
     # etcd
     def get(self, key: str) -> Entry | None:
@@ -60,9 +62,9 @@ class Fake:
         return [Entry(key, value, 1) for key, value in self.kv.items() if key.startswith(prefix)]
 
     def delete(self, key: str, revision: int = 0) -> bool:
-        if key.startswith(".hoodie"):
+        if key.startswith((".hoodie", "/t/")):
             assert self.held, "under the lock"
-            self.names.remove(key.rpartition("/")[2])
+            (self.names if key[0] == "." else self.names_of_logs).remove(key if key[0] == "/" else key.rpartition("/")[2])
             return True
         return self.kv.pop(key, None) is not None
 
@@ -151,7 +153,7 @@ def keeper(fake: Fake) -> Restores:
     session: Any = SimpleNamespace(
         inc=ME, etcd=fake, table_id="t", pending=fake.pending, begin_restore=fake.begin_restore, forget=fake.forget, quiet=lambda _: True
     )
-    storage = SimpleNamespace(names=fake.names_in, delete=fake.delete)
+    storage = SimpleNamespace(names=fake.names_in, delete=fake.delete, glob=lambda _: list(fake.names_of_logs))
     table: Any = SimpleNamespace(
         **{
             name: getattr(fake, name)
@@ -168,6 +170,7 @@ def keeper(fake: Fake) -> Restores:
             )
         },
         storage=storage,
+        partitions=lambda: ["a"],
     )
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(setLocalProperty=lambda *_: None, setJobGroup=lambda *_, **__: None))
 
@@ -207,6 +210,19 @@ def test_what_a_service_wrote_is_named_as_it_is_and_as_it_was() -> None:
     timeline = tl.parse([*KEPT, f"{T[6]}.compaction.requested", f"{T[6]}.compaction.inflight", f"{T[6]}_{T[9]}.commit"])
     found = restores.plan(timeline, timeline.savepoints[0])
     assert restores.entries(found.undone) == [(T[6], "commit"), (T[6], "compaction")]
+
+
+def test_a_log_compaction_that_was_made_pending_again_is_removed_files_first() -> None:
+    """Hudi's restore refuses its name."""
+    log = tl.parse([*KEPT, f"{T[6]}.logcompaction.inflight", f"{T[6]}_{T[9]}.deltacommit"])
+    assert restores.entries(restores.plan(log, log.savepoints[0]).undone) == [(T[6], "deltacommit")]
+    fake = Fake([*KEPT, f"{T[6]}.logcompaction.requested", f"{T[6]}.logcompaction.inflight", f"{T[20]}.restore.inflight"])
+    fake.put(f"instant/{T[20]}", {"inc": ME, "action": "restore", "state": "Pending"})
+    fake.put(f"done/{ID}", {"nonce": "n1", "savepoint": "good", "result": "Running", "after": T[9], "boundary": T[4], "newest": T[2], "instant": T[20]})
+    fake.names_of_logs = [f"/t/a/.f_{T[6]}.log.1_0-1-1", f"/t/a/.f_{T[5]}.log.1_0-1-1"]
+    assert serve(fake)["result"] == "Completed"
+    assert not [name for name in fake.names if "logcompaction" in name]
+    assert fake.names_of_logs == [f"/t/a/.f_{T[5]}.log.1_0-1-1"]
 
 
 def test_one_that_fails_in_the_middle_is_executed_again_and_not_planned_again() -> None:
