@@ -147,6 +147,7 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     ),
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
+_MALFORMED = re.compile(r"Malformed records are detected in record parsing")
 _CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
 _EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
 """What EarlyConflictDetection.java says in a task; Spark hands it on as a cause, or in the text of its own error."""
@@ -162,6 +163,8 @@ def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
             return FailureClass.WRITE_CONFLICT
         if _HEARTBEAT.search(cause.message):
             return FailureClass.HEARTBEAT_LOST
+        if _MALFORMED.search(cause.message):
+            return FailureClass.USER_ERROR
     for pattern, kind in _TYPES:
         if any(pattern.search(cause.type) for cause in causes):
             return kind

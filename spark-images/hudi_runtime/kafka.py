@@ -27,6 +27,8 @@ from hudi_runtime.job import KafkaSource
 BAD_RECORD = "HUDIOP-BAD-RECORD"
 API_TIMEOUT_MS = 30_000
 """For each question to the brokers."""
+OLDEST_MS = 2**31
+"""A few weeks of 1970: the gateway to the JVM would hand over a smaller number as an Integer, which no method for times takes."""
 META = ("key", "topic", "partition", "offset", "timestamp")
 META_PREFIX = "_kafka_"
 _CORRUPT = "_corrupt_record"
@@ -163,7 +165,7 @@ class Brokers:
     def start(self, seen: Mapping[str, kp.Seen]) -> dict[str, tuple[int, ...]]:
         """Where the first commit begins, as `startFrom` says."""
         start = self._source.start_from
-        if start == "Earliest":
+        if start == "Earliest" or (start != "Latest" and int(start) < OLDEST_MS):
             return {name: topic.earliest for name, topic in seen.items()}
         if start == "Latest":
             return {name: topic.latest for name, topic in seen.items()}
@@ -287,7 +289,12 @@ def _avro(schema: str) -> tuple[Any, list[str], Any]:
     from pyspark.sql.avro.functions import from_avro
 
     try:
-        names = [str(item["name"]) for item in json.loads(schema)["fields"]]
+        fields = json.loads(schema)["fields"]
+        names = [str(item["name"]) for item in fields]
+        required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
-    return from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}), names, functions.col("_value").isNull()
+    # A record that cannot be decoded gives a row of nulls. Where every field may be null that is no sign, and Spark's own error has to do.
+    if required:
+        return from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}), names, functions.col("_value").getField(required[0]).isNull()
+    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)

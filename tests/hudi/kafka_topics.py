@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from typing import Any
 
 from tests.hudi.harness import Row, World
-from tests.hudi.kafka_server import KafkaServer
+from tests.hudi.kafka_server import LIBRARY, KafkaServer
 
+REMOVE = """\
+import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.common.TopicPartition;
+
+class Remove {
+  public static void main(String[] to) throws Exception {
+    try (Admin admin = Admin.create(Map.of("bootstrap.servers", to[0]))) {
+      TopicPartition where = new TopicPartition(to[1], Integer.parseInt(to[2]));
+      admin.deleteRecords(Map.of(where, RecordsToDelete.beforeOffset(Long.parseLong(to[3])))).all().get();
+    }
+  }
+}
+"""
 SCHEMA = "id INT, p STRING, v STRING, ts BIGINT"
 
 
@@ -20,6 +36,7 @@ class Topics:
         self._jvm: Any = self._spark.sparkContext._jvm
         self._clients = self._jvm.org.apache.kafka.clients
         self._server = server
+        self._folder = world.folder
         settings = self._jvm.java.util.HashMap()
         settings.put("bootstrap.servers", server.address)
         self._admin = self._clients.admin.AdminClient.create(settings)
@@ -43,9 +60,11 @@ class Topics:
 
     def remove_before(self, name: str, partition: int, offset: int) -> None:
         """What retention does: the records before this offset go."""
-        wanted = self._jvm.java.util.HashMap()
-        wanted.put(self._jvm.org.apache.kafka.common.TopicPartition(name, partition), self._clients.admin.RecordsToDelete.beforeOffset(offset))
-        self._admin.deleteRecords(wanted).all().get()
+        # A program of its own: a small number of Python is an Integer to the JVM's gateway, and this wants a Long.
+        program = self._folder / "Remove.java"
+        program.write_text(REMOVE)
+        command = ["java", "-Xmx64m", "-cp", f"{LIBRARY}/*", str(program), self._server.address, name, str(partition), str(offset)]
+        subprocess.run(command, check=True, timeout=120, capture_output=True)
 
     def send(self, name: str, records: Sequence[Row], *, partition: int = 0) -> None:
         """Rows as JSON."""

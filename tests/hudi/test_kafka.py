@@ -137,6 +137,11 @@ def test_values(world: World, topics: Topics) -> None:
     assert [tuple(row) for row in found.collect()] == [(7, "seven")]
     with pytest.raises(Exception, match="BAD-RECORD"):
         frame(3, typed, 2).collect()
+    assert [tuple(row) for row in frame(2, typed, 1).collect()] == [(None, None)], "no value"
+    loose = replace(typed, schema=avro.replace('"int"', '["null", "int"]'))
+    with pytest.raises(Exception, match="Malformed") as bad:
+        frame(3, loose, 2).collect()
+    assert classify(bad.value).kind is FailureClass.USER_ERROR
 
 
 def test_a_password_is_read_by_the_client_alone(world: World, server: KafkaServer, topics: Topics, tmp_path: Path) -> None:

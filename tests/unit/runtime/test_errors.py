@@ -36,6 +36,9 @@ HUDI = "org.apache.hudi.exception."
         ([(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")], FailureClass.HUDI_VERSION_MISMATCH),
+        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-RECORD] topic t, partition 0, offset 2: …")], FailureClass.USER_ERROR),
+        ([("org.apache.spark.SparkException", "Malformed records are detected in record parsing."), ("java.io.EOFException", "")], FailureClass.USER_ERROR),
+        ([("java.lang.IllegalStateException", "Some data may have been lost because they are not available in Kafka any more")], FailureClass.INFRASTRUCTURE),
         ([], FailureClass.INFRASTRUCTURE),
     ],
 )
