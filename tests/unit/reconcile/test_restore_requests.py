@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from simulated_world import World, at_step, finished, ready_world
+
+from hudi_operator.model.spec import TableSpec
+from hudi_operator.reconcile.neighbours import read_neighbours
+from hudi_operator.reconcile.table_status import new_commits
 
 GOOD = {"savepoint": "good", "nonce": "n1"}
 
@@ -204,8 +210,6 @@ def test_a_deleted_table_waits_for_what_has_begun() -> None:
 
 
 def test_the_commit_feed_tells_nothing_twice_when_the_timeline_gets_shorter() -> None:
-    from hudi_operator.reconcile.table_status import new_commits
-
     def status(*seconds: int) -> dict[str, Any]:
         times = [f"202601010000{second:02d}000" for second in seconds]
         commits = [{"instant": t, "action": "commit", "completionTime": t, "records": 1} for t in times]
@@ -213,3 +217,19 @@ def test_the_commit_feed_tells_nothing_twice_when_the_timeline_gets_shorter() ->
 
     assert new_commits(status(1, 2, 3), status(1)) == []
     assert [c["instant"] for c in new_commits(status(1), status(1, 9))] == ["20260101000009000"]
+
+
+@pytest.mark.parametrize(("outcome", "used"), [("Running", True), ("Completed", False)])
+def test_the_agent_of_a_deleted_table_stays_for_what_has_begun(outcome: str, used: bool) -> None:
+    """Other HudiTables of the namespace look after agent pods, too."""
+    metadata = {"namespace": "lake", "name": "flights", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    spec = {"path": "s3a://lake/flights", "recordKeyFields": ["id"]}
+    deleted = {"kind": "HudiTable", "metadata": metadata, "spec": spec, "status": {"restore": {"nonce": "1", "savepoint": "a", "outcome": outcome}}}
+
+    async def list_objects(kind: str, namespace: str) -> list[dict[str, Any]]:
+        return [deleted]
+
+    kubernetes: Any = SimpleNamespace(list_objects=list_objects)
+    etcd: Any = None
+    found = asyncio.run(read_neighbours(("lake", "other"), [], kubernetes=kubernetes, etcd=etcd, default_image="x"))
+    assert found.agents_in_use == (frozenset({TableSpec.from_object(deleted).agent_name("x")}) if used else frozenset())
