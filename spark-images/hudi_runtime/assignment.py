@@ -17,6 +17,7 @@ from hudi_runtime.errors import FailureClass, classify, environment_secrets, fir
 from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
+from hudi_runtime.metadata_table import MetadataTable
 from hudi_runtime.read_cost import Gauge, value_of
 from hudi_runtime.restores import Restores
 from hudi_runtime.rollback import NotYet
@@ -64,6 +65,7 @@ class Assignment:
         self._restores: Restores | None = None
         self._services: Services | None = None
         self._bootstrap: bootstrap.Bootstrap | None = None
+        self._metadata: MetadataTable | None = None
         self._gauge: Gauge | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
@@ -138,6 +140,7 @@ class Assignment:
             self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
             self._services = self._make_services(self._table, self._session)
             self._bootstrap = self._make_bootstrap(self._table, self._session, self._services)
+            self._metadata = self._make_metadata(self._table, self._session, self._services)
             self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
             self._restores = self._make_restores(self._table, self._session, self._services)
             # Tables of the other type have no log files.
@@ -224,6 +227,10 @@ class Assignment:
         ended = self._settler.ended if self._settler is not None else set()
         return Restores(self._spark, table, session, self.spec.name, self.spec.table, self._agent_options(), self._gate_value, services.beside, ended)
 
+    def _make_metadata(self, table: Table, session: Session, services: Services) -> MetadataTable:
+        known = str(self.value.get("metadataTable") or "")
+        return MetadataTable(table, session, self.spec.name, self.spec.table, self._agent_options(), known, self._gate_state, services.beside)
+
     def _records(self, session: Session) -> Records:
         return Records.from_entries(session.etcd.range(""), prefix=f"{self._etcd.prefix}/tables/{self.spec.id}/")
 
@@ -282,6 +289,10 @@ class Assignment:
         if self._services is not None and self._timeline is not None and requests is not None and not between:
             if self._bootstrap is not None:
                 self._bootstrap.consider(requests, records)
+            if self._metadata is not None:
+                self._metadata.consider(requests, records)
+                if not self._metadata.idle:
+                    return
             if self._savepoints is not None and self._services.idle:
                 self._savepoints.serve(requests, records)
             self._services.consider(records, self._timeline, requests)
@@ -342,7 +353,7 @@ class Assignment:
     @property
     def idle(self) -> bool:
         """Whether no service of the table is under way."""
-        works = (self._services, self._bootstrap, self._restores)
+        works = (self._services, self._bootstrap, self._restores, self._metadata)
         return all(work is None or work.idle for work in works)
 
     def retire(self, *, gone: bool) -> None:

@@ -329,6 +329,22 @@ class Table:
             found.close()
         return {self.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
 
+    def metadata_partitions(self) -> tuple[set[str], set[str]]:
+        """Partitions of the metadata table as the table's configuration names them, freshly read: finished ones, and those that are not."""
+        config = self.meta_client().getTableConfig()
+        return {str(name) for name in config.getMetadataPartitions()}, {str(name) for name in config.getMetadataPartitionsInflight()}
+
+    def delete_metadata_table(self) -> None:
+        """Delete the metadata table, first of all from the table's configuration; the caller holds the lock."""
+        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), context, False)
+
+    def make_metadata_table(self, config: Any) -> None:
+        """Make the metadata table that a config asks for from a listing, where there is none; the caller holds the lock, nothing is pending."""
+        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+        factory = self._jvm.org.apache.hudi.metadata.SparkMetadataWriterFactory
+        factory.create(self.storage_conf(), config, context, self.meta_client().getTableConfig()).close()
+
     def schema(self) -> str:
         """The table's newest schema, without Hudi's own columns, as Avro JSON."""
         return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())

@@ -75,6 +75,41 @@ ADOPTING = (
 )
 KEEPING = (
     mutation(
+        "the-metadata-table-beside-writers",
+        "I12",
+        "the metadata table is deleted and made anew although writers may still write",
+        o("reconcile/metadata_table", "    if not drained or (", "    if (False) or ("),
+        "tests/unit/reconcile/test_metadata_requests.py::test_running_writers_finish_and_nobody_new_starts_before_the_change",
+    ),
+    mutation(
+        "a-writer-comes-before-the-metadata-table-is-changed",
+        "I12",
+        "a writer that keeps up another metadata table than the others starts before the gate is closed",
+        o("reconcile/gate", " and not metadata_table.unfinished(view)\n", "\n"),
+        "tests/unit/reconcile/test_metadata_requests.py::test_nobody_starts_with_the_new_options_before_the_change",
+    ),
+    mutation(
+        "the-metadata-table-behind-an-open-gate",
+        "I12",
+        "an agent changes the metadata table although the gate was opened before it had the lock",
+        a("metadata_table", '            if self.gate() != "closed":\n', '            if self.gate() == "":\n'),
+        f"{RUNTIME}/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
+    ),
+    mutation(
+        "a-listing-with-something-pending",
+        "I4",
+        "the metadata table is made anew while an instant is pending, whose files are then listed in it",
+        a("metadata_table", "            if pending:\n", "            if not pending and self.gate() == '':\n"),
+        f"{RUNTIME}/test_metadata_table.py::test_it_waits_for_what_is_pending",
+    ),
+    mutation(
+        "a-half-made-metadata-table-is-made",
+        "I6",
+        "a metadata table counts as made although the table's configuration names an unfinished part of it",
+        a("metadata_table", "        if half_made or (FILES", "        if (FILES"),
+        f"{RUNTIME}/test_metadata_table.py::test_made_is_what_the_tables_configuration_says",
+    ),
+    mutation(
         "a-savepoint-beside-writers",
         "I9",
         "a savepoint is asked for as soon as the gate is closed, whoever still writes",

@@ -66,6 +66,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
     options.update(_index(table))
     options.update(_concurrency(table))
     options.update(_schema())
+    options.update({} if table.metadata_table is None else table.metadata_table.options)
     return options
 
 

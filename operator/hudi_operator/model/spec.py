@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import bootstrap, kafka, naming, restore, services, sources
+from hudi_operator.model import bootstrap, kafka, metadata_table, naming, restore, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -171,6 +171,8 @@ class TableSpec:
     """None: nothing is to be undone."""
     services: tuple[services.Service, ...] = ()
     """Table services that the agent runs; those that are switched off are absent."""
+    metadata_table: metadata_table.MetadataTable | None = None
+    """None: nothing is said, Hudi's defaults hold."""
     suspend: bool = False
 
     @classmethod
@@ -210,6 +212,7 @@ class TableSpec:
             restore=restore.from_spec(spec),
             adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
             bootstrap=bootstrap.from_spec(spec),
+            metadata_table=metadata_table.from_spec(spec),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )

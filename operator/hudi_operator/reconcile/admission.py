@@ -151,6 +151,8 @@ def _table_blocks(view: View, stall: Stall | None) -> Block | None:
         return "TableRestore", f"HudiTable {name}: {restores.blocks(view, adopted=gate.adopted(view))}", f"table {name}"
     if gate.closed_for_savepoint(view):
         return "TableSavepoint", f"HudiTable {name} waits for savepoint {gate.closed_for_savepoint(view)}", f"table {name}"
+    if gate.closed_for_metadata(view):
+        return "TableMetadata", f"HudiTable {name} waits for its metadata table: {gate.closed_for_metadata(view)}", f"table {name}"
     if gate.changing(view):
         return "TableChanging", f"HudiTable {name} changes its mode or durations when running writers have ended", f"table {name}"
     return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.get('state') or 'not made'}", f"table {name}"

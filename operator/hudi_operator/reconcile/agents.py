@@ -11,6 +11,7 @@ from typing import Any
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, naming, services
 from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.metadata_table import MetadataTable
 from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import bootstrap
@@ -42,6 +43,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         "hudiProps": hudi_conf.hudi_defaults(table),
         # A suspended table is left as it is, except that dead writers are settled.
         "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,
+        "metadataTable": (table.metadata_table or MetadataTable()).nonce,
         "services": {} if table.suspend else services.assignment(table.services, now_ms),
         "lock": {
             "leaseSeconds": lock.lease_seconds,

@@ -11,7 +11,7 @@ from typing import Any
 from hudi_operator.model import keys, naming
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import TableSpec
-from hudi_operator.reconcile import bootstrap, restores, savepoints
+from hudi_operator.reconcile import bootstrap, metadata_table, restores, savepoints
 from hudi_operator.reconcile.actions import PutGate
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -58,7 +58,7 @@ def owned_by_other(view: View) -> bool:
 
 def is_open(view: View) -> bool:
     """True when writers may acquire under what the spec asks for."""
-    return is_mine(view) and view.gate.get("state") == OPEN and not _changed(view)
+    return is_mine(view) and view.gate.get("state") == OPEN and not _changed(view) and not metadata_table.unfinished(view)
 
 
 def adopted(view: View) -> bool:
@@ -82,6 +82,11 @@ def ready_to_restore(view: View) -> bool:
     """True when the gate says which restore it is closed for, and nobody is left who started while it was open."""
     nonce = closed_for_restore(view)
     return bool(nonce) and drained(view) and view.gate.get(restores.RESTORING) == nonce
+
+
+def closed_for_metadata(view: View) -> str:
+    """The change of the metadata table for which the gate is, or is to be, closed; empty when there is none, or a restore goes before it."""
+    return metadata_table.unfinished(view) if is_mine(view) and not closed_for_restore(view) else ""
 
 
 def bootstrapping(view: View) -> str:
@@ -211,7 +216,7 @@ def plan_gate(view: View) -> Step:
         return _change(view)
     if closed_for_restore(view) or restores.recorded(view):
         return _hold_for_restore(view)
-    if closed_for_savepoint(view):
+    if closed_for_savepoint(view) or closed_for_metadata(view):
         return _hold(view)
     return _open(view)
 
@@ -248,7 +253,8 @@ def _hold(view: View) -> Step:
     if view.gate.get("state") == CLOSED:
         return Step()
     value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
-    return _put(view, value, f"closing the gate for savepoint {closed_for_savepoint(view)}")
+    savepoint, metadata = closed_for_savepoint(view), closed_for_metadata(view)
+    return _put(view, value, f"closing the gate for {f'savepoint {savepoint}' if savepoint else f'the metadata table ({metadata})'}")
 
 
 def _hold_for_restore(view: View) -> Step:

@@ -69,7 +69,8 @@ def _bootstrap_problem(table: TableSpec, config: OperatorConfig) -> str:
 def _service_problem(table: TableSpec) -> str:
     partitioned = bool(table.partition_fields)
     clustering = services.clustering_problem(table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=partitioned)
-    return services.problem(table.services) or clustering or services.ttl_problem(table.services, partitioned=partitioned)
+    metadata = table.metadata_table.problem if table.metadata_table is not None else ""
+    return metadata or services.problem(table.services) or clustering or services.ttl_problem(table.services, partitioned=partitioned)
 
 
 def table_stall(view: View) -> Stall | None:

@@ -24,6 +24,7 @@ from hudi_operator.reconcile import (
     deletion,
     evidence,
     gate,
+    metadata_table,
     restores,
     savepoints,
     settling,
@@ -83,9 +84,10 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
         restoring = bool(gate.closed_for_restore(view))
         held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring)
         back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
+        listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
         services = table_services.plan_requests(view)
         first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
-        mine = [adoption.plan_adoption(view), agents.plan_agent(view), first, held, back, services, collection.plan_collection(view)]
+        mine = [adoption.plan_adoption(view), agents.plan_agent(view), first, held, back, listing, services, collection.plan_collection(view)]
     return together([gate.plan_gate(view), *safe, *mine]), progress
 
 

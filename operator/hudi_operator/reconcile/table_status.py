@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, bootstrap, gate, restores, savepoints, table_services
+from hudi_operator.reconcile import adoption, agents, bootstrap, gate, metadata_table, restores, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -50,6 +50,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         back = restores.status(view, adopted=gate.adopted(view))
         if back:
             status["restore"] = back
+        listing = metadata_table.status(view)
+        if listing:
+            status["metadataTable"] = listing
         status.update(_read_cost(view))
         settling = _settling(view)
         if settling:
@@ -218,6 +221,8 @@ def _ready(view: View, stall: Stall | None) -> Condition:
         return condition("Ready", False, restores.REASON, restores.blocks(view, adopted=gate.adopted(view)))
     if gate.closed_for_savepoint(view):
         return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
+    if gate.closed_for_metadata(view):
+        return condition("Ready", False, "MetadataTable", metadata_table.awaited(view))
     if not gate.is_open(view):
         return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
     return condition("Ready", True, "Ready", f"writers may write{unsafe}")

@@ -224,6 +224,8 @@ class Processes(Store):
                 self._savepoint(id)
             if id.startswith("restore-"):
                 self._restore(process, id)
+        if "request/metadata" in self.kv:
+            self._metadata(self.kv["request/metadata"].value)
         if "request/bootstrap" in self.kv:
             self._bootstrap(process, self.kv["request/bootstrap"].value)
 
@@ -339,6 +341,18 @@ class Processes(Store):
         self.drop("lock")
         if process.instant:
             self.drop(f"instant/{process.instant}")
+
+    def _metadata(self, request: dict[str, Any]) -> None:
+        """R16: nobody writes while it is changed, and nobody who keeps another one up comes after it."""
+        done = self.kv["done/metadata"].value if "done/metadata" in self.kv else {}
+        if (done.get("nonce"), done.get("result")) == (request["nonce"], "Completed"):
+            return
+        assert self.kv["gate"].value["state"] == "closed", "the metadata table is changed while the gate is open"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], "the metadata table is changed while a writer runs"
+        if self.names("instant"):
+            return
+        told = {"result": "Failed", "message": self.metadata_error, "failures": 1} if self.metadata_error else {"result": "Completed", "partitions": ["files"]}
+        self.put("done/metadata", {"nonce": request["nonce"], "atMs": self.now_ms, **told})
 
     def _settle_all(self, process: Process) -> None:
         for inc, key in self.names("settle").items():

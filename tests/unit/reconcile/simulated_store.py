@@ -119,6 +119,7 @@ class Store:
     bootstrap_hang_at: int | None = None
     """Step of a bootstrap at which new agents hang (None: they finish)."""
     bootstrap_error: str = ""
+    metadata_error: str = ""
     """Why the dataset cannot be read; empty: it can."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
