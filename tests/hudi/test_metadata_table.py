@@ -17,7 +17,8 @@ TRIES = 6
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 OFF: dict[str, Any] = {"enabled": False}
-STATS: dict[str, Any] = {"indexes": ["ColumnStats"], "rebuild": "again"}
+BARE: dict[str, Any] = {"indexes": []}
+STATS: dict[str, Any] = {"rebuild": "again"}
 
 
 def partitions(table: Table) -> set[str]:
@@ -100,17 +101,26 @@ def test_off_and_on_and_killed_in_the_middle(world: World, kind: str) -> None:
     world.admit_agent(stats, agent_name, pod=f"{agent_name}-2")
     table.fence(first, inc=dead)
     served(stats, word, second)
-    assert partitions(table) == named(table) == {"files", "column_stats"}
+    assert partitions(table) == named(table) == {"files", "column_stats", "partition_stats"}
     table.audited(expected, only=("rows", "metadata", "files"))
     commits(stats, 20, "a", "x1", "x2")
     commits(stats, 0, "b", "v3", ts=3)
     expected = rows(range(10), "b", "v3", 3) + rows(range(10, 20), "a", "w3", 3) + rows(range(20, 30), "a", "x2", 2)
     table.audited(expected, only=("rows", "origin", "files", "stray", "metadata", "incremental", "late"))
-    assert partitions(table) == named(table) == {"files", "column_stats"}
+    assert partitions(table) == named(table) == {"files", "column_stats", "partition_stats"}
     assert answers(table, "v = 'x2'") == set(range(20, 30))
     assert answers(table, "v = 'w3' and id < 15") == set(range(10, 15))
     assert answers(table, "ts = 3") == set(range(20))
     assert answers(table, "v = 'w1'") == set()
+
+    bare = world.table(name, type=kind, metadataTable=BARE)
+    bare.assign(agent_name)
+    served(bare, ask(bare, BARE), second)
+    assert partitions(table) == named(table) == {"files"}
+    commits(bare, 20, "a", "y", ts=4)
+    expected[20:] = rows(range(20, 30), "a", "y", 4)
+    table.audited(expected, only=("rows", "files", "stray", "metadata"))
+    assert partitions(table) == named(table) == {"files"}, "no writer makes what is not wanted"
     second.terminate()
     assert second.wait(WAIT) == 0, second.log()[-3000:]
 

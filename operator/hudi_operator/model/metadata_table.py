@@ -13,14 +13,18 @@ from hudi_operator.model.fields import get, strings
 
 JsonDict = dict[str, Any]
 
-COLUMN_STATS, PARTITION_STATS = "ColumnStats", "PartitionStats"
-INDEXES = (COLUMN_STATS, PARTITION_STATS)
-_OPTIONS = {COLUMN_STATS: "hoodie.metadata.index.column.stats.enable", PARTITION_STATS: "hoodie.metadata.index.partition.stats.enable"}
+COLUMN_STATS = "ColumnStats"
+INDEXES = (COLUMN_STATS,)
+_OPTIONS = {
+    "hoodie.metadata.index.column.stats.enable": COLUMN_STATS,
+    # Those of partitions are made from those of files. Hudi 1.2 makes them along with them, whatever is said here (measured).
+    "hoodie.metadata.index.partition.stats.enable": COLUMN_STATS,
+}
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """What is wanted. The default is Hudi's: a metadata table with both indexes."""
+    """What is wanted. The default is Hudi's: a metadata table with statistics of columns."""
 
     enabled: bool = True
     indexes: tuple[str, ...] = INDEXES
@@ -37,17 +41,13 @@ class MetadataTable:
     def options(self) -> dict[str, str]:
         """Hudi options of everybody who writes to the table."""
         on = {"hoodie.metadata.enable": str(self.enabled).lower()}
-        return on | {option: str(self.enabled and name in self.indexes).lower() for name, option in _OPTIONS.items()}
+        return on | {option: str(self.enabled and name in self.indexes).lower() for option, name in _OPTIONS.items()}
 
     @property
     def problem(self) -> str:
         """Why this cannot be (field, value, rule); empty when it can. The CRD refuses it before."""
         unknown = sorted(set(self.indexes) - set(INDEXES))
-        if unknown:
-            return f"spec.metadataTable.indexes {unknown[0]!r}: must be one of {', '.join(INDEXES)}"
-        if self.enabled and PARTITION_STATS in self.indexes and COLUMN_STATS not in self.indexes:
-            return f"spec.metadataTable.indexes: {PARTITION_STATS} needs {COLUMN_STATS}, which it is made from"
-        return ""
+        return f"spec.metadataTable.indexes {unknown[0]!r}: must be one of {', '.join(INDEXES)}" if unknown else ""
 
 
 def from_spec(spec: JsonDict) -> MetadataTable | None:

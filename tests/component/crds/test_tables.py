@@ -84,7 +84,6 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}, "services": {"clustering": {}}},
         ("spec.services.clustering", "contradicts concurrency.mode NonBlocking"),
     ),
-    ("metadata-lone", {"metadataTable": {"indexes": ["PartitionStats"]}}, ("spec.metadataTable.indexes", "PartitionStats needs ColumnStats")),
     ("metadata-off", {"metadataTable": {"enabled": False, "indexes": ["ColumnStats"]}}, ("spec.metadataTable.indexes", "contradict enabled false")),
     ("metadata-unknown", {"metadataTable": {"indexes": ["RecordIndex"]}}, ("spec.metadataTable.indexes", '"RecordIndex"')),
     ("metadata-word", {"metadataTable": {"rebuild": "now, please"}}, ("spec.metadataTable.rebuild", "'now, please' must consist of")),

@@ -25,7 +25,7 @@ def made(world: World) -> bool:
 
 
 def test_a_table_that_says_nothing_is_left_as_it_is() -> None:
-    for table in ({}, {"metadataTable": {}}, {"metadataTable": {"enabled": True, "indexes": ["PartitionStats", "ColumnStats"]}}):
+    for table in ({}, {"metadataTable": {}}, {"metadataTable": {"enabled": True, "indexes": ["ColumnStats"]}}):
         world = ready_world(**table)
         world.settle_down()
         assert (shown(world), world.names("request")) == ({}, {})
@@ -120,9 +120,8 @@ def test_the_operator_may_die_in_it_anywhere() -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        ({"indexes": ["PartitionStats"]}, "PartitionStats needs ColumnStats"),
-        ({"indexes": ["RecordIndex"]}, "spec.metadataTable.indexes 'RecordIndex': must be one of ColumnStats, PartitionStats"),
-        ({"indexes": ["ColumnStats"]}, ""),
+        ({"indexes": ["RecordIndex"]}, "spec.metadataTable.indexes 'RecordIndex': must be one of ColumnStats"),
+        ({"indexes": []}, ""),
         (OFF, ""),
     ],
 )
@@ -141,12 +140,12 @@ def test_every_writer_is_told() -> None:
     keeps = {"auto.delete.partitions": "false"}
     assert options(None) == {**keeps, "enable": "true"}
     assert options(OFF) == {**keeps, "enable": "false", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
-    some = options({"indexes": ["ColumnStats"]})
-    assert some == {**keeps, "enable": "true", "index.column.stats.enable": "true", "index.partition.stats.enable": "false"}
+    assert options({}) == {**keeps, "enable": "true", "index.column.stats.enable": "true", "index.partition.stats.enable": "true"}
+    assert options({"indexes": []}) == {**keeps, "enable": "true", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
 
 
 def test_the_example_is_what_it_says() -> None:
     path = Path(__file__).resolve().parents[3] / "examples" / "services" / "indexed.yaml"
     table = TableSpec.from_object(yaml.safe_load(path.read_text()))
     assert table.metadata_table is not None
-    assert (table.metadata_table.nonce, table.metadata_table.problem) == ("Files+ColumnStats/2026-11-22", "")
+    assert (table.metadata_table.nonce, table.metadata_table.problem) == ("Files/2026-11-22", "")

@@ -128,7 +128,7 @@ def test_nobody_else_may_be_at_work(fake: Fake, records: Records) -> None:
 def test_an_agent_that_has_other_options_waits_for_its_own() -> None:
     """It would make again, in its next rollback, what it has deleted."""
     fake = Fake()
-    serve(fake, OFF, known="Files+ColumnStats+PartitionStats/")
+    serve(fake, OFF, known="Files+ColumnStats/")
     assert (fake.log, fake.done) == ([], {})
 
 
