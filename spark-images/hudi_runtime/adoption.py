@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hudi_runtime import creation
+from hudi_runtime import creation, merging
 from hudi_runtime import timeline as tl
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
@@ -97,7 +97,6 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
     wanted = {
         "hoodie.datasource.write.partitionpath.urlencode": "false",
         "hoodie.populate.meta.fields": "true",
-        "hoodie.record.merge.mode": "EVENT_TIME_ORDERING" if spec.ordering else "COMMIT_TIME_ORDERING",
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.format": "native",
         "hoodie.datasource.write.drop.partition.columns": "false",
@@ -108,9 +107,7 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
     expected = creation.key_generator(spec).rpartition(".")[2]
     if generator and generator != expected:
         said.append(f"hoodie.table.keygenerator: needed {expected!r} for these key and partition fields, table {generator!r}")
-    partial = properties.get("hoodie.table.partial.update.mode", "")
-    if partial not in ("", "NONE"):
-        said.append(f"hoodie.table.partial.update.mode: needed none, table {partial!r}")
+    said += merging.problems(spec.merge, properties)
     unfinished = properties.get("hoodie.table.metadata.partitions.inflight", "")
     if unfinished:
         said.append(f"hoodie.table.metadata.partitions.inflight: needed none, table {unfinished!r}: finish or drop these indexes with the Hudi that began them")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_runtime import merging
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
 from hudi_runtime.storage import Missing
@@ -60,6 +61,7 @@ def create(spark: SparkSession, table: Table, spec: TableSpec, options: Mapping[
             builder = builder.setPartitionFields(",".join(spec.partitions))
         if spec.ordering:
             builder = builder.setOrderingFields(",".join(spec.ordering))
+        builder = merging.configured(jvm, builder, spec.merge)
         builder.initTable(table.storage_conf(), table.path)
     with table.locked(config):
         pass  # the session leaves its marker the first time it holds the lock of a table that exists

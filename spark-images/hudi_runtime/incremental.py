@@ -6,16 +6,18 @@
         use(pull.frame)
         position = pull.position        # keep it where the result is kept: in the same commit
 
-A pull gives, for each row that its commits wrote, the newest version among them (point-in-time reads by `as.of.instant` go by requested
+A pull gives, for each row that its commits wrote, the newest version among them; of a MergeOnRead table the row as the table's merge makes it,
+with what earlier commits brought: Hudi itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` go by requested
 time and change while older writers finish; a look does not). A row that a later commit changed again may be given with that commit
 instead, never not at all. Deleted rows are not given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
@@ -25,13 +27,24 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.errors import PositionLost as PositionLost
 from hudi_runtime.hudi import Table, WriteInfo
+from hudi_runtime.merging import MERGE_ON_READ
 from hudi_runtime.positions import Position
 from hudi_runtime.storage import Missing
 
 COMMIT_TIME = "_hoodie_commit_time"
 META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
+ROW = ("_hoodie_record_key", "_hoodie_partition_path")
+"""What tells one row from the others."""
 MIN_TABLE_VERSION = 8
 """The first table version whose timeline has completion times."""
+
+
+@dataclass(frozen=True)
+class Merges:
+    """How versions of a row come together: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates)."""
+
+    by_readers: bool
+    columns: bool
 
 
 @dataclass(frozen=True)
@@ -60,21 +73,23 @@ class Reader:
         if not config.populateMetaFields():
             message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not tell their commit"
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
+        self._merges = Merges(by_readers=str(config.getTableType().name()) == MERGE_ON_READ, columns=bool(config.getPartialUpdateMode().isPresent()))
 
     def look(self) -> Look:
         """The table as it is now. All pulls of one look together give what was completed then, and nothing newer."""
         first = self._table.timeline()
-        return Look(self._spark, self._table, positions.stable(first, self._table.timeline()))
+        return Look(self._spark, self._table, positions.stable(first, self._table.timeline()), merges=self._merges)
 
 
 class Look:
     """One view of the timeline, and what can be read of it."""
 
-    def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline) -> None:
+    def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline, *, merges: Merges) -> None:
         self._spark = spark
         self._table = table
         self._written: dict[str, WriteInfo] = {}
         self._archived: tuple[tl.Instant, ...] | None = None
+        self._merges = merges
         self.timeline = timeline
 
     def latest(self, position: Position) -> Position:
@@ -107,12 +122,8 @@ class Look:
             taken.append(instant)
             rows += self._written[instant.requested].carries_rows
             if rows and (len(taken) == len(ready) or (limit is not None and rows >= limit)):
-                missing = self._missing(taken)
-                # For files that were cleaned Hudi reads the newest state instead, without a word. So the rows are read first, and then it is
-                # known whether all was there.
-                frame = None if missing else self._frame(taken).localCheckpoint()
-                missing = missing or self._missing(taken)
-                if frame is not None and not missing:
+                frame, missing = self._read(taken, position)
+                if frame is not None:
                     return Pull(frame, position.advance(taken, self.timeline), tuple(i.requested for i in taken))
         if missing:
             raise PositionLost(f"{missing} of {self._table.path}, written after the position {_told(position)}, was cleaned")
@@ -123,19 +134,64 @@ class Look:
 
         `position` tells the order only. Rows whose newest version a later commit wrote are left out: the pulls that follow give them.
         """
-        beginning = type(position)()
-        ready = beginning.ready(self.timeline)
+        ready = type(position)().ready(self.timeline)
         if not ready:
             return None
-        given = {i.requested for i in ready}
+        return Pull(_plain(self._state(position)), self.latest(type(position)()), tuple(sorted(i.requested for i in ready)))
+
+    def _state(self, position: Position) -> DataFrame:
+        """The table without rows whose newest version a commit wrote that this look does not give."""
+        given = {i.requested for i in type(position)().ready(self.timeline)}
         later = [i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given]
         newest = max(i.requested for i in self.timeline.instants)
         frame = self._spark.read.format("hudi").load(self._table.path).where(col(COMMIT_TIME) <= newest)
-        return Pull(_plain(frame.where(~col(COMMIT_TIME).isin(later)) if later else frame), self.latest(beginning), tuple(sorted(given)))
+        return frame.where(~col(COMMIT_TIME).isin(later)) if later else frame
 
     def empty(self) -> DataFrame:
         """No rows, with the columns of the table."""
         return _plain(self._spark.read.format("hudi").load(self._table.path)).limit(0)
+
+    def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
+        """Rows of these commits, held by Spark; or None, and a file that was missing.
+
+        For files that were cleaned Hudi reads the newest state instead, without a word. So the rows are read first, and then it is known
+        whether all was there.
+        """
+        missing = ""
+        for files, rows in self._ways(taken, position):
+            missing = self._missing(files)
+            if missing:
+                continue
+            frame = rows().localCheckpoint()
+            missing = self._missing(files)
+            if not missing:
+                return frame, ""
+        return None, missing
+
+    def _ways(self, taken: Sequence[tl.Instant], position: Position) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
+        """Ways to read, the best first: the files that each needs, and the rows.
+
+        Of a table that readers merge, the commits tell which rows were written, and the table what has become of them. A compaction hides that
+        a commit wrote a row when another one's version stayed: the commits before and after it are read apart. Where their files were cleaned, the
+        compaction's stand for them, unless each commit's columns count.
+        """
+        whole = _span(self.timeline, taken)
+        self._read_metadata(whole)
+        if not self._merges.by_readers:
+            yield self._needed(whole), lambda: _plain(self._frame(taken))
+            return
+        runs = _runs(whole, {i.requested for i in taken if self._written[i.requested].carries_rows})
+        yield sorted({path for run in runs for path in self._needed(run)}), lambda: self._merged([self._frame(run) for run in runs], position)
+        if not self._merges.columns:
+            yield self._needed(whole), lambda: self._merged([self._frame(taken)], position)
+
+    def _merged(self, written: Sequence[DataFrame], position: Position) -> DataFrame:
+        """The rows of those frames as they are in the table.
+
+        The keys are computed first: a plan that reads a table several times fails now and then in Hudi 1.2.0 (columnar batches, see audit/rows.py).
+        """
+        keys = reduce(DataFrame.unionByName, [frame.select(*ROW).localCheckpoint() for frame in written]).distinct()
+        return _plain(self._state(position).join(keys, list(ROW), "left_semi"))
 
     def _frame(self, taken: Sequence[tl.Instant]) -> DataFrame:
         begin, end = _before(min(i.completion for i in taken)), max(i.completion for i in taken)
@@ -146,7 +202,7 @@ class Look:
             "hoodie.datasource.read.end.instanttime": end,
         }
         frame = self._spark.read.format("hudi").options(**options).load(self._table.path)
-        return _plain(frame.where(col(COMMIT_TIME).isin([i.requested for i in taken])))
+        return frame.where(col(COMMIT_TIME).isin([i.requested for i in taken]))
 
     # ---- is everything still there?
 
@@ -169,13 +225,13 @@ class Look:
         except Missing as error:
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"{error} of {self._table.path} was archived during the look") from error
 
-    def _missing(self, taken: Sequence[tl.Instant]) -> str:
-        """A file that reading these commits needs and that is gone; empty when all are there."""
-        begin, end = min(i.completion for i in taken), max(i.completion for i in taken)
-        span = [i for i in self.timeline.completed if i.action in tl.WRITE_ACTIONS and begin <= i.completion <= end]
-        self._read_metadata(span)
+    def _needed(self, span: Sequence[tl.Instant]) -> list[str]:
+        return needed_files(self._written[i.requested] for i in span)
+
+    def _missing(self, files: Iterable[str]) -> str:
+        """One of these files that is gone; empty when all are there."""
         found: dict[str, frozenset[str]] = {}
-        for path in needed_files(self._written[i.requested] for i in span):
+        for path in files:
             folder, _, name = path.rpartition("/")
             if folder not in found:
                 found[folder] = self._names_in(folder)
@@ -188,6 +244,23 @@ class Look:
             return frozenset(self._table.storage.names(folder))
         except Missing:
             return frozenset()
+
+
+def _span(timeline: tl.Timeline, taken: Sequence[tl.Instant]) -> list[tl.Instant]:
+    """What completed from the first of these commits to the last, in that order."""
+    begin, end = min(i.completion for i in taken), max(i.completion for i in taken)
+    return [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS and begin <= i.completion <= end]
+
+
+def _runs(span: Sequence[tl.Instant], chosen: Collection[str]) -> list[list[tl.Instant]]:
+    """The chosen ones, in pieces between which nothing else completed."""
+    pieces: list[list[tl.Instant]] = [[]]
+    for instant in span:
+        if instant.requested in chosen:
+            pieces[-1].append(instant)
+        elif pieces[-1]:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
 
 
 def needed_files(writes: Iterable[WriteInfo]) -> list[str]:

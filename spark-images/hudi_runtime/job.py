@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hudi_runtime.merging import LATER_COMMIT, Merge
+
 DEFAULT_PATH = "/etc/hudi/job/job.json"
 
 
@@ -25,6 +27,8 @@ class TableSpec:
     partitions: tuple[str, ...]
     ordering: tuple[str, ...]
     hive_style: bool
+    merge: Merge = LATER_COMMIT
+    """Which of two versions of a record stays."""
     missing_columns: str = "Null"
     """`Null` or `Refuse`, as in the HudiTable."""
 
@@ -41,6 +45,7 @@ class TableSpec:
             partitions=tuple(data.get("partitionFields") or ()),
             ordering=tuple(data.get("orderingFields") or ()),
             hive_style=bool(data.get("hiveStylePartitioning", False)),
+            merge=Merge.from_json(data.get("merge"), tuple(data.get("orderingFields") or ())),
             missing_columns=data.get("missingColumns") or "Null",
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, functions, types
 
+from hudi_runtime import merging
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.incremental import META_COLUMNS
 from hudi_runtime.job import Job
@@ -30,6 +31,8 @@ LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
 """The promotions of whole numbers that do not: the number beyond which neighbours become the same fraction."""
 DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
 """Digits of whole numbers."""
+DELETED = "_hoodie_is_deleted"
+"""Hudi's column: a row that has true there deletes its record."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
 NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
 
@@ -51,6 +54,8 @@ class Rules:
     """Ordering columns: the same, but a delete may leave them out."""
     null_for_missing: bool
     """Whether a batch may leave out other columns of the table: its rows have null there."""
+    deletes: bool = True
+    """Whether records may be deleted (`hudi_runtime.merging`)."""
     delete: bool = False
     """A delete names records: of its batch only the columns above count."""
 
@@ -69,7 +74,8 @@ class Rules:
         """Those of a job's table and operation."""
         table = job.table
         keys = (*table.record_keys, *table.partitions)
-        return cls(keys, table.ordering, null_for_missing=table.missing_columns == "Null", delete=job.operation == "delete")
+        deletes = not (table.merge.ignores_nulls and table.type == merging.MERGE_ON_READ)
+        return cls(keys, table.ordering, null_for_missing=table.missing_columns == "Null", deletes=deletes, delete=job.operation == "delete")
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
     """What becomes of the table's schema (None: it has none yet). Raises SchemaMismatch."""
     columns = [field for field in batch.fields if field.name not in META_COLUMNS]
     _check_names([field.name for field in columns], [] if table is None else table.fieldNames())
+    if not rules.deletes and (rules.delete or DELETED in batch.fieldNames()):
+        raise SchemaMismatch(merging.NO_DELETES)
     for name in sorted(rules.needed - {field.name for field in columns}):
         raise SchemaMismatch(f"column {name}: the batch does not have it; key, partition and ordering columns are in every batch")
     if table is None:

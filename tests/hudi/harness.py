@@ -26,7 +26,7 @@ from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
 from tests.model.trace_events import read_files  # noqa: E402
 
-from hudi_operator.manifests import hudi_conf, spark_conf  # noqa: E402
+from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.model.services import KINDS  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
@@ -404,18 +404,7 @@ class World:
             "attempt": {"id": attempt, "number": number},
             "run": job.get("run", 1),
             "driverPod": pod,
-            "table": {
-                "id": table.id,
-                "table": f"default/{spec.ref.name}",
-                "name": spec.table_name,
-                "path": table.path,
-                "type": spec.hudi_type,
-                "recordKeyFields": list(spec.record_key_fields),
-                "partitionFields": list(spec.partition_fields),
-                "orderingFields": list(spec.ordering_fields),
-                "hiveStylePartitioning": False,
-                "missingColumns": spec.missing_columns,
-            },
+            "table": configmaps.job(spec, writer, number, run=1)["table"] | {"path": table.path},
             "source": source,
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),

@@ -237,6 +237,27 @@ COLUMNS = (
         f"{SCHEMA}::test_a_missing_column_is_null_or_refused",
     ),
     mutation(
+        "deleted-values-come-back",
+        "I8",
+        "deletions are written to the log files of a table with partial updates: a record that comes again has its deleted values",
+        a("schema", "    if not rules.deletes and", "    if rules.deletes and not rules.deletes and"),
+        f"{RUNTIME}/test_merged_reads.py::test_partial_updates_and_deletes_do_not_meet_in_log_files",
+    ),
+    mutation(
+        "a-compaction-hides-rows",
+        "I9",
+        "commits are pulled together with the compaction between them: rows whose newest version another commit wrote are left out",
+        a("incremental", "        if instant.requested in chosen:\n            pieces[-1]", "        if instant.requested:\n            pieces[-1]"),
+        f"{RUNTIME}/test_merged_reads.py::test_commits_between_which_another_one_completed_are_read_apart",
+    ),
+    mutation(
+        "another-merge-is-adopted",
+        "I8",
+        "a table that merges by another rule than the HudiTable says is adopted",
+        a("merging", "if found is not None and found.lower() != needed.lower():", "if found is None and needed is None:"),
+        f"{RUNTIME}/test_adopted_tables.py::test_a_table_merges_as_the_spec_says",
+    ),
+    mutation(
         "columns-come-with-the-rows",
         "I8",
         "a column that a long write brings is hidden by a short one that began after it",

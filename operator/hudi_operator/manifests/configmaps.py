@@ -63,6 +63,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
             "partitionFields": list(table.partition_fields),
             "orderingFields": list(table.ordering_fields),
             "hiveStylePartitioning": table.hive_style_partitioning,
+            "merge": table.merge.word,
             "missingColumns": table.missing_columns,
         },
         "source": _source(writer),

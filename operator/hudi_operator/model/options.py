@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_operator.model import merging
 from hudi_operator.model.spec import TableSpec, WriterSpec
 
 
@@ -302,7 +303,7 @@ def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
     field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
     owned = (*OWNED_HUDI, *(Rule(name, "spec.index says it") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
-    return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table)
+    return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table) or _merge_problem(table)
 
 
 def _index_problem(table: TableSpec) -> str:
@@ -313,6 +314,11 @@ def _index_problem(table: TableSpec) -> str:
     if table.concurrency_mode == "NonBlocking" and (table.type, table.index_type) != ("MergeOnRead", "Bucket"):
         return "spec.concurrency.mode = 'NonBlocking': needs type MergeOnRead and index.type Bucket"
     return ""
+
+
+def _merge_problem(table: TableSpec) -> str:
+    mode, missing = table.concurrency_mode, table.missing_columns
+    return merging.problem(table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing)
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import bootstrap, kafka, metadata_table, naming, restore, services, sources
+from hudi_operator.model import bootstrap, kafka, merging, metadata_table, naming, restore, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -145,6 +145,8 @@ class TableSpec:
     """Empty: Hudi's default."""
     buckets: int = 0
     """File groups of a partition with index type Bucket."""
+    merge: merging.Merge = merging.LATER_COMMIT
+    """Which of two versions of a record stays."""
     missing_columns: str = "Null"
     """What a batch without a column of the table means: ``Null`` or ``Refuse``."""
     image: str = ""
@@ -196,6 +198,7 @@ class TableSpec:
             hive_style_partitioning=_get(spec, "hiveStylePartitioning", bool, False, "spec"),
             index_type=_get(_get(spec, "index", dict, {}, "spec"), "type", str, "", "spec.index"),
             buckets=_get(_get(spec, "index", dict, {}, "spec"), "buckets", int, 0, "spec.index"),
+            merge=merging.from_spec(spec, _strings(spec, "orderingFields", "spec")),
             missing_columns=_get(_get(spec, "schema", dict, {}, "spec"), "missingColumns", str, "Null", "spec.schema"),
             image=_get(spec, "image", str, "", "spec"),
             hudi_version=_get(spec, "hudiVersion", str, HUDI_VERSION, "spec"),

@@ -40,6 +40,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         "partitionFields": list(table.partition_fields),
         "orderingFields": list(table.ordering_fields),
         "hiveStylePartitioning": table.hive_style_partitioning,
+        "merge": table.merge.word,
         "hudiProps": hudi_conf.hudi_defaults(table),
         # A suspended table is left as it is, except that dead writers are settled.
         "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,

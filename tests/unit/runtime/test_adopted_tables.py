@@ -10,9 +10,10 @@ import pytest
 from hudi_runtime import adoption, creation
 from hudi_runtime import timeline as tl
 from hudi_runtime.job import TableSpec
+from hudi_runtime.merging import Merge
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
-SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), hive_style=False)
+SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), hive_style=False, merge=Merge("EventTime"))
 #: As stock Hudi 1.2.0 writes it with plain settings, without the fields that `creation.mismatches` compares.
 PLAIN = {
     "hoodie.archivelog.folder": "history",
@@ -72,10 +73,17 @@ def test_a_hostile_property_that_says_what_the_operator_says_is_none() -> None:
     assert said(replace(FITS, properties={**PLAIN, **OPTIONS})) == ""
 
 
-def test_merging_by_commit_time_needs_a_table_without_ordering_fields() -> None:
+def test_a_table_merges_as_the_spec_says() -> None:
     by_commit = replace(FITS, properties={**PLAIN, "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"})
-    assert "needed 'EVENT_TIME_ORDERING'" in said(by_commit)
-    assert said(by_commit, spec=replace(SPEC, ordering=())) == ""
+    assert "needed 'EVENT_TIME_ORDERING', table 'COMMIT_TIME_ORDERING': spec.merge.mode" in said(by_commit)
+    assert said(by_commit, spec=replace(SPEC, merge=Merge("CommitTime"))) == ""
+    partial = replace(SPEC, merge=Merge("CommitTime", ignores_nulls=True))
+    assert "needed 'IGNORE_DEFAULTS', table 'none': spec.merge.partialUpdates" in said(by_commit, spec=partial)
+    ignoring = replace(FITS, properties={**by_commit.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"})
+    assert said(ignoring, spec=partial) == ""
+    assert "needed 'none', table 'IGNORE_DEFAULTS'" in said(ignoring, spec=replace(SPEC, merge=Merge("CommitTime")))
+    filling = replace(FITS, properties={**by_commit.properties, "hoodie.table.partial.update.mode": "FILL_UNAVAILABLE"})
+    assert "needed 'IGNORE_DEFAULTS', table 'FILL_UNAVAILABLE'" in said(filling, spec=partial)
 
 
 @pytest.mark.parametrize("generator", ["org.apache.hudi.keygen.ComplexKeyGenerator", "org.apache.hudi.keygen.TimestampBasedKeyGenerator", "com.example.Own"])

@@ -1,0 +1,195 @@
+"""Which of two versions of a record stays (docs/merging.md): the same for the snapshot, for pulls and after a compaction (R44, R45, R46, R53, R54)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.hudi.harness import AGENT, Process, Table, World, rows, until
+
+from hudi_runtime.incremental import Reader
+from hudi_runtime.positions import ByCompletion, Position
+
+pytestmark = pytest.mark.extra
+NON_BLOCKING = {"concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
+PARTIAL = {"orderingFields": [], "merge": {"partialUpdates": "IgnoreNulls"}}
+SPARSE = "id int, p string, a string, b string"
+# hudi-rs does not read file groups that have log files only; `order` and `incremental` are about writers that overlap by design.
+SIDE_BY_SIDE = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
+SERVICES = {kind: {"enabled": False} for kind in ("clean", "archive", "clustering", "ttl")} | {"compaction": {"afterCommits": 1}}
+
+
+def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
+    table = world.table(name, **spec)
+    world.create(table, agent=AGENT, process=agent)
+    return table
+
+
+def compacted(world: World, agent: Process, table: Table, **spec: Any) -> None:
+    """Have the agent compact the table once."""
+    before = [i for i in table.timeline().completed if i.planned == "compaction"]
+    world.table(table.spec.ref.name, **{**spec, "services": SERVICES}).assign(AGENT)
+    until("the table is compacted", lambda: [i for i in table.timeline().completed if i.planned == "compaction"] != before, alive=agent)
+    until("nothing is pending any more", lambda: not [i for i in table.timeline().pending if i.action == "compaction"], alive=agent)
+    world.table(table.spec.ref.name, **spec).assign(AGENT)
+
+
+def pulled(table: Table, position: Position, *columns: str, limit: int | None = 1) -> tuple[dict[int, tuple[Any, ...]], Position]:
+    """What a reader that replaces rows by key has after it has pulled everything, commit by commit; and its position."""
+    found: dict[int, tuple[Any, ...]] = {}
+    look = Reader(table.world.spark(), table.path).look()
+    while pull := look.pull(position, limit=limit):
+        found |= {row[0]: tuple(row) for row in pull.frame.select(*columns).collect()}
+        position = pull.position
+    return found, position
+
+
+def done(*writers: Process, conflicts: Sequence[int] = ()) -> None:
+    for number, writer in enumerate(writers):
+        assert writer.wait() == 0, writer.log()[-4000:]
+        assert not conflicts or writer.termination()["conflicts"] == conflicts[number]
+
+
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+@pytest.mark.parametrize("mode", ["EventTime", "CommitTime"])
+def test_a_late_version_for_every_reader(world: World, agent: Process, mode: str, kind: str) -> None:
+    """A version with an older ordering value that is committed later: it is lost by event time, and stays by commit time."""
+    spec = {"type": kind, "merge": {"mode": mode}}
+    table = made(world, agent, f"late-{mode.lower()}-{kind.lower()}", **spec)
+    late = [*rows([1], "a", "late", 3), *rows([2], "a", "newer", 9)]
+    batches = [rows([1, 2, 3], "a", "seed", 5), rows([1], "a", "new", 7), late]
+    writer = table.writer("writer", python={"batches": [{"rows": batch} for batch in batches]})
+    done(writer)
+    first = rows([1], "a", "new", 7) if mode == "EventTime" else rows([1], "a", "late", 3)
+    wanted = [*first, *rows([2], "a", "newer", 9), *rows([3], "a", "seed", 5)]
+    columns = ("id", "p", "v", "ts")
+    # Hudi's own incremental query gives what was written, also when an older version has stayed.
+    loser = "violated" if (mode, kind) == ("EventTime", "MergeOnRead") else "ok"
+    table.audited(wanted, incremental=loser)
+    assert pulled(table, ByCompletion(), *columns)[0] == {row[0]: row for row in wanted}, "commit by commit"
+    assert pulled(table, ByCompletion(), *columns, limit=None)[0] == {row[0]: row for row in wanted}, "all at once"
+    if kind == "MergeOnRead":
+        compacted(world, agent, table, **spec)
+        table.audited(wanted, incremental=loser)
+        assert pulled(table, ByCompletion(), *columns)[0] == {row[0]: row for row in wanted}
+
+
+@pytest.mark.parametrize(("concurrency", "kind"), [("Optimistic", "CopyOnWrite"), ("Optimistic", "MergeOnRead"), ("NonBlocking", "MergeOnRead")])
+def test_updates_of_different_columns_commute(world: World, agent: Process, concurrency: str, kind: str) -> None:
+    """R46: two writers update different columns of one row at once. Whoever commits last, both columns are there, for every reader."""
+    spec = {"type": kind, **PARTIAL, **(NON_BLOCKING if concurrency == "NonBlocking" else {})}
+    table = made(world, agent, f"columns-{concurrency.lower()}-{kind.lower()}", **spec)
+    gates = [world.folder / f"gate-columns-{concurrency}-{kind}-{number}" for number in range(2)]
+    a, b = "id int, p string, a string", "id int, b string, p string"
+    seed = {"schema": SPARSE, "rows": [(key, "x", "a0", "b0") for key in (1, 2, 3)]}
+    slow = table.writer(
+        "slow",
+        python={
+            "batches": [
+                seed,
+                {"schema": a, "rows": [(1, "x", "slow")], "gate": str(gates[0])},
+                {"schema": b, "rows": [(2, "slow", "x")], "gate": str(gates[1])},
+            ]
+        },
+    )
+    until("column a is being written", Path(f"{gates[0]}.reached").exists, alive=slow)
+    first = table.writer("first", python={"batches": [{"schema": b, "rows": [(1, "quick", "x")]}]})
+    done(first, conflicts=[0])
+    before, position = pulled(table, ByCompletion(), "id", "a", "b", limit=None)
+    assert before == {1: (1, "a0", "quick"), 2: (2, "a0", "b0"), 3: (3, "a0", "b0")}
+    gates[0].touch()
+    until("column b is being written", Path(f"{gates[1]}.reached").exists, alive=slow)
+    assert pulled(table, position, "id", "a", "b")[0] == {1: (1, "slow", "quick")}, "a whole row is pulled, although its newest version is an older commit's"
+    second = table.writer("second", python={"batches": [{"schema": a, "rows": [(2, "x", "quick")]}]})
+    done(second, conflicts=[0])
+    gates[1].touch()
+    done(slow, conflicts=[2 if concurrency == "Optimistic" else 0])
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    wanted = [(1, "x", "slow", "quick"), (2, "x", "quick", "slow"), (3, "x", "a0", "b0")]
+    answers = {row[0]: (row[0], *row[2:]) for row in wanted}
+
+    def same(compaction: bool) -> None:
+        if concurrency == "NonBlocking":
+            table.audited(wanted, only=SIDE_BY_SIDE, schema=SPARSE)
+        else:
+            # Hudi's own incremental query gives the columns of the commit alone, and null for the others.
+            table.audited(wanted, schema=SPARSE, incremental="ok" if kind == "CopyOnWrite" else "violated")
+        assert pulled(table, ByCompletion(), "id", "a", "b")[0] == answers, compaction
+        assert pulled(table, position, "id", "a", "b", limit=None)[0] == {key: answers[key] for key in (1, 2)}, compaction
+
+    same(compaction=False)
+    if kind == "MergeOnRead":
+        compacted(world, agent, table, **spec)
+        same(compaction=True)
+        again = table.writer("again", python={"batches": [{"schema": a, "rows": [(3, "x", "again"), (2, "x", None)]}]})
+        done(again)
+        values = table.world.spark().read.format("hudi").load(table.path).select("id", "a", "b").collect()
+        assert {tuple(row) for row in values} == {(1, "slow", "quick"), (2, "quick", "slow"), (3, "again", "b0")}, "on top of a base file; null is no value"
+
+
+def test_commit_time_between_writers_that_do_not_block_each_other(world: World, agent: Process) -> None:
+    """Why that is refused: of two versions written at once the one that was begun last stays, or, when a compaction comes between them, the other."""
+    spec = {"type": "MergeOnRead", "merge": {"mode": "CommitTime"}, **NON_BLOCKING}
+    table = made(world, agent, "commit-time-side-by-side", **spec)
+    gates = [world.folder / f"gate-commit-time-{number}" for number in range(2)]
+    seed = {"rows": rows([1, 2], "a", "seed", 1)}
+    slow = table.writer("slow", python={"batches": [seed, *({"rows": rows([n + 1], "a", "slow", 2), "gate": str(gates[n])} for n in range(2))]})
+    for number in range(2):
+        until("a write is under way", Path(f"{gates[number]}.reached").exists, alive=slow)
+        quick = table.writer(f"quick-{number}", python={"batches": [{"rows": rows([number + 1], "a", "quick", 3)}]})
+        done(quick)
+        if number:
+            compacted(world, agent, table, **spec)
+        gates[number].touch()
+    done(slow, conflicts=[0])
+    found = {row.id: row.v for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v").collect()}
+    assert found == {1: "quick", 2: "slow"}
+
+
+class Stock:
+    """A table that this process writes alone, with Hudi's own payload for partial updates."""
+
+    def __init__(self, world: World, name: str, *, kind: str, payload: str, ordering: str) -> None:
+        self._spark, self._path = world.spark(), f"file://{world.folder}/tables/{name}"
+        self._options = {
+            "hoodie.table.name": name,
+            "hoodie.datasource.write.table.type": kind,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "p",
+            "hoodie.metadata.enable": "false",
+            "hoodie.embed.timeline.server": "false",
+            "hoodie.write.markers.type": "DIRECT",
+            "hoodie.datasource.write.payload.class": f"org.apache.hudi.common.model.{payload}",
+        }
+        if ordering:
+            self._options["hoodie.table.ordering.fields"] = ordering
+
+    def write(self, row: tuple[Any, ...], operation: str = "upsert") -> None:
+        frame = self._spark.createDataFrame([row], f"{SPARSE}, ts long")
+        options: Mapping[str, str] = {**self._options, "hoodie.datasource.write.operation": operation}
+        frame.write.format("hudi").options(**options).mode("append").save(self._path)
+
+    def values(self) -> dict[int, tuple[str, str]]:
+        return {row.id: (row.a, row.b) for row in self._spark.read.format("hudi").load(self._path).select("id", "a", "b").collect()}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_why_partial_updates_are_refused_with_event_time(world: World, kind: str) -> None:
+    """The newer value of column a is lost, because another column has an update that is newer still."""
+    table = Stock(world, f"partial-event-{kind}", kind=kind, payload="PartialUpdateAvroPayload", ordering="ts")
+    for row in [(1, "x", "a0", "b0", 1), (1, "x", "a1", None, 9), (1, "x", None, "b2", 11), (1, "x", "a2", None, 10)]:
+        table.write(row)
+    assert table.values() == {1: ("a1", "b2")}
+
+
+@pytest.mark.parametrize(("kind", "value"), [("COPY_ON_WRITE", None), ("MERGE_ON_READ", "b1")])
+def test_why_partial_updates_take_no_deletes_from_log_files(world: World, kind: str, value: str | None) -> None:
+    """A record that comes again after its deletion has its old value again, on the table that keeps deletions in log files."""
+    table = Stock(world, f"partial-delete-{kind}", kind=kind, payload="OverwriteNonDefaultsWithLatestAvroPayload", ordering="")
+    table.write((1, "x", "a1", "b1", 1))
+    table.write((1, "x", "", "", 2), "delete")
+    assert table.values() == {}
+    table.write((1, "x", "a2", None, 3))
+    assert table.values() == {1: ("a2", value)}

@@ -1,0 +1,59 @@
+"""`spec.merge`: what an unset mode means, what goes together, and that it reaches both kinds of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hudi_operator.manifests import configmaps
+from hudi_operator.model import options
+from hudi_operator.model.merging import Merge
+from hudi_operator.model.spec import TableSpec, WriterSpec
+from hudi_operator.reconcile import agents
+
+ORDERED = {"orderingFields": ["ts"]}
+PARTIAL = {"partialUpdates": "IgnoreNulls"}
+SIDE_BY_SIDE = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}}
+
+
+def table(**spec: Any) -> TableSpec:
+    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", **spec}})
+
+
+@pytest.mark.parametrize(
+    ("spec", "merge"),
+    [
+        ({}, Merge("CommitTime")),
+        (ORDERED, Merge("EventTime")),
+        ({**ORDERED, "merge": {"mode": "CommitTime"}}, Merge("CommitTime")),
+        ({"merge": PARTIAL}, Merge("CommitTime", "IgnoreNulls")),
+    ],
+)
+def test_what_it_means_reaches_drivers_and_agents(spec: dict[str, Any], merge: Merge) -> None:
+    found = table(**spec)
+    assert found.merge == merge
+    assert options.table_problem(found) == ""
+    writer = WriterSpec.from_object({"metadata": {"namespace": "n", "name": "w"}, "spec": {"tableRef": {"name": "t"}}})
+    word = {"mode": merge.mode, "partialUpdates": merge.partial_updates or None}
+    assert configmaps.job(found, writer, 1, run=1)["table"]["merge"] == word
+    assert agents.assignment(found, 0)["merge"] == word
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"merge": {"mode": "EventTime"}}, "spec.merge.mode = 'EventTime': needs orderingFields"),
+        ({**ORDERED, "merge": PARTIAL}, "contradicts mode EventTime: a row has one ordering value for all its columns"),
+        ({"merge": PARTIAL, "schema": {"missingColumns": "Refuse"}}, "contradicts schema.missingColumns Refuse"),
+        (SIDE_BY_SIDE, "contradicts concurrency.mode NonBlocking: of two versions written at once"),
+        ({**SIDE_BY_SIDE, **ORDERED, "merge": {"mode": "CommitTime"}}, "contradicts concurrency.mode NonBlocking"),
+    ],
+)
+def test_what_does_not_go_together(spec: dict[str, Any], words: str) -> None:
+    assert words in options.table_problem(table(**spec))
+
+
+@pytest.mark.parametrize("spec", [ORDERED, {"merge": PARTIAL}, {**ORDERED, "merge": {"mode": "CommitTime", **PARTIAL}}])
+def test_what_goes_together_side_by_side(spec: dict[str, Any]) -> None:
+    assert options.table_problem(table(**SIDE_BY_SIDE, **spec)) == ""
