@@ -7,6 +7,7 @@ characters, ``/`` included, ``?`` for one character. ``field=`` before a value m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 
 SEPARATOR = "/"
@@ -23,6 +24,7 @@ def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | N
     return next(((a, b) for a, b in product(mine or ("*",), others or ("*",)) if intersect(a, b)), None)
 
 
+@lru_cache(maxsize=16384)
 def intersect(a: str, b: str) -> bool:
     """Whether some text matches both patterns."""
     # Positions in a and b that some text can have reached, as one reads both patterns side by side.

@@ -83,6 +83,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("priority", {"priority": 1001}, ("spec.priority", "1001", "less than or equal to 1000")),
     ("partition-path", {"partitions": ["/2026-01-*"]}, ("spec.partitions[0]", "'/2026-01-*' is not a partition path")),
     ("partition-pattern", {"partitions": ["a", "2026-0[12]"]}, ("spec.partitions[1]", "'2026-0[12]': patterns are made of *")),
+    ("partition-stars", {"partitions": ["*a*a*a*a*a*"]}, ("spec.partitions[0]", "'*a*a*a*a*a*' has more than five *")),
     ("no-partitions", {"partitions": []}, ("spec.partitions", "at least 1 items")),
     ("partition-twice", {"partitions": ["a", "a"]}, ("spec.partitions[1]", "Duplicate value")),
     (
