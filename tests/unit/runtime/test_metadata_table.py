@@ -116,7 +116,7 @@ def test_a_half_made_one_of_an_agent_that_died_is_made_anew() -> None:
         (Fake(gate="open"), Records({}, {}, {}, {})),
         (Fake(), Records({}, {}, {OTHER: Entry(f"writer/{OTHER}", {"role": "agent"}, 1)}, {})),
         (Fake(), Records({}, {"dead": Entry("settle/dead", {"phase": "RollingBack"}, 1)}, {}, {})),
-        (Fake(kv={"done/metadata": {"nonce": "Files/1", "result": "Failed", "retryAtMs": now_ms() + 60_000}}), Records({}, {}, {}, {})),
+        (Fake(kv={"done/metadata": {"nonce": "Files/1", "result": "Failed", "retryAtMs": now_ms() + 86_400_000}}), Records({}, {}, {}, {})),
     ],
 )
 def test_nobody_else_may_be_at_work(fake: Fake, records: Records) -> None:
