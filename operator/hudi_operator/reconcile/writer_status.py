@@ -35,8 +35,10 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
     status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
-    status["attempts"] = entries[-KEPT_ATTEMPTS:]
-    earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-KEPT_ATTEMPTS]])
+    # All that retryPolicy.limit may have to count.
+    kept = KEPT_ATTEMPTS if spec is None else max(KEPT_ATTEMPTS, spec.retry.limit + 2)
+    status["attempts"] = entries[-kept:]
+    earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-kept]])
     if any(earlier.values()):
         status["earlierAttempts"] = earlier
     status.update(_results(view, writer, old))

@@ -114,6 +114,15 @@ def test_who_creates_the_table_may_hold_its_lock() -> None:
     assert reasons() == []
 
 
+def test_a_limit_beyond_ten_is_kept() -> None:
+    world = ready_world()
+    world.exit_codes = [11] * 30
+    world.make_writer("w", retryPolicy={"limit": 12, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    world.run(lambda w: w.is_true(w.writers["w"], "Finished"), seconds=2000)
+    assert world.writers["w"]["status"]["attempt"] == 13
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+
+
 def test_an_attempt_that_may_still_register_is_waited_for() -> None:
     """F5, F23: its admission stands; it may register, lock and commit what the next one would commit again."""
     world = ready_world()
