@@ -11,6 +11,7 @@ from tests.hudi.harness import USER_CODE, Row, World, rows
 
 from hudi_runtime import sources
 from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import PositionLost, Pull, Reader, needed_files
 from hudi_runtime.job import FilesSource, HudiSource, PythonSource, SqlSource, View
 from hudi_runtime.positions import ByCompletion, Fenced, OutOfOrder
@@ -112,7 +113,7 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
 def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
     """Attempts of one run share what was committed; the next run of the same writer begins with its first batch."""
     arguments = {"batches": [{"rows": rows([1], "a", "one", 1)}, {"rows": rows([2], "a", "two", 1)}]}
-    source, context = PythonSource(str(USER_CODE), "batches", arguments), SimpleNamespace(arguments=arguments)
+    source, context = PythonSource(str(USER_CODE), "batches", arguments), SimpleNamespace(arguments=arguments, base_of_batch=lambda: None)
 
     def given(run: int, done: Progress) -> list[list[Row]]:
         return [found_rows(batch.frame) for batch in sources._python_batches(world.spark(), source, context, run=run, done=done)]
@@ -132,11 +133,12 @@ def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -
     files = FilesSource("csv", (f"file://{names}",), {"header": "true"}, None)
     views = (View("events", path, None), View("names", "", files))
     source = SqlSource("SELECT events.id, p, name AS v, ts FROM events JOIN names ON events.id = names.id", views)
-    (batch,) = sources._sql_batches(spark, source, run=2, done=Progress(count=1, digest="d", run=1))
+    mine = Table(spark, f"{path}-mine")
+    (batch,) = sources._sql_batches(spark, source, mine, run=2, done=Progress(count=1, digest="d", run=1))
     assert found_rows(batch.frame) == [(1, "a", "one", 1), (2, "a", "two", 1)]
-    assert list(sources._sql_batches(spark, source, run=2, done=Progress(count=1, digest=batch.digest, run=2))) == []
-    (everything,) = sources._sql_batches(spark, replace(source, query="SELECT * FROM events"), run=1, done=Progress())
+    assert list(sources._sql_batches(spark, source, mine, run=2, done=Progress(count=1, digest=batch.digest, run=2))) == []
+    (everything,) = sources._sql_batches(spark, replace(source, query="SELECT * FROM events"), mine, run=1, done=Progress())
     assert everything.frame.columns == ["id", "p", "v", "ts"]
     with pytest.raises(Exception, match="nowhere") as refused:
-        list(sources._sql_batches(spark, replace(source, query="SELECT * FROM nowhere"), run=1, done=Progress()))
+        list(sources._sql_batches(spark, replace(source, query="SELECT * FROM nowhere"), mine, run=1, done=Progress()))
     assert classify(refused.value).kind is FailureClass.USER_ERROR
