@@ -359,7 +359,7 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
 
 def test_attempts_in_status_are_bounded(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
-    status = {"attempts": [{"number": n} for n in range(1, 12)]}
+    status = {"attempts": [{"number": n} for n in range(1, 24)]}
     done = light_cluster.run("patch", "hw", "backfill", "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert done.returncode != 0
     assert "status.attempts" in done.stdout
