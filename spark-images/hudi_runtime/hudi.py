@@ -292,10 +292,6 @@ class Table:
         engine = self._engine()
         self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
 
-    def drop_metadata_table(self) -> None:
-        """Delete the metadata table, if there is one; the caller holds the lock. The next commit makes a new one."""
-        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.path, self._engine())
-
     def _engine(self) -> Any:
         return self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
 
@@ -335,15 +331,13 @@ class Table:
         return {str(name) for name in config.getMetadataPartitions()}, {str(name) for name in config.getMetadataPartitionsInflight()}
 
     def delete_metadata_table(self) -> None:
-        """Delete the metadata table, first of all from the table's configuration; the caller holds the lock."""
-        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
-        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), context, False)
+        """Delete the metadata table, if there is one, first of all from the table's configuration; the caller holds the lock."""
+        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), self._engine(), False)
 
     def make_metadata_table(self, config: Any) -> None:
         """Make the metadata table that a config asks for from a listing, where there is none; the caller holds the lock, nothing is pending."""
-        context = self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
         factory = self._jvm.org.apache.hudi.metadata.SparkMetadataWriterFactory
-        factory.create(self.storage_conf(), config, context, self.meta_client().getTableConfig()).close()
+        factory.create(self.storage_conf(), config, self._engine(), self.meta_client().getTableConfig()).close()
 
     def schema(self) -> str:
         """The table's newest schema, without Hudi's own columns, as Avro JSON."""

@@ -130,9 +130,9 @@ def take(position: Position, seen: Mapping[str, Seen], limit: int | None) -> tup
 
     The limit is shared fairly: each partition gets the same, what one does not need goes to the others.
     """
-    todo = [Range(name, part, begin, end) for name, begin, end, part in _open(position, seen)]
-    shares = _shares([r.end - r.begin for r in todo], limit)
-    taken = tuple(Range(r.topic, r.partition, r.begin, r.begin + share) for r, share in zip(todo, shares, strict=True) if share)
+    unread = [Range(name, part, begin, end) for name, begin, end, part in _open(position, seen)]
+    shares = _shares([r.end - r.begin for r in unread], limit)
+    taken = tuple(Range(r.topic, r.partition, r.begin, r.begin + share) for r, share in zip(unread, shares, strict=True) if share)
     ends = {(r.topic, r.partition): r.end for r in taken}
     topics = {name: Topic(topic.id, tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))) for name, topic in position.topics.items()}
     return taken, Position(topics)

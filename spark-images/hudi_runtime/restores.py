@@ -204,7 +204,7 @@ class Restores:
                 self._drop(wanted.dropped)
                 instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
                 ahead = self._save(id, {**ahead, "instant": instant})
-            self.table.drop_metadata_table()
+            self.table.delete_metadata_table()
             self.table.restore(self._config(), str(ahead["instant"]), str(ahead["newest"]))
             completion = self._verified(str(ahead["instant"]), str(ahead["boundary"]))
         return {**{key: ahead[key] for key in ahead if key != "result"}, "completionTime": completion}

@@ -114,7 +114,7 @@ class Fake:
             raise Missing(folder)
         return self.there[folder]
 
-    def drop_metadata_table(self) -> None:
+    def delete_metadata_table(self) -> None:
         assert self.held, "under the lock"
         self.metadata = False
 
@@ -164,7 +164,7 @@ def keeper(fake: Fake) -> Restores:
                 "has_archive",
                 "archived_instants",
                 "savepoints_said",
-                "drop_metadata_table",
+                "delete_metadata_table",
                 "request_restore",
                 "restore",
             )
