@@ -126,6 +126,10 @@ class Services:
         """Start what is due, if anything. `requests` of the operator are keyed by `service-<kind>`."""
         if not self.idle:
             return
+        if self._running is not None:
+            # It may have ended after these records were read: they name an instant that is withdrawn by now. The next ones are newer.
+            self._running = None
+            return
         now = now_ms()
         mine = records.services_of(self._session.inc)
         lost = [t for t in mine if timeline.get(t) is None and self._own_since(records, t, now) > FORGET_MS]

@@ -24,6 +24,13 @@ TENDING = (
         f"{SERVICES}::test_settling_and_other_agents_come_first",
     ),
     mutation(
+        "old-records-begin-a-service",
+        "I12",
+        "an agent executes again what it knows from records that it read before the last run ended",
+        a("services", "            self._running = None\n            return\n", "            self._running = None\n"),
+        f"{SERVICES}::test_records_read_before_a_run_ended_decide_nothing",
+    ),
+    mutation(
         "services-of-others-are-executed",
         "I12 F3",
         "an agent executes pending service instants of others",

@@ -135,11 +135,20 @@ class World:
         entry = self.session.etcd.keys.get(f"done/service-{kind.value}")
         return entry.value if entry else {}
 
+    def records(self) -> Records:
+        return Records.from_entries(self.session.etcd.range(""), prefix=PREFIX)
+
     def consider(self, listing: tl.Timeline | None = None, **requests: Mapping[str, Any]) -> list[tuple[str, object]]:
         """One look (with an older listing), and what it started, waited for."""
+        asked = {f"service-{name}": value for name, value in requests.items()}
+        if self.services._running is not None:
+            assert self.look(self.records(), listing, asked) == [], "the first look after a run may be older than its end"
+        return self.look(self.records(), listing, asked)
+
+    def look(self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, object]]:
+        """What is started after these records were read."""
         before = len(self.calls)
-        records = Records.from_entries(self.session.etcd.range(""), prefix=PREFIX)
-        self.services.consider(records, listing or self.timeline(), {f"service-{name}": value for name, value in requests.items()})
+        self.services.consider(records, listing or self.timeline(), asked or {})
         if self.services._running is not None:
             self.services._running.result(10)
         return self.calls[before:]
@@ -225,6 +234,16 @@ def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
         assert world.record(Kind.CLUSTERING)["failures"] == failures + 1
         assert world.consider() == [], "another one must not be planned beside it"
         world.patience(Kind.CLUSTERING)
+
+
+def test_records_read_before_a_run_ended_decide_nothing() -> None:
+    """They name an instant that the run has withdrawn meanwhile: executing that again would be counted as a failure."""
+    world = World(Service(Kind.CLUSTERING, 1))
+    world.names.append(f"{T1}.clustering.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
+    read, listed = world.records(), world.timeline()
+    assert world.consider() == [("clustering again", (T1, 0))]
+    assert world.look(read, listed) == []
 
 
 def test_what_was_lost_to_a_writer_is_not_tried_at_once() -> None:
