@@ -16,6 +16,7 @@ from hudi_runtime import partitions
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
+from hudi_runtime.deletions import DELETED
 from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.job import Job
@@ -97,7 +98,7 @@ class Committer:
         sp.interruptible(self._spark)
         try:
             rows, since = self._rows(batch)
-            frame = partitions.held(transform(self._spark, rows, self._job.transform), self._job)
+            frame = partitions.held(self._transformed(batch, rows), self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             self._save(fit.apply(frame), {**options, **since})
@@ -108,6 +109,13 @@ class Committer:
             print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
             return error
         return None
+
+    def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
+        """The rows as the user's SELECT makes them. Raises UserCodeError when it leaves out which of them are deletes: they would be written as rows."""
+        frame = transform(self._spark, rows, self._job.transform)
+        if batch.deletes and DELETED not in frame.columns:
+            raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which says what to delete (source.hudi.deletes is Carry): select it")
+        return frame
 
     def _rows(self, batch: Batch) -> tuple[DataFrame, Mapping[str, str]]:
         """What this try writes, and the write options that tell when the rows of the table were read that it is made from (none: it is not)."""

@@ -38,12 +38,24 @@ class CommitInfo:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A file that a write put into a file group: its path, the base file that it replaced (empty: none), and how many records it deleted."""
+
+    group: tuple[str, str]
+    path: str
+    before: str
+    deletes: int
+
+
+@dataclass(frozen=True)
 class WriteInfo:
     """What a completed write did: Hudi's name of the operation, files written by (partition, file group), file groups it replaced."""
 
     operation: str
     files: tuple[tuple[tuple[str, str], str], ...]
     replaced: frozenset[tuple[str, str]]
+    changes: tuple[Change, ...] = ()
+    """Of the files those that replaced a base file or deleted records."""
 
     @property
     def carries_rows(self) -> bool:
@@ -406,4 +418,12 @@ def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
     stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition]
     files = tuple(((str(stat.get("partitionPath") or ""), str(stat["fileId"])), str(stat["path"])) for stat in stats if stat.get("path"))
     replaced = {(partition, str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
-    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced))
+    changes = tuple(change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes)
+    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced), changes)
+
+
+def _change(stat: Mapping[str, Any]) -> Change:
+    partition, before = str(stat.get("partitionPath") or ""), str(stat.get("prevBaseFile") or "")
+    if before and partition:
+        before = f"{partition}/{before}"
+    return Change((partition, str(stat["fileId"])), str(stat["path"]), before, int(stat.get("numDeletes") or 0))

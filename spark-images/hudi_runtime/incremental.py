@@ -9,7 +9,8 @@
 A pull gives, for each row that its commits wrote, the newest version among them; of a MergeOnRead table the row as the table's merge makes it,
 with what earlier commits brought: Hudi itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` go by requested
 time and change while older writers finish; a look does not). A row that a later commit changed again may be given with that commit
-instead, never not at all. Deleted rows are not given.
+instead, never not at all. With `look.pull(position, deletes=True)` the records that its commits deleted come as well, as `pull.deletes`
+(hudi_runtime.deletions); a pull has a record among its rows or among its deletes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from hudi_runtime import positions
+from hudi_runtime import deletions, positions
 from hudi_runtime import timeline as tl
+from hudi_runtime.deletions import COMMIT_TIME, ROW
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.errors import PositionLost as PositionLost
 from hudi_runtime.hudi import Table, WriteInfo
@@ -31,10 +33,7 @@ from hudi_runtime.merging import MERGE_ON_READ
 from hudi_runtime.positions import Position
 from hudi_runtime.storage import Missing
 
-COMMIT_TIME = "_hoodie_commit_time"
 META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
-ROW = ("_hoodie_record_key", "_hoodie_partition_path")
-"""What tells one row from the others."""
 MIN_TABLE_VERSION = 8
 """The first table version whose timeline has completion times."""
 
@@ -54,6 +53,10 @@ class Pull:
     frame: DataFrame
     position: Position
     instants: tuple[str, ...]
+    deletes: DataFrame | None = None
+    """Records that are not in the table any more, each as its last version, without Hudi's own columns; None: none, or they were not asked for."""
+    deleting: tuple[str, ...] = ()
+    """Those of the instants that have deleted records."""
 
 
 class Reader:
@@ -80,6 +83,12 @@ class Reader:
         first = self._table.timeline()
         return Look(self._spark, self._table, positions.stable(first, self._table.timeline()), merges=self._merges)
 
+    def require_deletes(self) -> None:
+        """Raises RuntimeFailure when it cannot be told of this table what was deleted."""
+        why = deletions.problem(self._table.meta_client().getTableConfig())
+        if why:
+            raise RuntimeFailure(FailureClass.USER_ERROR, f"what was deleted from {self.path} cannot be told: {why}")
+
 
 class Look:
     """One view of the timeline, and what can be read of it."""
@@ -105,11 +114,12 @@ class Look:
                 f"the commit of {undone}, up to which {self._table.path} was read, is not in the table any more: it was restored to an earlier state"
             )
 
-    def pull(self, position: Position, *, limit: int | None = None) -> Pull | None:
+    def pull(self, position: Position, *, limit: int | None = None, deletes: bool = False) -> Pull | None:
         """Rows of the next commits, `limit` of them (None: all); None when there are none. They have been read then and are held by Spark.
 
-        More than `limit` are given together when a file that the first ones wrote has been cleaned, because later ones replaced it.
-        Raises PositionLost when commits were archived, or when their files are gone.
+        `deletes`: also what they have deleted. More than `limit` are given together when a file that the first ones wrote has been cleaned, because
+        later ones replaced it. Raises PositionLost when commits were archived, or when their files are gone; also, with `deletes`, when files are
+        gone that tell what they have deleted.
         """
         lost = self._archived_wanted(position)
         if lost:
@@ -124,10 +134,20 @@ class Look:
             if rows and (len(taken) == len(ready) or (limit is not None and rows >= limit)):
                 frame, missing = self._read(taken, position)
                 if frame is not None:
-                    return Pull(frame, position.advance(taken, self.timeline), tuple(i.requested for i in taken))
+                    return self._pulled(taken, frame, position, deletes=deletes)
         if missing:
             raise PositionLost(f"{missing} of {self._table.path}, written after the position {_told(position)}, was cleaned")
         return None
+
+    def _pulled(self, taken: Sequence[tl.Instant], frame: DataFrame, position: Position, *, deletes: bool) -> Pull:
+        writes = [(instant, self._written[instant.requested]) for instant in taken]
+        gone = None
+        if deletes:
+            ways = deletions.Ways(self._runs_of, self._missing, self._names_in)
+            gone = deletions.Deletions(self._spark, self._table, self.timeline, ways).rows(writes, given=frame)
+        deleting = tuple(instant.requested for instant, write in writes if deletions.deleting(write))
+        given = tuple(instant.requested for instant in taken)
+        return Pull(_plain(frame), position.advance(taken, self.timeline), given, None if gone is None else _plain(gone), deleting)
 
     def snapshot(self, position: Position) -> Pull | None:
         """Every row of the table as of this look, whatever was archived or cleaned before; None for a table without commits.
@@ -152,7 +172,7 @@ class Look:
         return _plain(self._spark.read.format("hudi").load(self._table.path)).limit(0)
 
     def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
-        """Rows of these commits, held by Spark; or None, and a file that was missing.
+        """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a file that was missing.
 
         For files that were cleaned Hudi reads the newest state instead, without a word. So the rows are read first, and then it is known
         whether all was there.
@@ -178,9 +198,9 @@ class Look:
         whole = _span(self.timeline, taken)
         self._read_metadata(whole)
         if not self._merges.by_readers:
-            yield self._needed(whole), lambda: _plain(self._frame(taken))
+            yield self._needed(whole), lambda: self._frame(taken)
             return
-        runs = _runs(whole, {i.requested for i in taken if self._written[i.requested].carries_rows})
+        runs = self._runs(taken)
         yield sorted({path for run in runs for path in self._needed(run)}), lambda: self._merged([self._frame(run) for run in runs], position)
         if not self._merges.columns:
             yield self._needed(whole), lambda: self._merged([self._frame(taken)], position)
@@ -191,7 +211,18 @@ class Look:
         The keys are computed first: a plan that reads a table several times fails now and then in Hudi 1.2.0 (columnar batches, see audit/rows.py).
         """
         keys = reduce(DataFrame.unionByName, [frame.select(*ROW).localCheckpoint() for frame in written]).distinct()
-        return _plain(self._state(position).join(keys, list(ROW), "left_semi"))
+        return self._state(position).join(keys, list(ROW), "left_semi")
+
+    def _runs(self, taken: Sequence[tl.Instant]) -> list[list[tl.Instant]]:
+        """Those of these commits that carry rows, in pieces between which nothing else completed."""
+        whole = _span(self.timeline, taken)
+        self._read_metadata(whole)
+        return _runs(whole, {i.requested for i in taken if self._written[i.requested].carries_rows})
+
+    def _runs_of(self, taken: Sequence[tl.Instant]) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
+        """What these commits wrote, piece by piece: the files that each needs, and the rows."""
+        for run in self._runs(taken):
+            yield self._needed(run), lambda run=run: self._frame(run)  # type: ignore[misc]
 
     def _frame(self, taken: Sequence[tl.Instant]) -> DataFrame:
         begin, end = _before(min(i.completion for i in taken)), max(i.completion for i in taken)

@@ -64,7 +64,8 @@ class FilesSource:
 class HudiSource:
     """Another Hudi table, read incrementally; `max_commits` None means everything in one commit.
 
-    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` are spelled as in the HudiWriter.
+    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` are spelled as in the HudiWriter. `deletes`: what was deleted
+    there is deleted here.
     """
 
     path: str
@@ -72,6 +73,7 @@ class HudiSource:
     order: str
     max_commits: int | None
     if_lost: str
+    deletes: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,8 @@ def _source(data: Mapping[str, Any] | None) -> Source | None:
     if files := data.get("files"):
         return _files(files)
     if hudi := data.get("hudi"):
-        return HudiSource(hudi["path"].rstrip("/"), hudi["startFrom"], hudi["order"], hudi.get("maxCommitsPerBatch"), hudi["ifPositionLost"])
+        path, deletes = hudi["path"].rstrip("/"), hudi.get("deletes") == "Carry"
+        return HudiSource(path, hudi["startFrom"], hudi["order"], hudi.get("maxCommitsPerBatch"), hudi["ifPositionLost"], deletes)
     if kafka := data.get("kafka"):
         return KafkaSource.from_json(kafka)
     if sql := data.get("sql"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, functions, types
 
 from hudi_runtime import merging
+from hudi_runtime.deletions import DELETED
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.incremental import META_COLUMNS
 from hudi_runtime.job import Job
@@ -31,8 +32,6 @@ LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
 """The promotions of whole numbers that do not: the number beyond which neighbours become the same fraction."""
 DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
 """Digits of whole numbers."""
-DELETED = "_hoodie_is_deleted"
-"""Hudi's column: a row that has true there deletes its record."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
 NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
 

@@ -7,17 +7,19 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
 from hudi_runtime import kafka, positions
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
+from hudi_runtime.deletions import DELETED
 from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
@@ -38,6 +40,8 @@ class Batch:
     """What this look at the source has left for later commits: files, commits of the other table, offsets of Kafka."""
     base: Base | None = None
     """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
+    deletes: bool = False
+    """Whether rows are marked in the column `_hoodie_is_deleted`, which then has to come through the transform."""
 
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
@@ -106,17 +110,20 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
     """What was committed to the source table since this writer's last commit, up to now: one look, so that a run ends."""
-    look = Reader(spark, source.path).look()
+    reader = Reader(spark, source.path)
+    if source.deletes:
+        reader.require_deletes()
+    look = reader.look()
     count, position = done.count, _stored_position(source, done)
     if position is None and source.start_from == "Latest":
         # A commit without rows: only what is in the target's timeline is remembered.
         position = look.latest(positions.ORDERS[source.order]())
-        yield _hudi_batch(source, look.empty(), position, count=count, waiting=0)
+        yield _hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0)
     stored = position if done.digest else None
     while pull := _next_pull(source, look, position, stored=stored):
         stored = None
         count, position = count + len(pull.instants), pull.position
-        yield _hudi_batch(source, pull.frame, position, count=count, waiting=len(position.ready(look.timeline)))
+        yield _hudi_batch(source, pull, count=count, waiting=len(position.ready(look.timeline)))
 
 
 def _next_pull(source: HudiSource, look: Look, position: positions.Position | None, *, stored: positions.Position | None) -> Pull | None:
@@ -128,7 +135,7 @@ def _next_pull(source: HudiSource, look: Look, position: positions.Position | No
     try:
         if stored is not None:
             look.require_kept(stored)
-        return look.pull(start, limit=source.max_commits)
+        return look.pull(start, limit=source.max_commits, deletes=source.deletes)
     except PositionLost as error:
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
             return look.snapshot(start)
@@ -155,8 +162,20 @@ def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Positio
     return positions.parse(done.hudi)
 
 
-def _hudi_batch(source: HudiSource, frame: DataFrame, position: positions.Position, *, count: int, waiting: int) -> Batch:
-    return _counted(frame, pg.hudi_word(count, source.path, position.word()), waiting)
+def _hudi_batch(source: HudiSource, pull: Pull, *, count: int, waiting: int) -> Batch:
+    word = pg.hudi_word(count, source.path, pull.position.word())
+    if source.deletes:
+        return replace(_counted(marked(pull), word, waiting), deletes=True)
+    if pull.deleting:
+        commits = f"{len(pull.deleting)} of {len(pull.instants)} commits, the last one {pull.deleting[-1]}"
+        print(f"source.hudi.deletes is Ignore: {commits}, have deleted records of {source.path}; they stay in this table", file=sys.stderr, flush=True)
+    return _counted(pull.frame, word, waiting)
+
+
+def marked(pull: Pull) -> DataFrame:
+    """The rows of a pull and the records that were deleted, told apart by `_hoodie_is_deleted`."""
+    rows = pull.frame.withColumn(DELETED, lit(False))
+    return rows if pull.deletes is None else rows.unionByName(pull.deletes.withColumn(DELETED, lit(True)))
 
 
 def _counted(frame: DataFrame | Update, word: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:

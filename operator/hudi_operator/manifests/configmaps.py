@@ -95,6 +95,7 @@ def _source(writer: WriterSpec) -> JsonDict | None:
                 "order": hudi.order,
                 "maxCommitsPerBatch": hudi.max_commits_per_batch,
                 "ifPositionLost": hudi.if_position_lost,
+                "deletes": hudi.deletes,
             }
         }
     if writer.kafka is not None:

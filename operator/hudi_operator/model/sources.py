@@ -31,6 +31,8 @@ class HudiSource:
     order: str = "CompletionTime"
     max_commits_per_batch: int | None = None
     if_position_lost: str = "Fail"
+    deletes: str = "Ignore"
+    """``Carry``: what was deleted from the source is deleted from the table."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def hudi(source: JsonDict) -> HudiSource | None:
         order=get(raw, "order", str, default.order, where),
         max_commits_per_batch=get(raw, "maxCommitsPerBatch", int, 0, where) or None,
         if_position_lost=get(raw, "ifPositionLost", str, default.if_position_lost, where),
+        deletes=get(raw, "deletes", str, default.deletes, where),
     )
 
 

@@ -51,6 +51,17 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     ("commits", {"source": {"hudi": {**HUDI, "maxCommitsPerBatch": 0}}}, ("spec.source.hudi.maxCommitsPerBatch", "0", "greater than or equal to 1")),
     ("lost", {"source": {"hudi": {**HUDI, "ifPositionLost": "Skip"}}}, ("spec.source.hudi.ifPositionLost", '"Skip"', '"Fail", "Snapshot"')),
+    ("deletes", {"source": {"hudi": {**HUDI, "deletes": "Maybe"}}}, ("spec.source.hudi.deletes", '"Maybe"', '"Ignore", "Carry"')),
+    (
+        "deletes-of-a-snapshot",
+        {"source": {"hudi": {**HUDI, "deletes": "Carry", "ifPositionLost": "Snapshot"}}},
+        ("spec.source.hudi.deletes", "cannot be combined with ifPositionLost Snapshot: the whole table does not tell what was deleted"),
+    ),
+    (
+        "deletes-of-inserts",
+        {"source": {"hudi": {**HUDI, "deletes": "Carry"}}, "operation": "Insert"},
+        ("spec.operation", "operation Insert cannot be combined with source.hudi.deletes Carry"),
+    ),
     ("no-query", {"source": {"sql": {"views": []}}}, ("spec.source.sql.query", "Required value")),
     ("python-and-sql", {"source": {"python": PYTHON, "sql": SQL}}, ("spec.source", "use one of: python sql")),
     ("empty-view", {"source": {"sql": {**SQL, "views": [{"name": "a"}]}}}, ("spec.source.sql.views[0]", "the view is empty: set files or hudi")),
@@ -297,6 +308,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         writer(namespace, "files", transform={"sql": "SELECT * FROM source"}, operation="Upsert", **common),
         writer(namespace, "python", source={"python": {**PYTHON, "arguments": {"from": "2013-01-01"}}}, **common),
         writer(namespace, "hudi", source={"hudi": {**HUDI, "startFrom": "20260131235959999", "maxCommitsPerBatch": 4, "ifPositionLost": "Snapshot"}}, **common),
+        writer(namespace, "carry", source={"hudi": {**HUDI, "deletes": "Carry"}}, operation="Upsert", **common),
         writer(namespace, "fenced", source={"hudi": {"path": "s3a://lake/x", "startFrom": "Latest", "order": "Fenced"}}, **common),
         writer(
             namespace,

@@ -54,7 +54,7 @@ def test_a_chained_writer_waits_for_its_sources_and_is_told_their_paths(world: W
     created(world, source_id, agent)
     path = f"s3a://lake/{world.namespace}/bronze"
     told = job(world, world.pod("driver", writer="chain", seconds=LONG))
-    wanted = {"path": path, "startFrom": "Earliest", "order": "Fenced", "maxCommitsPerBatch": 3, "ifPositionLost": "Snapshot"}
+    wanted = {"path": path, "startFrom": "Earliest", "order": "Fenced", "maxCommitsPerBatch": 3, "ifPositionLost": "Snapshot", "deletes": "Ignore"}
     assert told["source"] == {"hudi": wanted}
     assert naming.table_id(told["table"]["path"]) == table_id, "written is the writer's own table"
     told = job(world, world.pod("driver", writer="query", seconds=LONG))

@@ -50,7 +50,7 @@ def test_a_writer_waits_for_its_source() -> None:
     (attempt,) = [m for m in world.applied if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("silver-")]
     source = json.loads(attempt["data"]["job.json"])["source"]
     wanted = {"path": "s3a://lake/bronze", "startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail"}
-    assert source == {"hudi": wanted}
+    assert source == {"hudi": {**wanted, "deletes": "Ignore"}}
 
 
 def test_a_source_that_goes_after_the_attempt_was_announced_is_waited_for() -> None:
