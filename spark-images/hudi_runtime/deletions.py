@@ -170,6 +170,7 @@ class Deletions:
         self._table = table
         self._timeline = timeline
         self._ways = ways
+        self._names: dict[str, frozenset[str]] = {}
 
     def rows(self, writes: Sequence[tuple[tl.Instant, WriteInfo]], *, given: DataFrame) -> DataFrame | None:
         """The last versions of the records that these commits deleted, held by Spark; None when they have deleted nothing.
@@ -207,7 +208,8 @@ class Deletions:
         for commit, group in wanted.replaced:
             if not self._add(found, commit, group):
                 raise PositionLost(f"file group {group[1]} in partition {group[0]} of {self._table.path}, which {commit.requested} replaced, was cleaned")
-        return self._before(found) if wanted.replaced else []
+        partitions = sorted({partition for _, (partition, _) in wanted.replaced})
+        return [part.where(f.col(ROW[1]).isin(partitions)) for part in self._before(found)]
 
     def _logged(self, wanted: Plan) -> list[DataFrame]:
         """Rows of the keys that delete blocks name, as they were before. A key that was nowhere had nothing to delete."""
@@ -231,7 +233,9 @@ class Deletions:
 
     def _add(self, found: _Before, commit: tl.Instant, group: Group) -> bool:
         """Add a file group as it was before a commit; False when there was nothing."""
-        before = slice_before(commit, group, names=self._ways.names(group[0]), timeline=self._timeline)
+        if group[0] not in self._names:
+            self._names[group[0]] = self._ways.names(group[0])
+        before = slice_before(commit, group, names=self._names[group[0]], timeline=self._timeline)
         if before.archived:
             raise PositionLost(f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} has deleted what it wrote")
         if before.base:
@@ -241,6 +245,7 @@ class Deletions:
 
     def _before(self, found: _Before, *, only: DataFrame | None = None) -> list[DataFrame]:
         """The rows, held by Spark; `only`: those of these keys. Each version that there is, the merge comes later."""
+        self._require(found.bases)
         files, parts = list(found.bases), [self._base_rows(found.bases)] if found.bases else []
         for needed, rows in self._ways.written(sorted(found.logged)) if found.logged else ():
             files.extend(needed)
@@ -267,7 +272,8 @@ class Deletions:
         by_commit: dict[str, list[str]] = {}
         for path in sorted(paths):
             by_commit.setdefault(path.rpartition("_")[2], []).append(f"{self._table.path}/{path}")
-        return reduce(DataFrame.unionByName, [self._aligned(self._spark.read.parquet(*part)) for part in by_commit.values()])
+        reader = self._spark.read.option("__globPaths__", "false")  # a partition may have any name
+        return reduce(DataFrame.unionByName, [self._aligned(reader.parquet(*part)) for part in by_commit.values()])
 
     def _aligned(self, frame: DataFrame) -> DataFrame:
         """The columns of the table; those that an older file does not have are null."""

@@ -139,7 +139,8 @@ def _next_pull(source: HudiSource, look: Look, position: positions.Position | No
     except PositionLost as error:
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
             return look.snapshot(start)
-        raise PositionLost(f"{error}; ifPositionLost: Snapshot reads the whole table once and goes on from there") from error
+        aside = " and deletes: Ignore (what was deleted then stays in this table)" if source.deletes else ""
+        raise PositionLost(f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and goes on from there") from error
 
 
 def _first_position(source: HudiSource) -> positions.Position:

@@ -7,6 +7,7 @@ from tests.mutations import (
     in_adoption,
     in_agent,
     in_bootstrap,
+    in_deletes,
     in_jvm,
     in_restore,
     in_services,
@@ -50,6 +51,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_bootstrap.BEGINNING,
     *in_updates.UPDATES,
     *in_restore.UNDOING,
+    *in_deletes.DELETES,
 )
 
 NO_PLACE = {

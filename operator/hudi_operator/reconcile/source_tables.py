@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hudi_operator.model import conditions, naming
+from hudi_operator.model import conditions, merging, naming
 from hudi_operator.model.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.reconcile import restores
 from hudi_operator.reconcile.stall import path_problem
@@ -39,7 +39,17 @@ def references(writer: WriterSpec) -> list[Reference]:
 
 def problem(view: View, writer: WriterSpec) -> str:
     """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is not known yet."""
-    return next((found for reference in references(writer) if (found := _problem(view, reference))), "")
+    return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view.table, writer)
+
+
+def _deletes_problem(table: TableSpec, writer: WriterSpec) -> str:
+    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not."""
+    if writer.hudi is None or writer.hudi.deletes != "Carry" or table.type != "MergeOnRead" or table.merge.partial_updates != merging.IGNORE_NULLS:
+        return ""
+    return (
+        f"spec.source.hudi.deletes: Carry: HudiTable {table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no records"
+        " can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+    )
 
 
 def _problem(view: View, reference: Reference) -> str:

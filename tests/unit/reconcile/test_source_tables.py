@@ -161,3 +161,26 @@ def test_a_refused_source_stalls_the_writer_and_names_the_rule() -> None:
     assert "is the table that this writer writes to" in stalled["message"]
     world.sources["bronze"] = bronze()
     world.run(finished("silver"))
+
+
+@pytest.mark.parametrize(
+    ("table", "deletes", "refused"),
+    [
+        ({"type": "MergeOnRead", "merge": {"partialUpdates": "IgnoreNulls"}}, "Carry", True),
+        ({"type": "MergeOnRead", "merge": {"partialUpdates": "IgnoreNulls"}}, "Ignore", False),
+        ({"type": "CopyOnWrite", "merge": {"partialUpdates": "IgnoreNulls"}}, "Carry", False),
+        ({"type": "MergeOnRead"}, "Carry", False),
+    ],
+)
+def test_deletes_are_carried_to_tables_that_take_them(table: dict[str, Any], deletes: str, refused: bool) -> None:
+    """I8: with partial updates a record that comes again after its deletion would have values that were deleted."""
+    world = ready_world(orderingFields=[], **table)
+    world.sources["bronze"] = bronze()
+    world.make_writer("silver", source={"hudi": {**BRONZE["hudi"], "deletes": deletes}})
+    if not refused:
+        world.run(finished("silver"))
+        return
+    world.run(lambda w: w.is_true(w.writers["silver"], "Stalled"))
+    stalled = world.condition(world.writers["silver"], "Stalled")
+    assert stalled["reason"] == "SourceNotAllowed"
+    assert "spec.source.hudi.deletes: Carry: HudiTable" in stalled["message"]
