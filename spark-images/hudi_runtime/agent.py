@@ -32,6 +32,10 @@ ETCD_SET_BACK = "HUDIOP-ETCD-SET-BACK"
 THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
 
 
+class MustEnd(Exception):
+    """Another generation has to go on, when this one and its executors are proven dead."""
+
+
 class Agent:
     """Steps every assigned table about once a second; a table that hangs or fails keeps no other from being served."""
 
@@ -46,13 +50,13 @@ class Agent:
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
     def run(self) -> None:
-        """Serve until asked to stop; raises when the JVM is gone, or etcd was set back."""
+        """Serve until asked to stop; raises when the JVM is gone, etcd was set back, or another generation has to go on."""
         while not self._stop.requested:
             try:
                 self._tick()
             except Exception as error:
-                if sp.jvm_exit_code() is not None or ETCD_SET_BACK in str(error):
-                    raise  # the second: nothing is sent to that etcd any more, another agent begins with what it says now
+                if sp.jvm_exit_code() is not None or isinstance(error, MustEnd) or ETCD_SET_BACK in str(error):
+                    raise  # the last: nothing is sent to that etcd any more, another agent begins with what it says now
                 # etcd is silent: nothing can be decided, the Java sessions halt the JVM when it lasts.
                 print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
             self._stop.wait(TICK_SECONDS)
@@ -61,6 +65,8 @@ class Agent:
     def _tick(self) -> None:
         if sp.jvm_exit_code() is not None:
             raise ConnectionError("the JVM has ended")
+        if any(assignment.must_end for assignment in self._assignments.values()):
+            raise MustEnd("a table service failed after an executor was lost: that one may still write, so another agent goes on when its end is proven")
         wanted = {entry.name: entry.value for entry in self._etcd.range(f"control/agents/{self._name}/")}
         for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
             self._assignments[table_id].retire(gone=table_id not in wanted)

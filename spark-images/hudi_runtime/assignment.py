@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_runtime import adoption, bootstrap, creation, facts, triggers
+from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.etcd import Entry, Etcd, now_ms
@@ -85,6 +86,11 @@ class Assignment:
         """Whether the storage has answered."""
         return self._table is not None
 
+    @property
+    def must_end(self) -> bool:
+        """Whether this agent may not go on: what it has left pending is for the next one, when every executor of this one is proven dead (I12)."""
+        return self._services is not None and self._services.unproven
+
     def step(self) -> None:
         """One pass: read etcd, and do what is due."""
         if time.monotonic() < self._retry_at:
@@ -137,7 +143,7 @@ class Assignment:
             exists = self._table.exists()
         if self._session is None:
             self._session = Session.open(self._spark, self._settings())
-            self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options())
+            self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options(), lost=lambda: sp.lost_executors(self._spark))
             self._services = self._make_services(self._table, self._session)
             self._bootstrap = self._make_bootstrap(self._table, self._session, self._services)
             self._metadata = self._make_metadata(self._table, self._session, self._services)
@@ -377,6 +383,8 @@ class Assignment:
             return True
         if self._settler is not None:
             self._settler.release_claims()
+            if self._settler.must_be_proven_dead():
+                return False
         return self._session.close()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line
 from hudi_runtime.etcd import now_ms
@@ -93,6 +94,8 @@ class Services:
         self._running: Future[None] | None = None
         self._group = f"service-{session.table_id}"
         self._cancelled = False
+        self.unproven = False
+        """A run has failed and an executor was lost: it may still write for the run's instant, and only its pod's end proves the contrary (I12)."""
 
     @property
     def idle(self) -> bool:
@@ -205,6 +208,7 @@ class Services:
     def _failed(self, kind: Kind, ahead: Record, error: Exception, *, failures_before: int, took: int) -> None:
         """Put on record why. etcd silent: the record written ahead stands."""
         try:
+            self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self._spark))
             failure = classify(error, secrets=environment_secrets())
             message = first_line(failure.message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
             record = replace(ahead, result=Result.FAILED.value, message=message, at_ms=now_ms(), duration_ms=took)

@@ -125,6 +125,8 @@ class Settler:
     options: Mapping[str, str]
     ended: set[str] = field(default_factory=set)
     """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
+    lost: Callable[[], bool] = lambda: False
+    """Whether this process has lost an executor, which may still write for an instant of this incarnation (F4)."""
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -250,7 +252,7 @@ class Settler:
             return 0
         try:
             outcome = self._one(instant, records)
-            if outcome is not Outcome.COMPLETED and instant not in self.ended:
+            if outcome is not Outcome.COMPLETED and (instant not in self.ended or self.lost()):
                 self._remember_given_up(inc, instant)
             self._drop_record(instant, outcome)
         except Exception as error:
@@ -304,6 +306,14 @@ class Settler:
         entry = records.given_up.get(inc)
         if entry is not None:
             self.session.etcd.delete(f"done/abandoned-{inc}", entry.mod_revision)
+
+    def must_be_proven_dead(self) -> bool:
+        """Before a clean exit: an instant of this incarnation was given up and an executor was lost, whose end only its pod proves (F4)."""
+        me = self.session.inc
+        if not self.lost():
+            return False
+        own = any(entry.value.get("inc") == me for entry in self.session.etcd.range("instant/"))
+        return own or self.session.etcd.get(f"done/abandoned-{me}") is not None
 
     def release_claims(self) -> None:
         """Before a clean exit: give claims back, so that the next agent need not wait for this incarnation."""

@@ -173,7 +173,7 @@ SETTLING = (
         "executors of a dead driver are neither killed nor proven dead",
         o(
             "reconcile/settling",
-            "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod, inc.pod_uid)",
+            "executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()",
             "executors: tuple[PodFacts, ...] = ()",
         ),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
@@ -207,8 +207,8 @@ SETTLING = (
         "a finalizer is dropped although no proof is written",
         o(
             "reconcile/settling",
-            "for p in live if p.uid in done and EVIDENCE_FINALIZER in p.finalizers and not inc.is_agent)",
-            "for p in live if EVIDENCE_FINALIZER in p.finalizers and not inc.is_agent)",
+            "for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)",
+            "for p in live if p.uid not in shared and EVIDENCE_FINALIZER in p.finalizers)",
         ),
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),

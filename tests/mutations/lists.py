@@ -9,6 +9,7 @@ from tests.mutations import (
     in_bootstrap,
     in_deletes,
     in_jvm,
+    in_own_agents,
     in_restore,
     in_services,
     in_settling,
@@ -52,6 +53,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_updates.UPDATES,
     *in_restore.UNDOING,
     *in_deletes.DELETES,
+    *in_own_agents.EXECUTORS,
 )
 
 NO_PLACE = {

@@ -29,21 +29,29 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "job.json": _json(job(table, writer, number, run=run)),
     }
     config_map = _config_map(writer.ref.namespace, name, labels, data)
-    config_map["metadata"]["ownerReferences"] = [pods.owner(writer)]
+    config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
 
 
-def agent_config(table: TableSpec, agent: str, config: OperatorConfig) -> JsonDict:
-    """The ConfigMap of an agent, of all its generations; the tables themselves come with their assignments in etcd."""
+def agent_config(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
+    """The ConfigMap of an agent, of all its generations; the tables themselves come with their assignments in etcd.
+
+    A table's own agent has one for each generation, with the name of its pod: its executors belong to that pod.
+    """
+    own, pod = table.agent is not None, naming.agent_pod_name(agent, generation)
     labels = {**naming.common_labels(naming.ROLE_AGENT), naming.LABEL_AGENT: agent}
     data = {
         "hudi-defaults.conf": hudi_conf.properties(hudi_conf.common_defaults()),
-        "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, config)),
+        "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, pod, config)),
         "log4j2.properties": spark_conf.LOG4J2,
-        "executor-template.yaml": "",
+        "executor-template.yaml": pods.agent_executor_template(table, agent, generation, config) if own else "",
         "job.json": _json({"agent": agent}),
     }
-    return _config_map(table.ref.namespace, agent, labels, data)
+    if not own:
+        return _config_map(table.ref.namespace, agent, labels, data)
+    config_map = _config_map(table.ref.namespace, pod, {**labels, naming.LABEL_TABLE: naming.label_value(table.ref.name)}, data)
+    config_map["metadata"]["ownerReferences"] = [pods.owner(naming.TABLE_KIND, table.ref)]
+    return config_map
 
 
 def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonDict:

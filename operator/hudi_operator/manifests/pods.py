@@ -14,7 +14,8 @@ from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model import kafka, naming
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.spec import PodSettings, StorageSpec, TableSpec, WriterSpec
+from hudi_operator.model.pod_settings import PodSettings
+from hudi_operator.model.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 
@@ -61,12 +62,9 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     container = _container("driver", "writer", env, mounts, _resources(writer.driver), image=_image(table, config), config=config)
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
-        container["ports"] = [
-            {"name": "driver-rpc", "containerPort": spark_conf.DRIVER_PORT, "protocol": "TCP"},
-            {"name": "blockmanager", "containerPort": spark_conf.BLOCK_MANAGER_PORT, "protocol": "TCP"},
-        ]
+        container["ports"] = _driver_ports()
     pod = _pod(table, writer.ref.namespace, name, labels, container, volumes)
-    pod["metadata"]["ownerReferences"] = [owner(writer)]
+    pod["metadata"]["ownerReferences"] = [owner(naming.WRITER_KIND, writer.ref)]
     pod["spec"].update(
         serviceAccountName=table.storage.service_account_name or spark_conf.DRIVER_SERVICE_ACCOUNT,
         automountServiceAccountToken=with_executors,
@@ -82,42 +80,72 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     """The pod template that Spark merges its executors into, as YAML. Name, image and resources are Spark's to set."""
     name = writer.driver_pod(number)
     labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
-    env = [*_common_env(table.storage), *writer.executors.env]
-    volumes, mounts = _volumes(config_map=name, with_job=False, with_etcd=False)
-    _add_kafka_secret(writer, volumes, mounts)
+    pod = _executor(table, name, labels, writer.executors, config)
+    _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
+    return str(yaml.safe_dump(pod, sort_keys=True))
+
+
+def agent_executor_template(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> str:
+    """The same for the executors of a table's own agent; empty when it has none."""
+    if table.agent is None or table.agent.executors.instances == 0:
+        return ""
+    name = naming.agent_pod_name(agent, generation)
+    labels = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=name)
+    return str(yaml.safe_dump(_executor(table, name, labels, table.agent.executors, config), sort_keys=True))
+
+
+def _executor(table: TableSpec, config_map: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig) -> JsonDict:
+    env = [*_common_env(table.storage), *settings.env]
+    volumes, mounts = _volumes(config_map=config_map, with_job=False, with_etcd=False)
     container = _container(spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config)
     container["envFrom"] = _env_from(table.storage)
     # Spark adds its own argument and sizes.
     del container["args"], container["resources"]
-    pod = _pod(table, writer.ref.namespace, "", labels, container, volumes)
+    pod = _pod(table, table.ref.namespace, "", labels, container, volumes)
     del pod["metadata"]["name"], pod["metadata"]["namespace"]
     pod["spec"].update(
         automountServiceAccountToken=False,
         terminationGracePeriodSeconds=AGENT_GRACE_SECONDS,
-        **_placement(writer.executors),
+        **_placement(settings),
     )
-    return str(yaml.safe_dump(pod, sort_keys=True))
+    return pod
 
 
 def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
     """Generation ``generation`` of the agent ``agent``, with the access to storage that ``table`` and its other tables share.
 
-    It has no owner: it serves several tables, and the operator deletes it when the last one is gone.
+    It has no owner: it serves several tables, and the operator deletes it when the last one is gone. A table's own agent names its table;
+    only with executors has it the drivers' right to make pods.
     """
-    volumes, mounts = _volumes(config_map=agent, with_job=True)
-    env = [*_common_env(table.storage), *_etcd_env(config), _variable("HUDI_OPERATOR_ROLE", "agent")]
-    container = _container("agent", "agent", env, mounts, dict(config.agent.resources), image=_image(table, config), config=config)
+    name, own = naming.agent_pod_name(agent, generation), table.agent
+    with_executors = own is not None and own.executors.instances > 0
+    volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
+    env = [*_common_env(table.storage), *_etcd_env(config), _variable("HUDI_OPERATOR_ROLE", "agent"), *(own.pod.env if own is not None else ())]
+    resources = dict(config.agent.resources) if own is None else _resources(own.pod)
+    container = _container("agent", "agent", env, mounts, resources, image=_image(table, config), config=config)
     container["envFrom"] = _env_from(table.storage)
-    labels = naming.agent_labels(agent=agent, generation=generation)
-    pod = _pod(table, table.ref.namespace, naming.agent_pod_name(agent, generation), labels, container, volumes)
+    if with_executors:
+        container["ports"] = _driver_ports()
+    labels = naming.agent_labels(agent=agent, generation=generation, table="" if own is None else table.ref.name)
+    pod = _pod(table, table.ref.namespace, name, labels, container, volumes)
     # Several tables: their options come with the assignment.
     del pod["metadata"]["annotations"]
+    account = spark_conf.DRIVER_SERVICE_ACCOUNT if with_executors else spark_conf.AGENT_SERVICE_ACCOUNT
     pod["spec"].update(
-        serviceAccountName=table.storage.service_account_name or spark_conf.AGENT_SERVICE_ACCOUNT,
-        automountServiceAccountToken=False,
+        serviceAccountName=table.storage.service_account_name or account,
+        automountServiceAccountToken=with_executors,
         terminationGracePeriodSeconds=AGENT_GRACE_SECONDS,
+        **(_placement(own.pod) if own is not None else {}),
     )
     return pod
+
+
+def _driver_ports() -> list[JsonDict]:
+    """Where executors reach their driver."""
+    return [
+        {"name": "driver-rpc", "containerPort": spark_conf.DRIVER_PORT, "protocol": "TCP"},
+        {"name": "blockmanager", "containerPort": spark_conf.BLOCK_MANAGER_PORT, "protocol": "TCP"},
+    ]
 
 
 def _pod(table: TableSpec, in_namespace: str, name: str, labels: JsonDict, container: JsonDict, volumes: list[JsonDict]) -> JsonDict:
@@ -282,13 +310,13 @@ def _code_config_map(writer: WriterSpec) -> str:
     return ""
 
 
-def owner(writer: WriterSpec) -> JsonDict:
-    """Reference to the HudiWriter as controller: what an attempt made goes with it."""
+def owner(kind: str, ref: ObjectRef) -> JsonDict:
+    """Reference to the HudiWriter or HudiTable as controller: what was made for it goes with it."""
     return {
         "apiVersion": naming.API_VERSION,
-        "kind": naming.WRITER_KIND,
-        "name": writer.ref.name,
-        "uid": writer.ref.uid,
+        "kind": kind,
+        "name": ref.name,
+        "uid": ref.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.pod_settings import PodSettings
 from hudi_operator.model.spec import StorageSpec, TableSpec, WriterSpec
 
 GUARD = "io.hudioperator.GuardedFileSystem"
@@ -72,8 +73,7 @@ def _java_options(wanted: Sequence[str], owned: str) -> str:
 
 def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> dict[str, str]:
     """Spark settings of one attempt's driver; its executors get them from the driver."""
-    slots = max(1, writer.driver.cores if writer.executors.instances == 0 else writer.executors.cores * writer.executors.instances)
-    settings = _changeable(slots)
+    settings = _changeable(_slots(writer.driver, writer.executors))
     settings.update(_storage_defaults(table.storage))
     settings.update(writer.spark_conf)
     settings.update(_owned(table.storage, config))
@@ -84,25 +84,34 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
     if writer.executors.instances == 0:
         settings["spark.master"] = f"local[{writer.driver.cores}]"
     else:
-        settings.update(_executors(table, writer, number, config))
+        settings.update(_executors(table, writer.driver_pod(number), writer.executors, config))
     return settings
 
 
-def agent_defaults(table: TableSpec, config: OperatorConfig) -> dict[str, str]:
-    """Spark settings of the agent that serves ``table``: one warm local session for all its tables.
+def agent_defaults(table: TableSpec, agent_pod: str, config: OperatorConfig) -> dict[str, str]:
+    """Spark settings of the agent that serves ``table``: one warm local session for all its tables, or executors when it has it for itself.
 
-    No plugin: the plugin opens the session of one table from the environment, an agent opens its sessions itself.
+    In a driver the plugin opens the session of one table from the environment; an agent has none there and opens its sessions itself.
     """
-    settings = _changeable(1)
+    own = table.agent
+    settings = _changeable(1 if own is None else _slots(own.pod, own.executors))
     settings.update(_storage_defaults(table.storage))
     settings.update(_owned(table.storage, config))
     settings["spark.app.name"] = table.agent_name(config.spark_image)
-    settings["spark.driver.memory"] = config.agent.memory
-    settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options, _DRIVER_JAVA_OPTIONS)
+    settings["spark.driver.memory"] = config.agent.memory if own is None else own.pod.memory
+    settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS)
     # One slot bounds the memory. Fair: a rollback's job waits for the task of a compaction that runs, not for all of them.
-    settings["spark.master"] = "local[1]"
+    settings["spark.master"] = "local[1]" if own is None else f"local[{own.pod.cores}]"
     settings["spark.scheduler.mode"] = "FAIR"
+    if own is not None and own.executors.instances > 0:
+        settings["spark.plugins"] = PLUGIN
+        settings.update(_executors(table, agent_pod, own.executors, config))
     return settings
+
+
+def _slots(driver: PodSettings, executors: PodSettings) -> int:
+    """Tasks that run at once."""
+    return max(1, driver.cores if executors.instances == 0 else executors.cores * executors.instances)
 
 
 def _changeable(slots: int) -> dict[str, str]:
@@ -168,8 +177,8 @@ def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
     return settings
 
 
-def _executors(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> dict[str, str]:
-    pod, executors = writer.driver_pod(number), writer.executors
+def _executors(table: TableSpec, pod: str, executors: PodSettings, config: OperatorConfig) -> dict[str, str]:
+    """Executors of the driver ``pod``."""
     heap = quantity.spark_mib(executors.memory)
     return {
         "spark.master": API_SERVER,
@@ -185,7 +194,7 @@ def _executors(table: TableSpec, writer: WriterSpec, number: int, config: Operat
             executors.java_options, f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
         ),
         "spark.executorEnv.HUDI_CONF_DIR": HUDI_CONF_DIR,
-        "spark.kubernetes.namespace": writer.ref.namespace,
+        "spark.kubernetes.namespace": table.ref.namespace,
         "spark.kubernetes.container.image": table.image or config.spark_image,
         "spark.kubernetes.container.image.pullPolicy": config.image_pull_policy,
         # Owner of the executors, so that none outlives the driver's object.

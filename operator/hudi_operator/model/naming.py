@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 GROUP = "hudioperator.io"
 VERSION = "v1alpha1"
@@ -92,13 +93,14 @@ def agent_name(
     secret_refs: Sequence[Mapping[str, str]],
     storage_options: Mapping[str, str],
     image: str,
+    own: Mapping[str, Any] | None = None,
 ) -> str:
-    """Name of the agent that serves tables with this access to storage: equal access in one namespace shares one agent."""
-    key = json.dumps(
-        [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image],
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+    """Name of the agent that serves tables with this access to storage: equal access in one namespace shares one agent.
+
+    ``own``: the table that has an agent of its own, and what it says about its pods; None: the table shares its agent.
+    """
+    access: list[Any] = [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image]
+    key = json.dumps(access if own is None else [*access, own], sort_keys=True, separators=(",", ":"))
     return f"hudi-agent-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
 
 
@@ -137,13 +139,25 @@ def executor_labels(*, table: str, writer: str, number: int, driver_pod: str) ->
     }
 
 
-def agent_labels(*, agent: str, generation: int) -> dict[str, str]:
-    """Labels of an agent pod; an agent serves several tables, so it names none."""
-    return {
+def agent_labels(*, agent: str, generation: int, table: str = "") -> dict[str, str]:
+    """Labels of an agent pod; it names ``table`` only when it is that table's own: any other serves several."""
+    labels = {
         **common_labels(ROLE_AGENT),
         LABEL_ROLE: ROLE_AGENT,
         LABEL_AGENT: agent,
         LABEL_ATTEMPT: str(generation),
+    }
+    return {**labels, LABEL_TABLE: label_value(table)} if table else labels
+
+
+def agent_executor_labels(*, table: str, generation: int, agent_pod: str) -> dict[str, str]:
+    """Labels of the executors of an agent of ``table``'s own; not the agent's name, which tells agents."""
+    return {
+        **common_labels(ROLE_EXECUTOR),
+        LABEL_TABLE: label_value(table),
+        LABEL_ATTEMPT: str(generation),
+        LABEL_ROLE: ROLE_EXECUTOR,
+        LABEL_DRIVER: agent_pod,
     }
 
 

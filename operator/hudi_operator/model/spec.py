@@ -6,7 +6,6 @@ stored under an older CRD, and because planners are tested without an API server
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,8 @@ from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
 from hudi_operator.model.fields import strings as _strings
 from hudi_operator.model.keys import HUDI_VERSION
+from hudi_operator.model.pod_settings import OwnAgent, own_agent, pod_settings
+from hudi_operator.model.pod_settings import PodSettings as PodSettings
 from hudi_operator.model.schedule import Schedule
 from hudi_operator.model.sources import ConfigMapKey as ConfigMapKey
 from hudi_operator.model.sources import FilesSource, HudiSource, PythonSource, SqlSource
@@ -175,6 +176,8 @@ class TableSpec:
     """Table services that the agent runs; those that are switched off are absent."""
     metadata_table: metadata_table.MetadataTable | None = None
     """None: nothing is said, Hudi's defaults hold."""
+    agent: OwnAgent | None = None
+    """None: the table shares an agent with others that have the same access to storage."""
     suspend: bool = False
 
     @classmethod
@@ -216,6 +219,7 @@ class TableSpec:
             adoption=_adoption(_get(spec, "adoption", dict, {}, "spec")),
             bootstrap=bootstrap.from_spec(spec),
             metadata_table=metadata_table.from_spec(spec),
+            agent=own_agent(spec),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
@@ -243,6 +247,7 @@ class TableSpec:
             secret_refs=[{"name": r.name, "as": r.as_kind} for r in self.storage.secret_refs],
             storage_options=self.storage.options,
             image=self.image or default_image,
+            own=None if self.agent is None else self.agent.key(self.ref.name),
         )
 
 
@@ -314,20 +319,6 @@ class Application:
 
 
 @dataclass(frozen=True)
-class PodSettings:
-    """What a user may say about driver or executor pods. ``memory`` is Spark's (``1g``), ``resources`` Kubernetes', ``java_options`` the JVM's."""
-
-    cores: int = 1
-    memory: str = "1g"
-    instances: int = 1
-    resources: JsonDict = field(default_factory=dict)
-    env: tuple[JsonDict, ...] = ()
-    java_options: tuple[str, ...] = ()
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[JsonDict, ...] = ()
-
-
-@dataclass(frozen=True)
 class RetryPolicy:
     """How often and when a failed attempt is followed by another, seconds."""
 
@@ -363,8 +354,8 @@ class WriterSpec:
     priority: int = 0
     partitions: tuple[str, ...] = ()
     """Patterns of the partitions that it writes; empty: any."""
-    driver: PodSettings = PodSettings()
-    executors: PodSettings = PodSettings(instances=0)
+    driver: PodSettings = field(default_factory=PodSettings)
+    executors: PodSettings = field(default_factory=lambda: PodSettings(instances=0))
     """``instances`` 0: the driver alone computes."""
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     hudi_options: Mapping[str, str] = field(default_factory=dict)
@@ -401,8 +392,8 @@ class WriterSpec:
             application=_application(spec),
             priority=_get(spec, "priority", int, 0, "spec"),
             partitions=_strings(spec, "partitions", "spec"),
-            driver=_pod(_get(spec, "driver", dict, {}, "spec"), "spec.driver", instances=1),
-            executors=_pod(_get(spec, "executors", dict, {}, "spec"), "spec.executors", instances=0),
+            driver=pod_settings(_get(spec, "driver", dict, {}, "spec"), "spec.driver", instances=1),
+            executors=pod_settings(_get(spec, "executors", dict, {}, "spec"), "spec.executors", instances=0),
             spark_conf=_string_map(spec, "sparkConf", "spec"),
             hudi_options=_string_map(spec, "hudiOptions", "spec"),
             retry=_retry(_get(spec, "retryPolicy", dict, {}, "spec")),
@@ -445,31 +436,6 @@ def _application(spec: JsonDict) -> Application | None:
         config_map=sources.config_map_key(raw, where) if raw.get("configMapRef") else None,
         arguments=_strings(raw, "arguments", where),
     )
-
-
-def _pod(raw: JsonDict, where: str, *, instances: int) -> PodSettings:
-    return PodSettings(
-        cores=_get(raw, "cores", int, 1, where),
-        memory=_get(raw, "memory", str, "1g", where),
-        instances=_get(raw, "instances", int, instances, where),
-        resources=_get(raw, "resources", dict, {}, where),
-        env=tuple(_get(raw, "env", list, [], where)),
-        java_options=_java_options(raw, where),
-        node_selector=_string_map(raw, "nodeSelector", where),
-        tolerations=tuple(_get(raw, "tolerations", list, [], where)),
-    )
-
-
-_JAVA_OPTION = re.compile(r"-(XX:[+-]?[A-Za-z0-9]+(=[A-Za-z0-9._/%-]+)?|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)")
-
-
-def _java_options(raw: JsonDict, where: str) -> tuple[str, ...]:
-    options = _strings(raw, "javaOptions", where)
-    for option in options:
-        if not _JAVA_OPTION.fullmatch(option):
-            allowed = "-XX:NAME=VALUE, -XX:+NAME, -XX:-NAME, -Xss, -Xlog:, -Xint"
-            raise SpecError(f"{where}.javaOptions: {option!r} is not a JVM option that may be set here: {allowed}")
-    return options
 
 
 def _retry(raw: JsonDict) -> RetryPolicy:

@@ -73,7 +73,9 @@ def _proven(view: View, pod: PodFacts) -> bool:
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
         needed = pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
-        return [] if needed else [DropEvidence(pod.namespace, pod.name, pod.uid)]
+        # Of a table's own agent each generation has a ConfigMap. It goes first: nothing would lead to it when the pod is gone.
+        config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
+        return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:
         return []
     same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]

@@ -91,6 +91,15 @@ def last_failure(view: View) -> str:
     return f"{newest.name} failed: {classify.classify(newest).message}" if newest is not None else ""
 
 
+def executor_waits(view: View) -> str:
+    """Why an executor of the table's own agent has no node; empty when none waits, or one works: everything the agent does needs one."""
+    pod = current_pod(view)
+    executors = view.executors(pod.name, pod.uid) if pod is not None else ()
+    if any(p.phase == "Running" for p in executors):
+        return ""
+    return next((f"{p.name} has no node: {p.unschedulable}" for p in executors if p.unschedulable), "")
+
+
 def plan_agent(view: View) -> Step:
     """Assignment, admission and pod of the table's agent. Not called for a duplicate or deleted table."""
     actions: list[Action] = []
@@ -125,7 +134,7 @@ def _create(view: View, generation: int) -> list[Action]:
     attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
     return [
         *ensure_namespace(view),
-        Apply(configmaps.agent_config(view.table, view.agent, view.config)),
+        Apply(configmaps.agent_config(view.table, view.agent, generation, view.config)),
         PutAdmit(view.table.table_id, attempt, naming.ROLE_AGENT),
         CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
     ]

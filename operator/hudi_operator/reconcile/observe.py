@@ -72,13 +72,15 @@ class Observer:
         spec, error = _read(table)
         sources = await self._source_tables(namespace, writers)
         pods = await self._pods(namespace, name)
-        if executors := any(_executors_wanted(w) for w in writers):
-            pods.update(await self._executors(namespace, set(pods)))
+        own = naming.label_value(name)
+        drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
+        # An agent of the table's own may have executors; those of other tables' agents are not this table's.
+        if any(_executors_wanted(w) for w in writers) or any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()):
+            pods.update(await self._executors(namespace, set(drivers)))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
             pods.update(await self._pods_of_etcd(read.facts, known=pods))
-            if not executors:
-                pods.update(await self._executors(namespace, unseen))
+            pods.update(await self._executors(namespace, unseen))
             # Once more, to keep the order.
             read = await self._read_etcd(spec)
         if spec is not None and read.facts is not None:

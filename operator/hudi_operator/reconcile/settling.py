@@ -76,7 +76,7 @@ def _fenced(view: View, inc: Incarnation) -> Step:
 def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
     """The pod of the JVM, then its executors, as the live list has them now."""
     own = view.pods_by_uid.get(inc.pod_uid)
-    executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod, inc.pod_uid)
+    executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()
     return ((own,) if own is not None else ()) + executors
 
 
@@ -142,7 +142,8 @@ def _terminating(view: View, inc: Incarnation) -> Step:
     # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (namespace planner).
     done = settle.proven(record)
     live = _live_pods(view, inc)
-    actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done and EVIDENCE_FINALIZER in p.finalizers and not inc.is_agent)
+    shared = {own} if inc.is_agent else set()
+    actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
     actions.extend(_kill(p) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]

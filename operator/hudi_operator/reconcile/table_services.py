@@ -13,6 +13,7 @@ from typing import Any
 from hudi_operator.model import conditions, services
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.services import Service
+from hudi_operator.reconcile import agents
 from hudi_operator.reconcile.actions import Action, PutRequest
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
@@ -109,13 +110,15 @@ def _outcome(view: View, record: JsonDict) -> str:
 
 
 def healthy(view: View) -> Condition:
-    """Condition ServicesHealthy: False while the last run of a service failed, or was interrupted again and again."""
+    """Condition ServicesHealthy: False while the last run of a service failed, or was interrupted again and again, or the agent waits for executors."""
+    if waiting := agents.executor_waits(view):
+        return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
     if not view.table.services:
         return condition("ServicesHealthy", True, "Disabled", "no table service is switched on")
     for service in view.table.services:
         record = _record(view, service.kind)
         outcome, failures = _outcome(view, record), int(record.get("failures") or 0)
         if outcome == FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
-            why = str(record.get("message") or "") or "the agent ended in the middle of it: is agent.memory large enough?"
+            why = str(record.get("message") or "") or "the agent ended in the middle of it: is the memory of the agent large enough?"
             return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
     return condition("ServicesHealthy", True, "Healthy")

@@ -136,7 +136,7 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
     for pod in (pods.driver_pod(table(), writer(**EXECUTORS), 3, CONFIG), executor_pod()):
         (volume,) = [v for v in pod["spec"]["volumes"] if "configMap" in v]
         assert {item["key"] for item in volume["configMap"]["items"]} <= config_map["data"].keys()
-    agent = configmaps.agent_config(table(), "hudi-agent-0123456789", CONFIG)
+    agent = configmaps.agent_config(table(), "hudi-agent-0123456789", 1, CONFIG)
     (volume,) = [v for v in pods.agent_pod(table(), "hudi-agent-0123456789", 1, CONFIG)["spec"]["volumes"] if "configMap" in v]
     assert {item["key"] for item in volume["configMap"]["items"]} <= agent["data"].keys()
     assert json.loads(agent["data"]["job.json"]) == {"agent": "hudi-agent-0123456789"}
@@ -287,7 +287,7 @@ def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
     assert options.index("-XX:+ExitOnOutOfMemoryError") > options.index("-XX:-ExitOnOutOfMemoryError")
     assert "-Djol.skipHotspotSAAttach=true" in options
     assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
-    agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
+    agent = spark_conf.agent_defaults(table(), "hudi-agent-x-1", dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
     assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
 
 
@@ -298,7 +298,7 @@ def test_java_options_that_are_none_are_refused_by_name(option: str) -> None:
 
 
 def test_an_agent_has_no_plugin() -> None:
-    assert "spark.plugins" not in spark_conf.agent_defaults(table(), CONFIG)
+    assert "spark.plugins" not in spark_conf.agent_defaults(table(), "hudi-agent-x-1", CONFIG)
 
 
 @pytest.mark.parametrize(("size", "mib"), [("512m", 512), ("2g", 2048), ("1G", 1024)])

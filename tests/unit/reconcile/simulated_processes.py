@@ -28,7 +28,7 @@ class Processes(Store):
             self._kubelet_status(pod)
 
     def _lease_is_over(self, inc: str) -> bool:
-        process = next((p for p in self.processes if p.inc == inc), None)
+        process = next((p for p in self.processes if p.inc == inc and p.role != "executor"), None)
         return process is None or self.now - process.last_keepalive >= LEASE
 
     def _kubelet(self, pod: Pod) -> None:
@@ -79,13 +79,14 @@ class Processes(Store):
         if role == "driver":
             process.role, process.hang_at = "writer", self.writer_hang_at
             process.exit_code = self.exit_codes.pop(0) if self.exit_codes else None
-            for number in range(self.executors_per_driver):
-                self._make_executor(pod, number, process.inc)
+        for number in range(self.executors_per_driver if role == "driver" else self.executors_per_agent):
+            self._make_executor(pod, number, process.inc)
         self.processes.append(process)
         return process
 
     def _make_executor(self, driver: Pod, number: int, inc: str) -> None:
-        labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor"}
+        labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor", naming.LABEL_DRIVER: driver.name}
+        labels.pop(naming.LABEL_AGENT, None)
         name = f"{driver.name}-exec-{number}"
         pod = Pod(name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running")
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)

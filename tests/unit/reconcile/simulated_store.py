@@ -131,6 +131,7 @@ class Store:
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     executors_per_driver: int = 0
+    executors_per_agent: int = 0
     exit_codes: list[int] = field(default_factory=list)
     """Exit codes of the next writers instead of a success (consumed)."""
     counter: Any = field(default_factory=lambda: itertools.count(1))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_runtime import agent as module
-from hudi_runtime.agent import Agent
+from hudi_runtime.agent import Agent, MustEnd
 from hudi_runtime.etcd import Entry
 
 
@@ -59,11 +59,22 @@ def test_an_etcd_that_was_set_back_is_left_at_once() -> None:
     assert stop.waited == []
 
 
+def test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once() -> None:
+    """I12: the next one goes on with what is pending, after the proof; this one neither waits nor leaves in order."""
+    stop: Any = Stop(3)
+    agent = Agent.__new__(Agent)
+    agent._name, agent._stop = "agent-x", stop
+    agent._assignments = {"t1": SimpleNamespace(must_end=False), "t2": SimpleNamespace(must_end=True)}  # type: ignore[dict-item]
+    with pytest.raises(MustEnd, match="after an executor was lost"):
+        agent.run()
+    assert stop.waited == []
+
+
 class Assigned:
     """An assignment whose work goes on until it is asked to end."""
 
     def __init__(self, spark: object, value: dict[str, object], **more: object) -> None:
-        self.value, self.idle, self.reachable, self.said = value, False, True, []  # type: ignore[var-annotated]
+        self.value, self.idle, self.reachable, self.must_end, self.said = value, False, True, False, []  # type: ignore[var-annotated]
 
     def step(self) -> None:
         pass

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from test_settler import PREFIX, MemoryEtcd
 
+from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
 from hudi_runtime import triggers
 from hudi_runtime.errors import FailureClass, RuntimeFailure
@@ -21,6 +22,11 @@ from hudi_runtime.triggers import POSTPONED_MS, Done, Kind, Result, Service
 C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
 COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
 LAST = "20260101000000010"
+
+
+@pytest.fixture(autouse=True)
+def no_executor_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sp, "lost_executors", lambda _spark: False)
 
 
 class Etcd(MemoryEtcd):
@@ -303,6 +309,26 @@ def test_an_agent_that_stops_has_not_failed() -> None:
     record = world.record(Kind.CLEAN)
     assert (record["result"], record["failures"]) == ("Postponed", 0)
     assert record["retryAtMs"] <= now_ms()
+
+
+@pytest.mark.parametrize(
+    ("error", "lost", "unproven"),
+    [
+        pytest.param(OSError("stage failed"), True, True, id="it may still write files of the instant that would be executed again"),
+        pytest.param(OSError("stage failed"), False, False, id="every task has ended with its executor's word"),
+        pytest.param(NotYet("another incarnation"), True, False, id="nothing was begun"),
+        pytest.param(None, True, False, id="Spark has run the task elsewhere, and the instant is completed"),
+    ],
+)
+def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None, *, lost: bool, unproven: bool
+) -> None:
+    """I12."""
+    monkeypatch.setattr(sp, "lost_executors", lambda _spark: lost)
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = error or world.outcome
+    world.consider()
+    assert world.services.unproven == unproven
 
 
 def test_a_record_without_file_is_given_up() -> None:

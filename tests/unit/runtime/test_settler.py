@@ -262,6 +262,28 @@ def test_what_had_ended_before_it_was_given_up_is_not_remembered(world: World) -
     assert not [key for key in world.etcd.keys if key.startswith("done/")]
 
 
+def test_a_lost_executor_may_be_late_with_what_had_ended(world: World) -> None:
+    """F4: every task that the agent knows of has ended; one that runs where it cannot see may still write."""
+    world.etcd.set("writer/me", inc="me")
+    world.instant(T1, "me", "Abandoned")
+    world.settler.ended.add(T1)
+    world.settler.lost = lambda: True
+    assert world.run() == 1
+    assert world.etcd.keys["done/abandoned-me"].value["instants"] == [T1]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("left", ["", "instant", "swept once"])
+def test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it(world: World, *, lost: bool, left: str) -> None:
+    world.settler.lost = lambda: lost
+    world.instant(T1, "another", "Abandoned")
+    if left == "instant":
+        world.instant(T2, "agent", "Abandoned")
+    elif left:
+        world.etcd.set("done/abandoned-agent", inc="agent", instants=[T2])
+    assert world.settler.must_be_proven_dead() == (lost and bool(left))
+
+
 def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:
     world.settle("dead", "Terminating")
     world.instant(T1, "dead", "Abandoned")

@@ -1,0 +1,76 @@
+"""Mutations of a table's own agent: its executors are evidence too, and it repeats nothing beside one that it has lost."""
+
+from __future__ import annotations
+
+from tests.mutations.in_agent import RUNTIME, SERVICES, SETTLER, a
+from tests.mutations.in_settling import o
+from tests.mutations.mutation import mutation
+
+OWN_AGENTS = "tests/unit/reconcile/test_own_agents.py"
+
+EXECUTORS = (
+    mutation(
+        "executors-of-an-agent-are-forgotten",
+        "I5 I12",
+        "an agent counts as dead while its executors write: the next one executes the same compaction beside them",
+        o(
+            "reconcile/settling",
+            "executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()",
+            "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod, inc.pod_uid)",
+        ),
+        f"{OWN_AGENTS}::test_death_is_not_proven_while_an_executor_lives",
+    ),
+    mutation(
+        "executors-of-an-own-agent-are-not-listed",
+        "I12 F26",
+        "executors of a table's own agent are found by their labels alone",
+        o(
+            "reconcile/observe",
+            "any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values())",
+            "not drivers.keys() <= pods.keys()",
+        ),
+        f"{OWN_AGENTS}::test_which_executors_are_read",
+    ),
+    mutation(
+        "executors-of-other-tables-agents-are-ended",
+        "I8",
+        "a table takes executors of another table's agent for its own, finds no incarnation that they belong to, and ends them",
+        o("reconcile/observe", "if pod.labels.get(naming.LABEL_TABLE) == own}", "if own}"),
+        f"{OWN_AGENTS}::test_which_executors_are_read",
+    ),
+    mutation(
+        "evidence-of-an-agent-goes-with-its-proof",
+        "F14",
+        "the evidence of an agent's pod is dropped when one of its tables has its proof",
+        o("reconcile/settling", "shared = {own} if inc.is_agent else set()", "shared: set[str] = set()"),
+        f"{OWN_AGENTS}::test_evidence_of_the_agent_itself_is_left_to_the_planner_of_agent_pods",
+    ),
+    mutation(
+        "ended-whatever-a-lost-executor-does",
+        "I5 F4",
+        "what an agent withdrew counts as ended although an executor was lost that may write for it",
+        a("settle", "(instant not in self.ended or self.lost())", "instant not in self.ended"),
+        f"{SETTLER}::test_a_lost_executor_may_be_late_with_what_had_ended",
+    ),
+    mutation(
+        "an-agent-leaves-with-a-lost-executor",
+        "I5 F4",
+        "an agent that gave an instant up leaves by itself although an executor of it was lost and may still write",
+        a("settle", "        return own or self.session.etcd.get(", "        return own and self.session.etcd.get("),
+        f"{SETTLER}::test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it",
+    ),
+    mutation(
+        "repeated-beside-a-lost-executor",
+        "I12",
+        "an agent executes a compaction again that has failed, beside an executor of its own that it has lost",
+        a("services", "(not isinstance(error, NotYet) and sp.lost_executors(self._spark))", "(isinstance(error, NotYet) and sp.lost_executors(self._spark))"),
+        f"{SERVICES}::test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here",
+    ),
+    mutation(
+        "an-agent-goes-on-beside-a-lost-executor",
+        "I12",
+        "an agent that may not repeat what it has left pending stays",
+        a("agent", "isinstance(error, MustEnd) or ETCD_SET_BACK", "ETCD_SET_BACK"),
+        f"{RUNTIME}/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
+    ),
+)
