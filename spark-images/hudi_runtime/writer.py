@@ -39,6 +39,7 @@ class Attempt:
         self._spark = spark
         self._job = job
         self._tally = tally
+        self.must_be_proven_dead = False
         self._session = Session.current(spark)
         self._reporter = Reporter(self._session, tally)
         self._table = Table(spark, job.table.path)
@@ -67,6 +68,7 @@ class Attempt:
         self._reporter.stage("Finished")
         if self._committer.gave_up and sp.lost_executors(self._spark):
             print("an executor was lost and an instant was given up: the operator settles this attempt", file=sys.stderr, flush=True)
+            self.must_be_proven_dead = True
             return
         self._session.close()
 
@@ -121,16 +123,20 @@ def main() -> int:
     """Run the attempt and tell the operator how it ended."""
     tally = Tally()
     failure: Failure | None = None
+    attempt: Attempt | None = None
     try:
         job = job_file.load()
         check_allowed(job.options)
         spark = sp.start(f"{job.writer} {job.number}")
-        Attempt(spark, job, tally).run()
+        attempt = Attempt(spark, job, tally)
+        attempt.run()
     except Exception as error:
         failure = diagnose(error)
         print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
     write_termination(tally, failure)
-    sp.stop(wait_seconds=STOP_SECONDS)
+    # Spark's plugin ends the registration with the session: not of an attempt whose executors are to be proven dead first (F4).
+    if attempt is None or not attempt.must_be_proven_dead:
+        sp.stop(wait_seconds=STOP_SECONDS)
     return failure.exit_code if failure else 0
 
 

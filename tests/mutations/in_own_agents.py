@@ -60,6 +60,13 @@ EXECUTORS = (
         f"{SETTLER}::test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it",
     ),
     mutation(
+        "spark-ends-the-registration",
+        "I5 F4",
+        "a writer that must be proven dead stops Spark, whose plugin deregisters it",
+        a("writer", "    if attempt is None or not attempt.must_be_proven_dead:\n        sp.stop(", "    if sp:\n        sp.stop("),
+        f"{RUNTIME}/test_leaving.py::test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead",
+    ),
+    mutation(
         "repeated-beside-a-lost-executor",
         "I12",
         "an agent executes a compaction again that has failed, beside an executor of its own that it has lost",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hudi_runtime import spark as sp
+from hudi_runtime import writer
 from hudi_runtime.writer import Attempt
 
 
@@ -29,4 +30,18 @@ def test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up(monkeypa
     attempt._reporter = SimpleNamespace(stage=said.append)
     attempt._session = SimpleNamespace(close=lambda: said.append("closed"))
     attempt._leave()
+    assert getattr(attempt, "must_be_proven_dead", False) != closed
     assert said == (["Finished", "closed"] if closed else ["Finished"])
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead(monkeypatch: Any, *, proven: bool) -> None:
+    """F4: Spark's end is the session's, too."""
+    stopped: list[float] = []
+    monkeypatch.setattr(sp, "start", lambda _name: None)
+    monkeypatch.setattr(sp, "stop", lambda *, wait_seconds: stopped.append(wait_seconds))
+    monkeypatch.setattr(writer.job_file, "load", lambda: SimpleNamespace(options={}, writer="ns/w", number=1))
+    monkeypatch.setattr(writer, "Attempt", lambda *_: SimpleNamespace(run=lambda: None, must_be_proven_dead=proven))
+    monkeypatch.setattr(writer, "write_termination", lambda _tally, _failure: None)
+    assert writer.main() == 0
+    assert bool(stopped) != proven
