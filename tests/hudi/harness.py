@@ -428,11 +428,14 @@ class World:
         table.admit(attempt, "writer")
         return self._run(attempt, folder, module="hudi_runtime.writer", env=env)
 
-    def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None) -> Process:
-        """Start an agent pod. Tables are admitted and assigned now or later (`create`)."""
+    def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False) -> Process:
+        """Start an agent pod. Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run in a process of their own."""
         pod = pod or f"{name}-1"
         spark = spark_conf.agent_defaults((storage or self.table("any")).spec, self._config)
         folder = self.folder / "pods" / pod
+        if executor:
+            more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
+            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
         env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name})
         for table in tables:
             self.admit_agent(table, name, pod=pod)

@@ -42,7 +42,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     labels = {**naming.common_labels(naming.ROLE_AGENT), naming.LABEL_AGENT: agent}
     data = {
         "hudi-defaults.conf": hudi_conf.properties(hudi_conf.common_defaults()),
-        "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, pod, config)),
+        "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, config, agent_pod=pod)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.agent_executor_template(table, agent, generation, config) if own else "",
         "job.json": _json({"agent": agent}),

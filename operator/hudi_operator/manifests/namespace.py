@@ -60,7 +60,7 @@ def _service_account(namespace: str, name: str) -> JsonDict:
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": _metadata(namespace, name),
-        # Only drivers with executors speak to the API server; their pods ask for the token.
+        # Only drivers and agents with executors speak to the API server; their pods ask for the token.
         "automountServiceAccountToken": False,
     }
 

@@ -88,7 +88,7 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
     return settings
 
 
-def agent_defaults(table: TableSpec, agent_pod: str, config: OperatorConfig) -> dict[str, str]:
+def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str = "") -> dict[str, str]:
     """Spark settings of the agent that serves ``table``: one warm local session for all its tables, or executors when it has it for itself.
 
     In a driver the plugin opens the session of one table from the environment; an agent has none there and opens its sessions itself.

@@ -26,7 +26,7 @@ def table(name: str = "flights", **spec: Any) -> TableSpec:
 def agent_of(spec: TableSpec) -> tuple[JsonDict, dict[str, str], JsonDict]:
     """Pod, Spark settings and ConfigMap of its first generation."""
     name = spec.agent_name("image")
-    settings = spark_conf.agent_defaults(spec, naming.agent_pod_name(name, 1), CONFIG)
+    settings = spark_conf.agent_defaults(spec, CONFIG, agent_pod=naming.agent_pod_name(name, 1))
     return pods.agent_pod(spec, name, 1, CONFIG), settings, configmaps.agent_config(spec, name, 1, CONFIG)
 
 

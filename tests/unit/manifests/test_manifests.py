@@ -287,7 +287,7 @@ def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
     assert options.index("-XX:+ExitOnOutOfMemoryError") > options.index("-XX:-ExitOnOutOfMemoryError")
     assert "-Djol.skipHotspotSAAttach=true" in options
     assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
-    agent = spark_conf.agent_defaults(table(), "hudi-agent-x-1", dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
+    agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
     assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
 
 
@@ -298,7 +298,7 @@ def test_java_options_that_are_none_are_refused_by_name(option: str) -> None:
 
 
 def test_an_agent_has_no_plugin() -> None:
-    assert "spark.plugins" not in spark_conf.agent_defaults(table(), "hudi-agent-x-1", CONFIG)
+    assert "spark.plugins" not in spark_conf.agent_defaults(table(), CONFIG)
 
 
 @pytest.mark.parametrize(("size", "mib"), [("512m", 512), ("2g", 2048), ("1G", 1024)])
