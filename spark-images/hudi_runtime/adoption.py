@@ -45,11 +45,11 @@ _BUCKET = re.compile(r"^000(\d{5})-")
 
 
 class NotAdopted(Exception):
-    """The table may not be used as `spec.adoption` says; `code` is the reason of a condition."""
+    """The table may not be used as its HudiTable says; `code` is the reason of a condition, `exists` whether there is one at the path."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, exists: bool = True) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.exists = code, exists
 
 
 class PendingInstants(Exception):

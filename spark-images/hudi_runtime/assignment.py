@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import adoption, bootstrap, creation, facts, triggers
+from hudi_runtime import adoption, bootstrap, creation, facts, merging, triggers
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
@@ -106,7 +106,7 @@ class Assignment:
         except adoption.PendingInstants as waiting:
             self._report_pending(waiting)
         except adoption.NotAdopted as refused:
-            self._error(refused.code, str(refused), exists=refused.code != "TableNotFound")
+            self._error(refused.code, str(refused), exists=refused.exists)
         except creation.TableMismatch as mismatch:
             self._error("TableMismatch", str(mismatch), exists=True)
         except creation.OtherLockAuthority as other:
@@ -159,6 +159,9 @@ class Assignment:
             if found:
                 raise creation.TableMismatch("; ".join(found))
         creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix)
+        if not (exists and adopted):
+            # Of a table that is in use the dead writers are settled all the same, and its services say it.
+            self._require_merger(self._table, exists=exists)
         if exists and not adopted:
             self._adopt(self._table, self._session, self._table_uid(gate))
         self._init_clock(self._table, self._session, exists=exists)
@@ -166,13 +169,20 @@ class Assignment:
             self._create(self._table, self._session, self._table_uid(gate), adopted=adopted)
         self._ready = True
 
+    def _require_merger(self, table: Table, *, exists: bool) -> None:
+        try:
+            table.require_merger(self.spec.merge)
+        except merging.NoMerger as missing:
+            raise adoption.NotAdopted("MergerMissing", str(missing), exists=exists) from missing
+
     @staticmethod
     def _table_uid(gate: Entry | None) -> str:
         return str(gate.value.get("tableUid") or "") if gate else ""
 
     def _create(self, table: Table, session: Session, uid: str, *, adopted: bool) -> None:
         if self._policy == adoption.ADOPT and not adopted:
-            raise adoption.NotAdopted("TableNotFound", f"spec.adoption.policy is {adoption.ADOPT}, and there is no Hudi table at {self.spec.path}")
+            message = f"spec.adoption.policy is {adoption.ADOPT}, and there is no Hudi table at {self.spec.path}"
+            raise adoption.NotAdopted("TableNotFound", message, exists=False)
         session.etcd.put("done/create", {"tableUid": uid})  # written ahead: what is found from now on may be our own half of a creation
         creation.create(self._spark, table, self.spec, self._agent_options())
 
@@ -222,7 +232,7 @@ class Assignment:
         def lost(instant: str) -> None:
             session.forget(instant)
 
-        actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session), withdrawn, lost)
+        actions = Actions(table, self.spec.name, self._agent_options(), lambda: self._records(session), withdrawn, lost, self.spec.merge)
         wanted, merge_on_read = triggers.from_assignment(self.value), self.spec.type == "MERGE_ON_READ"
         return Services(self._spark, actions, session, wanted=wanted, merge_on_read=merge_on_read, label=self.spec.table, slot=self._slot)
 

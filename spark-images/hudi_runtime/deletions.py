@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, PositionLost, RuntimeFailure
 from hudi_runtime.hudi import Table, WriteInfo
-from hudi_runtime.merging import EVENT_TIME, HUDI_MODES, MERGE_ON_READ
+from hudi_runtime.merging import CUSTOM, EVENT_TIME, HUDI_MODES, MERGE_ON_READ
 
 COMMIT_TIME = "_hoodie_commit_time"
 ROW = ("_hoodie_record_key", "_hoodie_partition_path")
@@ -310,7 +310,7 @@ def _key(record: Mapping[str, Any]) -> tuple[str, str]:
 
 def problem(config: Any) -> str:
     """Why the deletions of a table cannot be read; empty when they can."""
-    if str(config.getTableType().name()) == MERGE_ON_READ and str(config.getRecordMergeMode().name()) not in HUDI_MODES.values():
+    if str(config.getTableType().name()) == MERGE_ON_READ and str(config.getRecordMergeMode().name()) == HUDI_MODES[CUSTOM]:
         return "its record merger decides at each read what is deleted"
     if str(config.getBaseFileFormat().name()) != "PARQUET" or bool(config.isMultipleBaseFileFormatsEnabled()):
         return "its base files are not Parquet"

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession, types
 
+from hudi_runtime import merging
 from hudi_runtime import timeline as tl
 from hudi_runtime.storage import Missing, Storage
 
@@ -120,6 +121,14 @@ class Table:
             return None, last.completion if last else "0"
         struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
         return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
+
+    def require_merger(self, merge: merging.Merge) -> None:
+        """Raise NoMerger when records of the table are merged by a class that this JVM does not have."""
+        merging.require(self._jvm, merge)
+
+    def read_options(self, *, class_name: str = "") -> dict[str, str]:
+        """See `merging.read_options`."""
+        return merging.read_options(self._jvm, self.meta_client().getTableConfig(), self.path, class_name=class_name)
 
     def storage_conf(self) -> Any:
         """Hudi's wrapper around the Hadoop configuration."""

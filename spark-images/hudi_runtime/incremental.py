@@ -15,21 +15,20 @@ instead, never not at all. With `look.pull(position, deletes=True)` the records 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from hudi_runtime import deletions, positions
+from hudi_runtime import deletions, merging, positions
 from hudi_runtime import timeline as tl
 from hudi_runtime.deletions import COMMIT_TIME, ROW
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.errors import PositionLost as PositionLost
 from hudi_runtime.hudi import Table, WriteInfo
-from hudi_runtime.merging import MERGE_ON_READ
 from hudi_runtime.positions import Position
 from hudi_runtime.storage import Missing
 
@@ -40,10 +39,14 @@ MIN_TABLE_VERSION = 8
 
 @dataclass(frozen=True)
 class Merges:
-    """How versions of a row come together: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates)."""
+    """How versions of a row come together: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
+
+    `options`: what Hudi must be told to merge them, with each read.
+    """
 
     by_readers: bool
     columns: bool
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,12 @@ class Pull:
 
 
 class Reader:
-    """Reads one table. Raises RuntimeFailure when there is no table at the path, or none that can be read incrementally."""
+    """Reads one table. Raises RuntimeFailure when there is no table at the path, or none that can be read incrementally.
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    `merger`: the class of a table with a merge of its own (`spec.merge.mode: Custom`); empty: the one that this process's own table has.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, *, merger: str = "") -> None:
         self._spark = spark
         self.path = path.rstrip("/")
         self._table = Table(spark, self.path)
@@ -76,7 +82,11 @@ class Reader:
         if not config.populateMetaFields():
             message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not tell their commit"
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
-        self._merges = Merges(by_readers=str(config.getTableType().name()) == MERGE_ON_READ, columns=bool(config.getPartialUpdateMode().isPresent()))
+        self._merges = Merges(
+            by_readers=str(config.getTableType().name()) == merging.MERGE_ON_READ,
+            columns=bool(config.getPartialUpdateMode().isPresent()),
+            options=self._table.read_options(class_name=merger),
+        )
 
     def look(self) -> Look:
         """The table as it is now. All pulls of one look together give what was completed then, and nothing newer."""
@@ -164,12 +174,15 @@ class Look:
         given = {i.requested for i in type(position)().ready(self.timeline)}
         later = [i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given]
         newest = max(i.requested for i in self.timeline.instants)
-        frame = self._spark.read.format("hudi").load(self._table.path).where(col(COMMIT_TIME) <= newest)
+        frame = self._load().where(col(COMMIT_TIME) <= newest)
         return frame.where(~col(COMMIT_TIME).isin(later)) if later else frame
 
     def empty(self) -> DataFrame:
         """No rows, with the columns of the table."""
-        return _plain(self._spark.read.format("hudi").load(self._table.path)).limit(0)
+        return _plain(self._load()).limit(0)
+
+    def _load(self, options: Mapping[str, str] | None = None) -> DataFrame:
+        return self._spark.read.format("hudi").options(**self._merges.options, **(options or {})).load(self._table.path)
 
     def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
         """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a file that was missing.
@@ -232,8 +245,7 @@ class Look:
             "hoodie.datasource.read.begin.instanttime": begin,
             "hoodie.datasource.read.end.instanttime": end,
         }
-        frame = self._spark.read.format("hudi").options(**options).load(self._table.path)
-        return frame.where(col(COMMIT_TIME).isin([i.requested for i in taken]))
+        return self._load(options).where(col(COMMIT_TIME).isin([i.requested for i in taken]))
 
     # ---- is everything still there?
 

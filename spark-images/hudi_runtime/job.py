@@ -74,6 +74,8 @@ class HudiSource:
     max_commits: int | None
     if_lost: str
     deletes: bool = False
+    merger: str = ""
+    """The class that merges it, as its HudiTable says; empty: that is not known."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,8 @@ class View:
     name: str
     path: str
     files: FilesSource | None
+    merger: str = ""
+    """The class that merges the table, as its HudiTable says; empty: that is not known."""
 
 
 @dataclass(frozen=True)
@@ -213,15 +217,26 @@ def _source(data: Mapping[str, Any] | None) -> Source | None:
     if files := data.get("files"):
         return _files(files)
     if hudi := data.get("hudi"):
-        path, deletes = hudi["path"].rstrip("/"), hudi.get("deletes") == "Carry"
-        return HudiSource(path, hudi["startFrom"], hudi["order"], hudi.get("maxCommitsPerBatch"), hudi["ifPositionLost"], deletes)
+        return HudiSource(
+            hudi["path"].rstrip("/"),
+            hudi["startFrom"],
+            hudi["order"],
+            hudi.get("maxCommitsPerBatch"),
+            hudi["ifPositionLost"],
+            deletes=hudi.get("deletes") == "Carry",
+            merger=hudi.get("merger") or "",
+        )
     if kafka := data.get("kafka"):
         return KafkaSource.from_json(kafka)
     if sql := data.get("sql"):
-        views = (View(view["name"], (view.get("hudi") or {}).get("path", ""), _files(view["files"]) if view.get("files") else None) for view in sql["views"])
-        return SqlSource(sql["query"], tuple(views))
+        return SqlSource(sql["query"], tuple(_view(view) for view in sql["views"]))
     python = data["python"]
     return PythonSource(python["file"], python["function"], dict(python.get("arguments") or {}))
+
+
+def _view(data: Mapping[str, Any]) -> View:
+    hudi = data.get("hudi") or {}
+    return View(data["name"], hudi.get("path", ""), _files(data["files"]) if data.get("files") else None, merger=hudi.get("merger") or "")
 
 
 def _files(data: Mapping[str, Any]) -> FilesSource:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_runtime import merging
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.expiry import Expiry
@@ -50,6 +51,8 @@ class Actions:
     withdrawn: Callable[[str], None]
     lost: Callable[[str], None]
     """See `Clustering`."""
+    merge: merging.Merge = merging.LATER_COMMIT
+    """Which of two versions of a record stays."""
 
     def config(self, options: Mapping[str, str]) -> Any:
         """A write config for a service. Raises OutcomeUnknown when the policy NEVER does not hold on it."""
@@ -64,6 +67,11 @@ class Actions:
         config = self.config(options)
         config.setSchema(self.table.schema())
         return config
+
+    def _merging(self, config: Callable[[Mapping[str, str]], Any], options: Mapping[str, str]) -> Any:
+        """A config for a service that merges versions of records. Raises NoMerger when the class for it is not there: nothing is planned then."""
+        self.table.require_merger(self.merge)
+        return config(options)
 
     # -- clean ---------------------------------------------------------------------------------------------------------------------
 
@@ -88,12 +96,12 @@ class Actions:
     @property
     def compaction(self) -> Compaction:
         """Compaction of this table."""
-        return Compaction(self.table, self.config)
+        return Compaction(self.table, lambda options: self._merging(self.config, options))
 
     @property
     def clustering(self) -> Clustering:
         """Clustering of this table."""
-        return Clustering(self.table, self.writing_config, self.withdrawn, self.lost)
+        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost)
 
     @property
     def expiry(self) -> Expiry:

@@ -110,7 +110,7 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
     """What was committed to the source table since this writer's last commit, up to now: one look, so that a run ends."""
-    reader = Reader(spark, source.path)
+    reader = Reader(spark, source.path, merger=source.merger)
     if source.deletes:
         reader.require_deletes()
     look = reader.look()
@@ -235,7 +235,10 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
         elif view.files is not None:
             frame = _read_files(spark, view.files, [item.path for item in list_files(spark, view.files.paths)])
         else:
-            frame = spark.read.format("hudi").load(view.path).drop(*META_COLUMNS)
+            table = Table(spark, view.path)
+            # A path where no table stands (yet) is for Hudi to name.
+            options = table.read_options(class_name=view.merger) if table.exists() else {}
+            frame = spark.read.format("hudi").options(**options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
     return spark.sql(source.query)
 

@@ -9,7 +9,7 @@ import traceback
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from hudi_runtime import application, context, progress, sources
+from hudi_runtime import application, context, merging, progress, sources
 from hudi_runtime import job as job_file
 from hudi_runtime import spark as sp
 from hudi_runtime.commit import Committer
@@ -54,6 +54,7 @@ class Attempt:
         """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""
         self._reporter.stage("Starting")
         try:
+            merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
             if self._job.application is not None:
                 self._application(self._job.application)
             else:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
+from tests.hudi import merger  # noqa: E402
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
 from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
@@ -246,6 +247,7 @@ class World:
         self.authority = "test-authority"
         self.etcd = EtcdServer(folder / "etcd")
         self.s3_folder = folder / "s3"
+        self._merger = merger.class_path(JAR.parent / "test-classes", folder)
         self._s3_url = ""
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
@@ -341,9 +343,9 @@ class World:
 
     # -- processes -----------------------------------------------------------------------------------------------------------------
 
-    def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any]) -> dict[str, str]:
+    def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any], image: str) -> dict[str, str]:
         folder.mkdir(parents=True)
-        jars = [str(JAR), *ALL_JARS]
+        jars = [str(JAR), *ALL_JARS, *([self._merger] if image == merger.IMAGE else [])]
         spark = {
             **spark,
             "spark.driver.extraClassPath": ":".join(jars),
@@ -417,7 +419,7 @@ class World:
         }
         spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m"}
         folder = self.folder / "pods" / pod
-        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data)
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image)
         env |= {
             "HUDI_OPERATOR_TABLE_ID": table.id,
             "HUDI_OPERATOR_TABLE_PATH": table.path,
@@ -431,12 +433,13 @@ class World:
     def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False) -> Process:
         """Start an agent pod. Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run in a process of their own."""
         pod = pod or f"{name}-1"
-        spark = spark_conf.agent_defaults((storage or self.table("any")).spec, self._config)
+        spec = (storage or self.table("any")).spec
+        spark = spark_conf.agent_defaults(spec, self._config)
         folder = self.folder / "pods" / pod
         if executor:
             more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
             spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
-        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name})
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name}, image=spec.image)
         for table in tables:
             self.admit_agent(table, name, pod=pod)
         return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
@@ -474,7 +477,7 @@ class World:
         if self._spark is None:
             from pyspark.sql import SparkSession
 
-            jars = ":".join(ALL_JARS)
+            jars = ":".join([*ALL_JARS, self._merger])
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.hudi import merger
 from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
+from hudi_runtime.errors import RuntimeFailure
 from hudi_runtime.incremental import Reader
 from hudi_runtime.positions import ByCompletion, Position
 
@@ -27,19 +29,19 @@ def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
     return table
 
 
-def compacted(world: World, agent: Process, table: Table, **spec: Any) -> None:
-    """Have the agent compact the table once."""
+def compacted(world: World, agent: Process, table: Table, *, name: str = AGENT, **spec: Any) -> None:
+    """Have the agent of that name compact the table once."""
     before = [i for i in table.timeline().completed if i.planned == "compaction"]
-    world.table(table.spec.ref.name, **{**spec, "services": SERVICES}).assign(AGENT)
+    world.table(table.spec.ref.name, **{**spec, "services": SERVICES}).assign(name)
     until("the table is compacted", lambda: [i for i in table.timeline().completed if i.planned == "compaction"] != before, alive=agent)
     until("nothing is pending any more", lambda: not [i for i in table.timeline().pending if i.action == "compaction"], alive=agent)
-    world.table(table.spec.ref.name, **spec).assign(AGENT)
+    world.table(table.spec.ref.name, **spec).assign(name)
 
 
-def pulled(table: Table, position: Position, *columns: str, limit: int | None = 1) -> tuple[dict[int, tuple[Any, ...]], Position]:
+def pulled(table: Table, position: Position, *columns: str, limit: int | None = 1, merger: str = "") -> tuple[dict[int, tuple[Any, ...]], Position]:
     """What a reader that replaces rows by key has after it has pulled everything, commit by commit; and its position."""
     found: dict[int, tuple[Any, ...]] = {}
-    look = Reader(table.world.spark(), table.path).look()
+    look = Reader(table.world.spark(), table.path, merger=merger).look()
     while pull := look.pull(position, limit=limit):
         found |= {row[0]: tuple(row) for row in pull.frame.select(*columns).collect()}
         position = pull.position
@@ -146,6 +148,128 @@ def test_commit_time_between_writers_that_do_not_block_each_other(world: World, 
     done(slow, conflicts=[0])
     found = {row.id: row.v for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v").collect()}
     assert found == {1: "quick", 2: "slow"}
+
+
+@pytest.mark.parametrize(("concurrency", "kind"), [("Optimistic", "CopyOnWrite"), ("Optimistic", "MergeOnRead"), ("NonBlocking", "MergeOnRead")])
+def test_a_merge_of_ones_own(world: World, concurrency: str, kind: str) -> None:
+    """A class that keeps the smallest `ts`, which neither of Hudi's modes does. Two writers meet twice, the second time with a compaction between them:
+    the snapshot, pulls, a chained writer, an update in SQL and compactions all go by the class."""
+    name = f"own-{concurrency.lower()}-{kind.lower()}"
+    spec = {"type": kind, "image": merger.IMAGE, "merge": merger.CUSTOM, **(NON_BLOCKING if concurrency == "NonBlocking" else {})}
+    table = world.table(name, **spec)
+    agent = world.agent(f"agent-{name}", storage=table)
+    world.create(table, agent=f"agent-{name}", process=agent)
+    gates = [world.folder / f"gate-{name}-{number}" for number in range(2)]
+    batches: list[dict[str, Any]] = [
+        {"rows": rows([1, 2, 3, 4], "a", "seed", 5)},
+        {"rows": [*rows([1], "a", "slow", 4), *rows([2], "a", "slow", 8), *rows([3], "a", "slow", 2)], "gate": str(gates[0])},
+        {"rows": [*rows([1], "a", "slow", 1), *rows([4], "a", "slow", 4)], "gate": str(gates[1])},
+    ]
+    slow = table.writer("slow", python={"batches": batches})
+    until("a write is under way", Path(f"{gates[0]}.reached").exists, alive=slow)
+    quick = [*rows([1], "a", "quick", 3), *rows([2], "a", "quick", 9), *rows([3], "a", "quick", 6)]
+    done(table.writer("first", python={"batches": [{"rows": quick}]}), conflicts=[0])
+    gates[0].touch()
+    until("the next write is under way", Path(f"{gates[1]}.reached").exists, alive=slow)
+
+    def same(wanted: Mapping[int, str]) -> Position:
+        read = world.spark().read.format("hudi").options(**merger.READ).load(table.path)
+        assert {row.id: row.v for row in read.select("id", "v").collect()} == wanted
+        for limit in (1, None):
+            found, position = pulled(table, ByCompletion(), "id", "v", limit=limit, merger=merger.CLASS_NAME)
+            assert found == {key: (key, value) for key, value in wanted.items()}, limit
+        return position
+
+    position = same({1: "quick", 2: "seed", 3: "slow", 4: "seed"})
+    done(table.writer("second", python={"batches": [{"rows": [*rows([1], "a", "quick", 2), *rows([4], "a", "quick", 3)]}]}), conflicts=[0])
+    if kind == "MergeOnRead":
+        compacted(world, agent, table, name=f"agent-{name}", **spec)
+    gates[1].touch()
+    done(slow, conflicts=[2 if concurrency == "Optimistic" else 0])
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    merged = [*rows([1], "a", "slow", 1), *rows([2], "a", "seed", 5), *rows([3], "a", "slow", 2), *rows([4], "a", "quick", 3)]
+    wanted = {row[0]: row[2] for row in merged}
+    same(wanted)
+    assert pulled(table, position, "id", "v", merger=merger.CLASS_NAME)[0] == {key: (key, wanted[key]) for key in (1, 4)}
+    copied = [(row[0] + 10, *row[1:]) for row in merged]
+    query = {"query": "SELECT id + 10 AS id, p, v, ts FROM me", "views": [{"name": "me", "hudi": {"path": table.path}}]}
+    done(table.writer("sql", sql=query))
+    target = world.table(f"{name}-chained", image=merger.IMAGE)
+    world.create(target, agent=f"agent-{name}", process=agent)
+    done(target.writer("chain", hudi={"path": table.path, "merger": merger.CLASS_NAME}))
+    target.audited([*merged, *copied], only=("rows", "files", "owners"))
+    if kind == "MergeOnRead":
+        compacted(world, agent, table, name=f"agent-{name}", **spec)
+    same(wanted | {row[0]: row[2] for row in copied})
+    # Base files are what every reader reads.
+    table.audited([*merged, *copied], only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late"))
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
+
+
+def test_nothing_is_begun_without_the_class(world: World, agent: Process) -> None:
+    """An image without it: no table is made, no commit and no compaction is begun, no row is lost, and what is missing is named."""
+    name, missing = "own-missing", "spec.merge.custom.className = 'io.hudioperator.EarliestMerger': there is no such class in this image"
+    spec = {"type": "MergeOnRead", "merge": merger.CUSTOM}
+    unmade = world.table("own-unmade", image="registry.example.com/without-it:1", **spec)
+    unmade.gate("closed")
+    world.admit_agent(unmade, AGENT)
+    error = until("the agent says why", lambda: unmade.report().get("error"), alive=agent)
+    assert (error["code"], missing in error["message"]) == ("MergerMissing", True), error
+    assert not unmade.folder.exists()
+    world.etcd.delete(f"/hudi/control/agents/{AGENT}/{unmade.id}")
+
+    table = world.table(name, image=merger.IMAGE, **spec)
+    able = world.agent(f"agent-{name}", storage=table)
+    world.create(table, agent=f"agent-{name}", process=able)
+    done(table.writer("able", python={"batches": [{"rows": rows([1, 2], "a", "seed", 5)}, {"rows": rows([1], "a", "later", 7)}]}))
+    able.terminate()
+    assert able.wait() == 0, able.log()[-3000:]
+    before = sorted(path.name for path in (table.folder / ".hoodie" / "timeline").iterdir())
+
+    services = {**SERVICES, "clustering": {"afterCommits": 1, "sortColumns": ["id"]}}
+    bare = world.table(name, image="registry.example.com/without-it:1", services=services, **spec)
+    writer = bare.writer("bare", python={"batches": [{"rows": rows([1], "a", "lost", 9)}]})
+    assert writer.wait() == 10
+    assert (writer.termination()["class"], missing in writer.termination()["message"]) == ("UserError", True), writer.termination()
+    world.admit_agent(bare, AGENT)
+    for kind in ("compaction", "clustering"):
+        failed = until(
+            f"the {kind} fails", lambda kind=kind: found if (found := bare.get(f"done/service-{kind}") or {}).get("result") == "Failed" else None, alive=agent
+        )
+        assert missing in failed["message"], failed
+    assert sorted(path.name for path in (table.folder / ".hoodie" / "timeline").iterdir()) == before, "nothing was begun"
+    assert not bare.names("instant/")
+    world.etcd.delete(f"/hudi/control/agents/{AGENT}/{bare.id}")
+    with pytest.raises(RuntimeFailure, match="it is merged by a class of its own, which this reader does not know"):
+        Reader(world.spark(), table.path)
+    with pytest.raises(Exception, match="No valid spark merger implementation"):
+        world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
+    found = world.spark().read.format("hudi").options(**merger.READ).load(table.path).select("id", "v").collect()
+    assert {row.id: row.v for row in found} == {1: "seed", 2: "seed"}
+
+
+@pytest.mark.parametrize(("strategy", "value"), [(merger.STRATEGY, "seed"), ("11111111-2222-3333-4444-555555555555", "later")])
+def test_why_the_class_is_looked_at_first(world: World, strategy: str, value: str) -> None:
+    """Hudi itself: with a class that calls its merge otherwise than the table, rows are overwritten by another rule, without a word."""
+    name = f"own-{strategy[:8]}"
+    options = {
+        "hoodie.table.name": name,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.table.ordering.fields": "ts",
+        "hoodie.metadata.enable": "false",
+        "hoodie.embed.timeline.server": "false",
+        "hoodie.write.markers.type": "DIRECT",
+        "hoodie.write.record.merge.mode": "CUSTOM",
+        "hoodie.write.record.merge.strategy.id": strategy,
+        **merger.READ,
+    }
+    path = f"file://{world.folder}/tables/{name}"
+    for row in (*rows([1], "a", "seed", 5), *rows([1], "a", "later", 7)):
+        frame = world.spark().createDataFrame([row], "id int, p string, v string, ts long")
+        frame.write.format("hudi").options(**options).mode("append").save(path)
+    assert [row.v for row in world.spark().read.format("hudi").load(path).select("v").collect()] == [value]
 
 
 class Stock:

@@ -265,6 +265,27 @@ COLUMNS = (
         f"{RUNTIME}/test_adopted_tables.py::test_a_table_merges_as_the_spec_says",
     ),
     mutation(
+        "another-class-merges",
+        "I8",
+        "a class that calls its merge otherwise than the table is taken: Hudi writes by a rule of its own",
+        a("merging", "if found.strategy_id != merge.strategy_id:", "if found.strategy_id is None:"),
+        f"{RUNTIME}/test_merged_reads.py::test_a_class_that_merges_is_what_the_table_needs",
+    ),
+    mutation(
+        "services-without-the-class",
+        "I8",
+        "a compaction or a clustering is planned without the class that merges the table",
+        a("service_actions", "        self.table.require_merger(self.merge)\n", ""),
+        f"{TRIGGERS}::test_versions_are_not_merged_without_the_class_that_says_how",
+    ),
+    mutation(
+        "writes-without-the-class",
+        "I8",
+        "a driver begins to write without the class that merges the table",
+        a("writer", "merging.require(self._spark.sparkContext._jvm, self._job.table.merge)", "pass"),
+        "tests/hudi/test_merging.py::test_nothing_is_begun_without_the_class",
+    ),
+    mutation(
         "columns-come-with-the-rows",
         "I8",
         "a column that a long write brings is hidden by a short one that began after it",

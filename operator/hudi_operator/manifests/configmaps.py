@@ -99,6 +99,7 @@ def _source(writer: WriterSpec) -> JsonDict | None:
         return {
             "hudi": {
                 "path": hudi.path,
+                **_merged_by(hudi.merger),
                 "startFrom": hudi.start_from,
                 "order": hudi.order,
                 "maxCommitsPerBatch": hudi.max_commits_per_batch,
@@ -123,7 +124,12 @@ def _files(files: FilesSource) -> JsonDict:
 def _view(view: View) -> JsonDict:
     if view.files is not None:
         return {"name": view.name, "files": _files(view.files)}
-    return {"name": view.name, "hudi": {"path": view.path}}
+    return {"name": view.name, "hudi": {"path": view.path, **_merged_by(view.merger)}}
+
+
+def _merged_by(class_name: str) -> JsonDict:
+    """Of a table that is read: the class that merges it, when there is one."""
+    return {"merger": class_name} if class_name else {}
 
 
 def _application(application: Application) -> JsonDict:

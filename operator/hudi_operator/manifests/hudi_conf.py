@@ -67,6 +67,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
     options.update(_concurrency(table))
     options.update(_schema())
     options.update({} if table.metadata_table is None else table.metadata_table.options)
+    options.update(_merge(table))
     return options
 
 
@@ -128,6 +129,11 @@ def _schema() -> dict[str, str]:
         "hoodie.schema.on.read.enable": "false",
         "hoodie.write.concurrency.schema.conflict.resolution.enable": "true",
     }
+
+
+def _merge(table: TableSpec) -> dict[str, str]:
+    """How versions are merged stands in the table's properties, except for the class of a merge of the user's own."""
+    return {"hoodie.write.record.merge.custom.implementation.classes": table.merge.class_name} if table.merge.class_name else {}
 
 
 def _index(table: TableSpec) -> dict[str, str]:

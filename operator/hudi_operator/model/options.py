@@ -318,7 +318,7 @@ def _index_problem(table: TableSpec) -> str:
 
 def _merge_problem(table: TableSpec) -> str:
     mode, missing = table.concurrency_mode, table.missing_columns
-    return merging.problem(table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing)
+    return merging.problem(table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing, image=table.image)
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:

@@ -33,6 +33,8 @@ class HudiSource:
     if_position_lost: str = "Fail"
     deletes: str = "Ignore"
     """``Carry``: what was deleted from the source is deleted from the table."""
+    merger: str = ""
+    """The class that merges the HudiTable; known when it was looked up."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class View:
     path: str = ""
     files: FilesSource | None = None
     """None when it is a Hudi table."""
+    merger: str = ""
+    """The class that merges the HudiTable; known when it was looked up."""
 
 
 @dataclass(frozen=True)

@@ -90,20 +90,22 @@ def waits_for(view: View, writer: WriterSpec) -> tuple[str, str, str] | None:
 
 
 def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
-    """The writer with the paths of its sources; None while one is not there."""
+    """The writer with the paths of its sources, and the classes that merge them; None while one is not there."""
     paths: dict[str, str] = {}
+    mergers: dict[str, str] = {}
     for reference in references(writer):
         path = reference.path
         if reference.table:
             source = _table(view, reference.table)
             if source is None:
                 return None
-            path = source.path
+            path, mergers[reference.table] = source.path, source.merge.class_name
         paths[reference.table or reference.path] = naming.canonical_path(path)
     if writer.hudi is not None:
-        writer = replace(writer, hudi=replace(writer.hudi, path=paths[writer.hudi.table or writer.hudi.path]))
+        hudi = writer.hudi
+        writer = replace(writer, hudi=replace(hudi, path=paths[hudi.table or hudi.path], merger=mergers.get(hudi.table, "")))
     if writer.sql is not None:
-        views = tuple(v if v.files is not None else replace(v, path=paths[v.table or v.path]) for v in writer.sql.views)
+        views = tuple(v if v.files is not None else replace(v, path=paths[v.table or v.path], merger=mergers.get(v.table, "")) for v in writer.sql.views)
         writer = replace(writer, sql=replace(writer.sql, views=views))
     return writer
 

@@ -94,6 +94,24 @@ def test_views_of_a_query_are_tables_too() -> None:
     assert json.loads(attempt["data"]["job.json"])["source"] == {"sql": {"query": "SELECT 1", "views": wanted}}
 
 
+def test_a_class_that_merges_a_source_reaches_its_readers() -> None:
+    own = {"mode": "Custom", "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"}}
+    views = [{"name": "b", "hudi": {"tableRef": {"name": "bronze"}}}, {"name": "p", "hudi": {"path": "s3a://lake/flights"}}]
+    for source, wanted in (
+        (BRONZE, {"path": "s3a://lake/bronze", "merger": "com.example.Own"}),
+        ({"sql": {"query": "SELECT 1", "views": views}}, {"path": "s3a://lake/bronze", "merger": "com.example.Own"}),
+    ):
+        world = ready_world()
+        world.sources["bronze"] = bronze(image="x:1", merge=own)
+        world.make_writer("silver", source=source)
+        world.run(finished("silver"))
+        (attempt,) = [m for m in world.applied if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("silver-")]
+        told = json.loads(attempt["data"]["job.json"])["source"]
+        found = told["hudi"] if "hudi" in told else told["sql"]["views"][0]["hudi"]
+        assert {key: found.get(key) for key in wanted} == wanted
+        assert "hudi" in told or "merger" not in told["sql"]["views"][1]["hudi"]
+
+
 def test_which_tables_are_read_for_a_writer() -> None:
     views = [
         {"name": "a", "hudi": {"tableRef": {"name": "one"}}},

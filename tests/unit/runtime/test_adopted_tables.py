@@ -124,3 +124,11 @@ def test_the_report_lists_the_instants_and_whose_writer_lives() -> None:
     report = adoption.report(base, waiting)
     assert report["error"]["code"] == "PendingInstants"
     assert [item.get("beating", False) for item in report["foreign"]] == [False, True]
+
+
+def test_a_merge_of_ones_own_is_known_by_its_strategy() -> None:
+    own = replace(SPEC, merge=Merge("Custom", strategy_id="7d6a"))
+    properties = {**PLAIN, "hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": "7d6a"}
+    assert said(replace(FITS, properties=properties), spec=own) == ""
+    other = replace(FITS, properties={**properties, "hoodie.record.merge.strategy.id": "1234"})
+    assert "hoodie.record.merge.strategy.id: needed '7d6a', table '1234'" in said(other, spec=own)

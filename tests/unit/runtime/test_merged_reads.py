@@ -12,7 +12,7 @@ from runtime_samples import JOB
 from hudi_runtime import timeline as tl
 from hudi_runtime.incremental import _runs, _span
 from hudi_runtime.job import Job
-from hudi_runtime.merging import Merge
+from hudi_runtime.merging import Found, Merge, fault
 from hudi_runtime.schema import Rules, SchemaMismatch, fit
 
 TABLE = types.StructType([types.StructField(name, types.StringType()) for name in ("id", "p", "ts", "v")])
@@ -43,6 +43,7 @@ def test_partial_updates_and_deletes_do_not_meet_in_log_files() -> None:
         (None, ("ts",), Merge("EventTime")),
         ({"mode": "CommitTime", "partialUpdates": None}, ("ts",), Merge("CommitTime")),
         ({"mode": "CommitTime", "partialUpdates": "IgnoreNulls"}, (), Merge("CommitTime", ignores_nulls=True)),
+        ({"mode": "Custom", "strategyId": "7d6a", "className": "x.Own"}, (), Merge("Custom", strategy_id="7d6a", class_name="x.Own")),
     ],
 )
 def test_an_older_operator_does_not_send_it(said: dict[str, str | None] | None, ordering: tuple[str, ...], merge: Merge) -> None:
@@ -64,3 +65,18 @@ def test_commits_between_which_another_one_completed_are_read_apart() -> None:
     assert pieces(0, 1, 2, 3) == [["01", "02"], ["05", "06"]]
     assert pieces(3, 0) == [["01"], ["06"]]
     assert pieces(1) == [["02"]]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Found("there is no such class in this image"), "spec.merge.custom.className = 'x.Own': there is no such class in this image"),
+        (Found(strategy_id="9999", records="SPARK"), "spec.merge.custom.strategyId = '7d6a': class x.Own says '9999' (getMergingStrategy)"),
+        (Found(strategy_id="7d6a", records="AVRO"), "spec.merge.custom.className = 'x.Own': it merges records of type AVRO, SPARK is needed"),
+        (Found(strategy_id="7d6a", records="SPARK"), ""),
+    ],
+)
+def test_a_class_that_merges_is_what_the_table_needs(found: Found, words: str) -> None:
+    """I8: Hudi writes by a rule of its own, without a word, when the class calls its merge otherwise than the table."""
+    said = fault(Merge("Custom", strategy_id="7d6a", class_name="x.Own"), found, where="spec.merge.custom")
+    assert said.startswith(words) if words else said == ""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hudi_runtime import merging, triggers
 from hudi_runtime import timeline as tl
-from hudi_runtime import triggers
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.etcd import Entry
 from hudi_runtime.rollback import NotYet
@@ -179,17 +179,21 @@ class Archiving:
     def client(self, _config: object) -> None:
         raise AssertionError("no client may be made")
 
+    def require_merger(self, merge: merging.Merge) -> None:
+        if merge.mode == merging.CUSTOM:
+            raise merging.NoMerger(f"no {merge.class_name}")
+
     def archive(self, config: Any) -> int:
         assert self.locked_now
         self.kept.append((config.options[KEEP_MIN], config.options[KEEP_MAX]))
         return 1
 
 
-def actions(table: Any, options: dict[str, str] | None = None) -> Actions:
+def actions(table: Any, options: dict[str, str] | None = None, merge: merging.Merge = merging.LATER_COMMIT) -> Actions:
     def never(instant: str) -> None:
         raise AssertionError(instant)
 
-    return Actions(table, "t", options or {}, records, never, never)
+    return Actions(table, "t", options or {}, records, never, never, merge)
 
 
 @pytest.mark.parametrize(("count", "kept"), [(9, ("4", "5")), (204, ("4", "5")), (1000, ("800", "801"))])
@@ -209,6 +213,16 @@ def test_no_service_runs_with_another_policy_than_never() -> None:
         actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
     with pytest.raises(OutcomeUnknown, match="NEVER"):
         actions(table).compaction.run({}, planned=lambda _instant: None)
+
+
+def test_versions_are_not_merged_without_the_class_that_says_how() -> None:
+    """I8: nothing is planned, and a plan that is there is not executed; what merges nothing goes on."""
+    table: Any = Archiving(9)
+    own = actions(table, merge=merging.Merge(merging.CUSTOM, class_name="com.example.Own"))
+    for service in (own.compaction, own.clustering):
+        with pytest.raises(merging.NoMerger, match=r"com[.]example[.]Own"):
+            service.run({}, planned=lambda _instant: None)
+    assert own.archive({KEEP_MIN: "4", KEEP_MAX: "5"}).result is Result.COMPLETED
 
 
 def test_the_tables_options_do_not_start_services_beside_it() -> None:
@@ -240,6 +254,9 @@ class Compacting:
 
     def delete(self, path: str) -> None:
         self.deleted.append(path)
+
+    def require_merger(self, _merge: merging.Merge) -> None:
+        """Everything is there."""
 
     def write_config(self, _name: str, _options: object) -> Any:
         policy = type("Policy", (), {"isNever": lambda _self: True})()
