@@ -14,7 +14,7 @@ cleaned is a lost position, never nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -215,7 +215,7 @@ class Deletions:
         """Rows of the keys that delete blocks name, as they were before. A key that was nowhere had nothing to delete."""
         paths = sorted({path for _, _, path in wanted.logs})
         self._require(paths)
-        keys = [key for path in paths for key in self._delete_block_keys(path)]
+        keys = [(key, partition) for _, (partition, _), path in wanted.logs for key in self._delete_block_keys(path)]
         found = _Before()
         for commit, group, _ in wanted.logs:
             self._add(found, commit, group)
@@ -287,8 +287,8 @@ class Deletions:
         rank = f.row_number().over(Window.partitionBy(*ROW).orderBy(*order))
         return rows.withColumn("_hudiop_rank", rank).where("_hudiop_rank = 1").drop("_hudiop_rank")
 
-    def _delete_block_keys(self, path: str) -> Iterator[tuple[str, str]]:
-        """Record key and partition of each record that a log file deletes."""
+    def _delete_block_keys(self, path: str) -> Iterator[str]:
+        """Record key of each record that a log file deletes."""
         jvm: Any = self._spark.sparkContext._jvm
         log_file = jvm.org.apache.hudi.common.model.HoodieLogFile(f"{self._table.path}/{path}")
         reader = jvm.org.apache.hudi.common.table.log.HoodieLogFormat.newReader(self._table.meta_client().getStorage(), log_file, None)
@@ -298,14 +298,9 @@ class Deletions:
                 if str(block.getBlockType().name()) == "DELETE_BLOCK":
                     # One call for all: an element costs several round trips to the JVM otherwise.
                     said = jvm.org.apache.hudi.common.util.JsonUtils.toString(block.getRecordsToDelete())
-                    yield from (_key(record) for record in json.loads(str(said)))
+                    yield from (str(record["hoodieKey"]["recordKey"]) for record in json.loads(str(said)))
         finally:
             reader.close()
-
-
-def _key(record: Mapping[str, Any]) -> tuple[str, str]:
-    key = record["hoodieKey"]
-    return str(key["recordKey"]), str(key["partitionPath"])
 
 
 def problem(config: Any) -> str:

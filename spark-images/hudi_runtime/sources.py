@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import lit
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import lit, when
 
 from hudi_runtime import kafka, positions
 from hudi_runtime import progress as pg
@@ -175,8 +175,13 @@ def _hudi_batch(source: HudiSource, pull: Pull, *, count: int, waiting: int) -> 
 
 def marked(pull: Pull) -> DataFrame:
     """The rows of a pull and the records that were deleted, told apart by `_hoodie_is_deleted`."""
-    rows = pull.frame.withColumn(DELETED, lit(False))
-    return rows if pull.deletes is None else rows.unionByName(pull.deletes.withColumn(DELETED, lit(True)))
+    rows = pull.frame.withColumn(DELETED, _mark(False))
+    return rows if pull.deletes is None else rows.unionByName(pull.deletes.withColumn(DELETED, _mark(True)))
+
+
+def _mark(deleted: bool) -> Column:
+    """A column that may be null: batches of other writers do not have it."""
+    return when(lit(True), lit(deleted))
 
 
 def _counted(frame: DataFrame | Update, word: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:

@@ -89,49 +89,6 @@ HISTORY: tuple[tuple[str, tuple[tuple[Any, ...], ...], set[Key]], ...] = (
 """Operation, rows, and the keys that are not there any more. A delete that is older than its row deletes nothing (4: it goes with the partition)."""
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_a_reader_that_follows_has_what_the_table_has(world: World, kind: str) -> None:
-    source = Source(world, f"deletes-{kind.lower()}", kind)
-    at_each = Follower(source, ByCompletion(), None)
-    for operation, written, gone in HISTORY:
-        partition = f"p={B}" if kind == "COPY_ON_WRITE" else B
-        options = {"hoodie.datasource.write.partitions.to.delete": partition} if operation == "delete_partition" else {}
-        source.write(*written, operation=operation, **options)
-        found = at_each.follow()
-        assert found == [gone], operation
-        assert at_each.has == source.rows(), operation
-    assert source.rows() == {(6, "a"): "kept", (8, "a"): "fresh"}
-    for order in (ByCompletion(), Fenced(), OutOfOrder()):
-        for limit in (1, None):
-            late = Follower(source, order, limit)
-            late.follow()
-            assert late.has == source.rows(), (order, limit)
-
-
-def test_what_a_cleaned_file_would_have_told_is_a_lost_position(world: World) -> None:
-    """I9: never nothing."""
-    source = Source(world, "deletes-lost", "COPY_ON_WRITE")
-    source.write((1, "a", "seed", 1), (2, "a", "seed", 1), (3, "b", "seed", 1))
-    reader = Reader(source.spark, source.path)
-    first = reader.look().pull(ByCompletion())
-    assert first is not None
-    (old,) = source.folder.glob("p=a/*.parquet")
-    source.write((1, "a", "", 0), operation="delete")
-    old.rename(f"{old}.away")
-    look = reader.look()
-    with pytest.raises(PositionLost, match=f"{old.name} of .*, which tells what was deleted"):
-        look.pull(first.position, deletes=True)
-    rest = look.pull(first.position)
-    assert rest is not None
-    assert (rest.frame.count(), rest.deletes) == (0, None)
-    assert rest.deleting == rest.instants, "who does not carry deletes over is told that there are some"
-    source.write((1, "b", "", 0), operation="delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "p=b"})
-    (replaced,) = source.folder.glob("p=b/*.parquet")
-    replaced.rename(f"{replaced}.away")
-    with pytest.raises(PositionLost, match=r"in partition p=b of .*, which .* replaced, was cleaned"):
-        reader.look().pull(rest.position, deletes=True)
-
-
 def values(table: Table) -> dict[int, tuple[str, int]]:
     return {row.id: (row.v, row.ts) for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v", "ts").collect()}
 
@@ -142,7 +99,7 @@ def ended(process: Process) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "target_kind"), [("CopyOnWrite", "MergeOnRead"), ("MergeOnRead", "CopyOnWrite")])
-def test_a_chained_table_loses_what_its_source_loses(world: World, agent: Process, kind: str, target_kind: str) -> None:
+def test_a_chained_table_follows_its_source(world: World, agent: Process, kind: str, target_kind: str) -> None:
     """Upserts and deletes in one commit, once each: the attempt is killed in its second commit, and what another writer of the target
     inserted after the first one stays."""
     source, target = (world.table(f"deletes-{name}-{kind.lower()}", type=type) for name, type in (("from", kind), ("to", target_kind)))
@@ -185,3 +142,46 @@ def test_a_chained_table_loses_what_its_source_loses(world: World, agent: Proces
     assert "the result has no column _hoodie_is_deleted" in bad.termination()["message"]
     assert ended(target.writer("chain", run=5, hudi=carry, transform="SELECT *, 1 AS one FROM source WHERE id < 100"))["commits"] == 1
     assert 6 not in values(target)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_reader_that_follows_has_what_the_table_has(world: World, kind: str) -> None:
+    source = Source(world, f"deletes-{kind.lower()}", kind)
+    at_each = Follower(source, ByCompletion(), None)
+    for operation, written, gone in HISTORY:
+        partition = f"p={B}" if kind == "COPY_ON_WRITE" else B
+        options = {"hoodie.datasource.write.partitions.to.delete": partition} if operation == "delete_partition" else {}
+        source.write(*written, operation=operation, **options)
+        found = at_each.follow()
+        assert found == [gone], operation
+        assert at_each.has == source.rows(), operation
+    assert source.rows() == {(6, "a"): "kept", (8, "a"): "fresh"}
+    for order in (ByCompletion(), Fenced(), OutOfOrder()):
+        for limit in (1, None):
+            late = Follower(source, order, limit)
+            late.follow()
+            assert late.has == source.rows(), (order, limit)
+
+
+def test_what_a_cleaned_file_would_have_told_is_a_lost_position(world: World) -> None:
+    """I9: never nothing."""
+    source = Source(world, "deletes-lost", "COPY_ON_WRITE")
+    source.write((1, "a", "seed", 1), (2, "a", "seed", 1), (3, "b", "seed", 1))
+    reader = Reader(source.spark, source.path)
+    first = reader.look().pull(ByCompletion())
+    assert first is not None
+    (old,) = source.folder.glob("p=a/*.parquet")
+    source.write((1, "a", "", 0), operation="delete")
+    old.rename(f"{old}.away")
+    look = reader.look()
+    with pytest.raises(PositionLost, match=f"{old.name} of .*, which tells what was deleted"):
+        look.pull(first.position, deletes=True)
+    rest = look.pull(first.position)
+    assert rest is not None
+    assert (rest.frame.count(), rest.deletes) == (0, None)
+    assert rest.deleting == rest.instants, "who does not carry deletes over is told that there are some"
+    source.write((1, "b", "", 0), operation="delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "p=b"})
+    (replaced,) = source.folder.glob("p=b/*.parquet")
+    replaced.rename(f"{replaced}.away")
+    with pytest.raises(PositionLost, match=r"in partition p=b of .*, which .* replaced, was cleaned"):
+        reader.look().pull(rest.position, deletes=True)
