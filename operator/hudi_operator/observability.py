@@ -8,9 +8,10 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import start_http_server
@@ -74,6 +75,23 @@ class Metrics:
             "hudi_operator_last_commit_timestamp_seconds", "When the last commit of a table completed", ["namespace", "table"], registry=self.registry
         )
         self.pending = Gauge("hudi_operator_pending_instants", "Instants of a table that are not completed", ["namespace", "table"], registry=self.registry)
+        self.callback = {
+            "undelivered": Gauge(
+                "hudi_operator_callback_undelivered", "Commits that the receiver was not told yet", ["namespace", "table"], registry=self.registry
+            ),
+            "failures": Gauge(
+                "hudi_operator_callback_failures", "Tries in a row that the receiver did not answer", ["namespace", "table"], registry=self.registry
+            ),
+            "archivedUndelivered": Gauge(
+                "hudi_operator_callback_archived_undelivered", "Commits archived before they were delivered", ["namespace", "table"], registry=self.registry
+            ),
+        }
+        self.callback_since = Gauge(
+            "hudi_operator_callback_undelivered_since_timestamp_seconds",
+            "When the oldest commit completed that was not delivered yet; 0: all are",
+            ["namespace", "table"],
+            registry=self.registry,
+        )
         self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
@@ -107,11 +125,27 @@ class Metrics:
 
     def _forget(self, namespace: str, name: str) -> None:
         """A deleted table has no series any more."""
+        self._forget_callback(namespace, name)
         for series in (self.commits, self.last_completion, self.pending):
             with contextlib.suppress(KeyError):
                 series.remove(namespace, name)
 
+    def _forget_callback(self, namespace: str, name: str) -> None:
+        for series in (*self.callback.values(), self.callback_since):
+            with contextlib.suppress(KeyError):
+                series.remove(namespace, name)
+
+    def _delivered(self, namespace: str, name: str, shown: Mapping[str, Any]) -> None:
+        if not shown:
+            self._forget_callback(namespace, name)
+            return
+        for field, series in self.callback.items():
+            series.labels(namespace, name).set(int(shown.get(field) or 0))
+        since = shown.get("undeliveredSince")
+        self.callback_since.labels(namespace, name).set(datetime.fromisoformat(since).timestamp() if since else 0)
+
     def _timeline(self, observed: Observed, action: act.UpdateStatus) -> None:
+        self._delivered(action.namespace, action.name, action.status.get("commitCallback") or {})
         timeline = action.status.get("timeline") or {}
         self.pending.labels(action.namespace, action.name).set(int(timeline.get("pendingCount") or 0))
         if timeline.get("lastCommitTime"):

@@ -11,9 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import adoption, bootstrap, creation, facts, merging, triggers
+from hudi_runtime import adoption, bootstrap, callback, creation, facts, merging, triggers
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
+from hudi_runtime.callback_plan import Source
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.etcd import Entry, Etcd, now_ms
 from hudi_runtime.hudi import Table
@@ -68,6 +69,7 @@ class Assignment:
         self._bootstrap: bootstrap.Bootstrap | None = None
         self._metadata: MetadataTable | None = None
         self._gauge: Gauge | None = None
+        self._courier: callback.Courier | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
         self._table: Table | None = None
@@ -149,6 +151,7 @@ class Assignment:
             self._metadata = self._make_metadata(self._table, self._session, self._services)
             self._savepoints = Savepoints(self._table, self._session, self.spec.name, self.spec.table, self._agent_options(), self._gate_state)
             self._restores = self._make_restores(self._table, self._session, self._services)
+            self._courier = self._make_courier(self._table, self._session)
             # Tables of the other type have no log files.
             self._gauge = Gauge(self._table) if self.spec.type == "MERGE_ON_READ" else None
         gate = self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/gate")
@@ -247,6 +250,14 @@ class Assignment:
         known = str(self.value.get("metadataTable") or "")
         return MetadataTable(table, session, self.spec.name, self.spec.table, self._agent_options(), known, self._gate_state, services.beside)
 
+    def _make_courier(self, table: Table, session: Session) -> callback.Courier | None:
+        namespace, _, name = self.spec.table.partition("/")
+        source = Source(namespace, name, self.spec.id, self.spec.path)
+        made = callback.from_assignment(self.value, source, table, session.etcd, inc=session.inc)
+        if made is None:
+            callback.forget(session.etcd)
+        return made
+
     def _records(self, session: Session) -> Records:
         return Records.from_entries(session.etcd.range(""), prefix=f"{self._etcd.prefix}/tables/{self.spec.id}/")
 
@@ -327,7 +338,10 @@ class Assignment:
         return {entry.name: entry.value for entry in self._etcd.range(prefix)}
 
     def _list(self, session: Session, table: Table, records: Records) -> None:
+        clock = session.etcd.get("clock") if self._courier is not None else None
         self._timeline = timeline = table.timeline()
+        if self._courier is not None:
+            self._courier.consider(timeline, str(clock.value["value"]) if clock else "")
         recorded = {entry.name for entry in session.etcd.range("instant/")}
         between = self._restores is not None and self._restores.between(records)
         pending = () if between else facts.foreign(timeline, recorded, table.timeline)
@@ -375,6 +389,8 @@ class Assignment:
     def retire(self, *, gone: bool) -> None:
         """Begin nothing any more: this assignment is to be closed. `gone`: the table is not this agent's any more, so nobody waits for its bootstrap."""
         self._retired = True
+        if self._courier is not None:
+            self._courier.stop()
         if gone and self._bootstrap is not None:
             self._bootstrap.cancel()
 
@@ -389,6 +405,8 @@ class Assignment:
 
     def close(self) -> bool:
         """Give claims back and leave; False when the operator has to settle this incarnation."""
+        if self._courier is not None:
+            self._courier.stop()
         if self._session is None:
             return True
         if self._settler is not None:

@@ -197,8 +197,12 @@ class Table:
 
     def totals(self, instant: tl.Instant) -> Totals:
         """Sums over the files of a completed commit of the active timeline. Raises Missing when it has left that."""
-        metadata = self._metadata(self.meta_client().getActiveTimeline(), instant)
-        return totals(json.loads(str(metadata.toJsonString())))
+        return totals(self.metadata(instant))
+
+    def metadata(self, instant: tl.Instant) -> dict[str, Any]:
+        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when it has left that."""
+        found = self._metadata(self.meta_client().getActiveTimeline(), instant)
+        return dict(json.loads(str(found.toJsonString())))
 
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         """Completed writes of the archived timeline; their metadata is not read."""

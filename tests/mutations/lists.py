@@ -8,6 +8,7 @@ from tests.mutations import (
     in_agent,
     in_bootstrap,
     in_deletes,
+    in_callback,
     in_jvm,
     in_own_agents,
     in_restore,
@@ -54,6 +55,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_restore.UNDOING,
     *in_deletes.DELETES,
     *in_own_agents.EXECUTORS,
+    *in_callback.TELLING,
 )
 
 NO_PLACE = {

@@ -12,7 +12,7 @@ import yaml
 
 from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
-from hudi_operator.model import kafka, naming
+from hudi_operator.model import callback, kafka, naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.pod_settings import PodSettings
 from hudi_operator.model.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -23,6 +23,7 @@ USER = 185
 AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
 _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
+_CALLBACK_VOLUME = "callback"
 _JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
@@ -120,6 +121,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
     volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
+    _add_callback_secret(table, volumes, mounts)
     env = [*_common_env(table.storage), *_etcd_env(config), _variable("HUDI_OPERATOR_ROLE", "agent"), *(own.pod.env if own is not None else ())]
     resources = dict(config.agent.resources) if own is None else _resources(own.pod)
     container = _container("agent", "agent", env, mounts, resources, image=_image(table, config), config=config)
@@ -236,6 +238,15 @@ def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[
     if writer.kafka is not None and writer.kafka.security.secret:
         volumes.append({"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}})
         mounts.append({"name": _KAFKA_VOLUME, "mountPath": kafka.SECRET_DIR, "readOnly": True})
+
+
+def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """The Secret of ``commitCallback`` as files of the agent, which follow it when it is changed. Without it the agent starts all the same: it settles."""
+    if table.callback is not None and table.callback.secret:
+        items = [{"key": key, "path": key} for key in callback.SECRET_KEYS]
+        source = {"secretName": table.callback.secret, "items": items, "optional": True, "defaultMode": 0o440}
+        volumes.append({"name": _CALLBACK_VOLUME, "secret": source})
+        mounts.append({"name": _CALLBACK_VOLUME, "mountPath": callback.SECRET_DIR, "readOnly": True})
 
 
 def _variable(name: str, value: str) -> JsonDict:

@@ -94,13 +94,16 @@ def agent_name(
     storage_options: Mapping[str, str],
     image: str,
     own: Mapping[str, Any] | None = None,
+    callback_secret: str = "",
 ) -> str:
     """Name of the agent that serves tables with this access to storage: equal access in one namespace shares one agent.
 
-    ``own``: the table that has an agent of its own, and what it says about its pods; None: the table shares its agent.
+    ``own``: the table that has an agent of its own, and what it says about its pods; None: the table shares its agent. ``callback_secret``: name of
+    the Secret for a receiver of commits, which the agent's pod is shown; empty when there is none.
     """
     access: list[Any] = [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image]
-    key = json.dumps(access if own is None else [*access, own], sort_keys=True, separators=(",", ":"))
+    access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
+    key = json.dumps(access, sort_keys=True, separators=(",", ":"))
     return f"hudi-agent-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import bootstrap, kafka, merging, metadata_table, naming, restore, services, sources
+from hudi_operator.model import bootstrap, callback, kafka, merging, metadata_table, naming, restore, services, sources
 from hudi_operator.model.fields import SpecError as SpecError
 from hudi_operator.model.fields import get as _get
 from hudi_operator.model.fields import string_map as _string_map
@@ -178,6 +178,8 @@ class TableSpec:
     """None: nothing is said, Hudi's defaults hold."""
     agent: OwnAgent | None = None
     """None: the table shares an agent with others that have the same access to storage."""
+    callback: callback.Callback | None = None
+    """None: nobody is told of commits."""
     suspend: bool = False
 
     @classmethod
@@ -220,6 +222,7 @@ class TableSpec:
             bootstrap=bootstrap.from_spec(spec),
             metadata_table=metadata_table.from_spec(spec),
             agent=own_agent(spec),
+            callback=callback.from_spec(spec),
             services=services.from_spec(_get(spec, "services", dict, {}, "spec"), merge_on_read=kind == "MergeOnRead"),
             suspend=_get(spec, "suspend", bool, False, "spec"),
         )
@@ -248,6 +251,7 @@ class TableSpec:
             storage_options=self.storage.options,
             image=self.image or default_image,
             own=None if self.agent is None else self.agent.key(self.ref.name),
+            callback_secret=self.callback.secret if self.callback is not None else "",
         )
 
 

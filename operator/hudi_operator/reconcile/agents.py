@@ -45,6 +45,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         # A suspended table is left as it is, except that dead writers are settled.
         "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,
         "metadataTable": (table.metadata_table or MetadataTable()).nonce,
+        **({"callback": table.callback.assignment()} if table.callback is not None else {}),
         "services": {} if table.suspend else services.assignment(table.services, now_ms),
         "lock": {
             "leaseSeconds": lock.lease_seconds,

@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import conditions, naming, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, bootstrap, gate, metadata_table, restores, savepoints, table_services
+from hudi_operator.reconcile import adoption, agents, bootstrap, callbacks, gate, metadata_table, restores, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -53,6 +53,9 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         listing = metadata_table.status(view)
         if listing:
             status["metadataTable"] = listing
+        told = callbacks.status(view)
+        if told:
+            status["commitCallback"] = told
         status.update(_read_cost(view))
         settling = _settling(view)
         if settling:
@@ -252,6 +255,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         ),
         table_services.healthy(view),
         bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
+        *callbacks.delivered(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 
@@ -289,6 +293,7 @@ _EVENTS = {
     ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
     ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
     ("ServicesHealthy", "False"): ("Warning", ""),
+    (callbacks.CONDITION, "False"): ("Warning", "CallbackFailed"),
 }
 
 
