@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hudi.harness import ROOT, Table, World, rows, until
+from tests.hudi.harness import AGENT, ROOT, Process, Table, World, rows, until
+from tests.hudi.test_archive import OPTIONS
+from tests.hudi.test_restore import ask, ended, keep, load, write_file
+from tests.unit.runtime.callback_samples import Store, receiver
+
+from hudi_runtime.callback import KEY, Courier
+from hudi_runtime.callback_http import Sender
+from hudi_runtime.callback_plan import Position, Source
+from hudi_runtime.hudi import Table as Hudi
 
 pytestmark = pytest.mark.extra
 
@@ -96,3 +104,56 @@ def test_every_commit_is_told_once_over_dead_receivers_and_dead_agents(world: Wo
     assert (done["undelivered"], done["failures"], done["message"]) == (0, 0, "")
     second.terminate()
     assert second.wait() == 0, second.log()[-3000:]
+
+
+def test_a_restore_is_told(world: World, agent: Process, tmp_path: Path) -> None:
+    host = _address()
+    with socket.create_server((host, 0)) as free:
+        port = free.getsockname()[1]
+    table = world.table("told-back", commitCallback={"url": f"http://{host}:{port}/"})
+    world.create(table, agent=AGENT, process=agent)
+    write_file(tmp_path / "in", 1, rows(range(3), "a", "kept", 1))
+    load(table, tmp_path / "in", run=1)
+    keep(table, "before", agent)
+    write_file(tmp_path / "in", 2, rows(range(3, 6), "a", "undone", 1))
+    load(table, tmp_path / "in", run=2)
+    kept, undone = _commits(table)
+    with _receiver(tmp_path, host, port):
+        until("both commits are told", lambda: len(_events(tmp_path)) == 3, alive=agent)
+        ask(table, "n1", "before", names=("before",))
+        done = ended(table, "n1", agent)
+        assert done["result"] == "Completed"
+        until("the restore is told", lambda: len(_events(tmp_path)) == 4, alive=agent)
+    event = _events(tmp_path)[-1]
+    assert [e["subject"] for e in _events(tmp_path)[1:]] == [kept, undone, done["instant"]]
+    assert event["type"] == "io.hudioperator.table.restored.v1"
+    told = {key: event["data"][key] for key in ("boundaryCompletionTime", "undone", "undoneInstants", "savepoint")}
+    assert told == {"boundaryCompletionTime": done["boundary"], "undone": 1, "undoneInstants": [undone], "savepoint": "before"}
+
+
+def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
+    """Hudi's own archive, and the numbers of its commits."""
+    spark, path = world.spark(), f"file://{world.folder}/tables/gap"
+    for number in range(5):
+        frame = spark.createDataFrame([(number, "a", "v", number), (100, "a", "v", number)], "id int, p string, v string, ts long")
+        frame.write.format("hudi").options(**{**OPTIONS, "hoodie.table.name": "gap", "hudioperator.writer": "lake/live"}).mode("append").save(path)
+    table = Hudi(spark, path)
+    timeline, lost = table.timeline(), table.archived_instants()
+    assert lost
+    store = Store()
+    store.put(KEY, Position(delivered=1).value())
+    etcd: Any = store
+    with receiver() as server:
+        sender = Sender(server.url, timeout=10, folder=None, refused=lambda address: False)
+        courier = Courier(table, etcd, Source("lake", "gap", "0" * 16, path), sender, table_services=False)
+        courier._thread = threading.current_thread()
+        courier.consider(timeline, "9" * 17)
+        courier.step()
+        gap, *events = server.events
+    assert gap["type"] == "io.hudioperator.table.archived.v1"
+    assert gap["data"]["commits"] == len(lost)
+    assert (gap["data"]["firstCompletionTime"], gap["data"]["lastCompletionTime"]) == (min(i.completion for i in lost), max(i.completion for i in lost))
+    assert [event["subject"] for event in events] == [i.requested for i in timeline.completed if i.action == "commit"]
+    assert len(events) + len(lost) == 5
+    assert events[-1]["data"]["writer"] == "lake/live"
+    assert events[-1]["data"]["records"] == {"inserted": 1, "updated": 1, "deleted": 0}

@@ -59,7 +59,7 @@ def test_a_refusal_does_not_repeat_a_password(light_cluster: Cluster) -> None:
     done = light_cluster.run("create", "--dry-run=server", "--validate=false", "-f", "-", stdin=_yaml(table("default", name="refused", **to(url))))
     assert done.returncode != 0
     assert FORM in done.stdout
-    assert "url is '(contains @)'" in done.stdout
+    assert "url is '(contains @ or white space)'" in done.stdout
 
 
 @pytest.mark.parametrize(
