@@ -39,17 +39,25 @@ def references(writer: WriterSpec) -> list[Reference]:
 
 def problem(view: View, writer: WriterSpec) -> str:
     """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is not known yet."""
-    return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view.table, writer)
+    return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view, writer)
 
 
-def _deletes_problem(table: TableSpec, writer: WriterSpec) -> str:
-    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not."""
-    if writer.hudi is None or writer.hudi.deletes != "Carry" or table.type != "MergeOnRead" or table.merge.partial_updates != merging.IGNORE_NULLS:
+def _deletes_problem(view: View, writer: WriterSpec) -> str:
+    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not, or when that is not known yet."""
+    if writer.hudi is None or writer.hudi.deletes != "Carry":
         return ""
-    return (
-        f"spec.source.hudi.deletes: Carry: HudiTable {table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no records"
-        " can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
-    )
+    source = _table(view, writer.hudi.table) if writer.hudi.table else None
+    if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
+        return (
+            f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with merge.mode Custom: its class decides at"
+            " each read what is deleted, and its files do not tell; use deletes Ignore"
+        )
+    if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
+        return (
+            f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no"
+            " records can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+        )
+    return ""
 
 
 def _problem(view: View, reference: Reference) -> str:

@@ -202,3 +202,16 @@ def test_deletes_are_carried_to_tables_that_take_them(table: dict[str, Any], del
     stalled = world.condition(world.writers["silver"], "Stalled")
     assert stalled["reason"] == "SourceNotAllowed"
     assert "spec.source.hudi.deletes: Carry: HudiTable" in stalled["message"]
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("MergeOnRead", True), ("CopyOnWrite", False)])
+def test_deletes_are_not_carried_from_tables_whose_files_do_not_tell(kind: str, refused: bool) -> None:
+    own = {"mode": "Custom", "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"}}
+    world = ready_world()
+    world.sources["bronze"] = bronze(type=kind, merge=own, image="lake:1")
+    world.make_writer("silver", source={"hudi": {**BRONZE["hudi"], "deletes": "Carry"}})
+    if not refused:
+        world.run(finished("silver"))
+        return
+    world.run(lambda w: w.is_true(w.writers["silver"], "Stalled"))
+    assert "HudiTable bronze, the source, is of type MergeOnRead with merge.mode Custom" in world.condition(world.writers["silver"], "Stalled")["message"]
