@@ -338,10 +338,7 @@ class Assignment:
         return {entry.name: entry.value for entry in self._etcd.range(prefix)}
 
     def _list(self, session: Session, table: Table, records: Records) -> None:
-        clock = session.etcd.get("clock") if self._courier is not None else None
-        self._timeline = timeline = table.timeline()
-        if self._courier is not None:
-            self._courier.consider(timeline, str(clock.value["value"]) if clock else "")
+        self._timeline = timeline = table.timeline() if self._courier is None else self._courier.look(table.timeline)
         recorded = {entry.name for entry in session.etcd.range("instant/")}
         between = self._restores is not None and self._restores.between(records)
         pending = () if between else facts.foreign(timeline, recorded, table.timeline)

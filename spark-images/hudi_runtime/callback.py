@@ -24,6 +24,7 @@ from hudi_runtime.etcd import Etcd, now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.storage import Missing
 
+CLOCK = "clock"
 KEY = "done/callback"
 REPORT = "report/callback"
 REPORT_SECONDS = 5.0
@@ -46,7 +47,7 @@ class _Moved(Exception):
 
 
 class Courier:
-    """Delivers what one table's listings show. `consider` and `stop` are called by the agent, and do not block."""
+    """Delivers what one table's listings show. `look` and `stop` are called by the agent, and wait for no receiver."""
 
     def __init__(
         self,
@@ -90,8 +91,15 @@ class Courier:
 
     # -- the agent's side ------------------------------------------------------------------------------------------------------------
 
+    def look(self, listed: Callable[[], tl.Timeline]) -> tl.Timeline:
+        """List the timeline, between reading the table's clock and taking the listing. To be called before a listing is reported: see `begin`."""
+        clock = self._etcd.get(CLOCK)
+        timeline = listed()
+        self.consider(timeline, str(clock.value["value"]) if clock is not None else "")
+        return timeline
+
     def consider(self, timeline: tl.Timeline, clock: str) -> None:
-        """Take a new listing; `clock` is the table's clock as read before it. Must be called before the first listing is reported: see `begin`."""
+        """Take a new listing; `clock` is the table's clock as read before it."""
         if self._stopped:
             return
         if not self._begun:

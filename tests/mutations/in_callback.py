@@ -53,6 +53,17 @@ TELLING = (
         f"{PLAN}::test_a_commit_that_a_listing_shows_too_early_waits_for_the_next_one",
     ),
     mutation(
+        "the-clock-is-read-too-late",
+        AVAILABILITY,
+        "the clock that bounds what a listing has is read after the listing",
+        a(
+            "callback",
+            "        clock = self._etcd.get(CLOCK)\n        timeline = listed()\n",
+            "        timeline = listed()\n        clock = self._etcd.get(CLOCK)\n",
+        ),
+        f"{COURIER}::test_the_clock_is_read_before_the_listing",
+    ),
+    mutation(
         "a-gap-is-passed-over",
         AVAILABILITY,
         "commits that were archived undelivered are left out without a word",

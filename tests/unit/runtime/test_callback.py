@@ -234,6 +234,27 @@ def test_two_agents_at_once_leave_nothing_out_and_never_take_the_position_back(w
     assert world.position()["completionTime"] == t(6)
 
 
+def test_the_clock_is_read_before_the_listing(world: World) -> None:
+    """What completed while it was listed may stand before something that the listing does not show."""
+    courier = world.courier()
+    world.etcd.put("clock", {"value": t(0)})
+    courier.look(world.table.listing)
+    courier.step()
+
+    def listed() -> Any:
+        world.table.add(3, 4)
+        world.etcd.put("clock", {"value": t(4)})
+        return world.table.listing()
+
+    assert courier.look(listed) == world.table.listing()
+    courier.step()
+    assert world.server.events == []
+    world.table.add(1, 2)
+    courier.look(world.table.listing)
+    courier.step()
+    assert world.server.told() == [t(1), t(3)]
+
+
 def test_a_withdrawn_callback_is_forgotten_and_begins_anew(world: World) -> None:
     courier = world.courier()
     world.look(courier)
