@@ -85,9 +85,12 @@ def credentials(folder: Path) -> Credentials:
 
 def _file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")[:_LIMIT].strip() if path.is_file() else ""
+        text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise Undelivered("SecretInvalid", f"key {path.name} of the Secret cannot be read: {type(error).__name__}") from error
+    if len(text) > _LIMIT:
+        raise Undelivered("SecretInvalid", f"key {path.name} of the Secret has more than {_LIMIT} characters")
+    return text
 
 
 def _header(number: int, line: str) -> tuple[str, str]:

@@ -156,6 +156,7 @@ def test_one_bad_address_among_good_ones_is_enough(monkeypatch: pytest.MonkeyPat
         ({"bearerToken": f"{WORD}\r\nX-Evil: 1"}, "SecretInvalid", "printable ASCII"),
         ({"bearerToken": f"{WORD}\u00e9"}, "SecretInvalid", "printable ASCII"),
         ({"headers": "\n".join(f"X-{n}: 1" for n in range(40))}, "SecretInvalid", "more than 32 lines"),
+        ({"headers": "X-A: 1\n" * 3000}, "SecretInvalid", "more than 16384 characters"),
         ({"ca.crt": "no certificate"}, "TLSFailed", "TLS with"),
     ],
 )
