@@ -38,6 +38,11 @@ def data_file(line: str) -> bool:
     return line.startswith("PUT ") and ".parquet" in line and "/.hoodie/" not in line
 
 
+def log_file(line: str) -> bool:
+    """The PUT of a log file of the table itself."""
+    return line.startswith("PUT ") and ".log." in line and "/.hoodie/" not in line
+
+
 def listing(line: str) -> bool:
     """A listing of objects."""
     return line.startswith("GET ") and "list-type=2" in line
