@@ -34,7 +34,7 @@ from hudi_runtime.triggers import (
     Result,
     Service,
     backoff_ms,
-    commits_since,
+    commits_after,
     due,
     postponed_ms,
     record_key,
@@ -119,11 +119,12 @@ class Services:
 
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
         """Commits since the last run, of each service that counts them."""
-        return {
-            kind.value: commits_since(timeline, _record(records, kind).up_to, merge_on_read=self._merge_on_read)
-            for kind, service in self._wanted.items()
-            if service.after_commits is not None
-        }
+        return {kind.value: self._commits(timeline, records, kind) for kind, service in self._wanted.items() if service.after_commits is not None}
+
+    def _commits(self, timeline: tl.Timeline, records: Records, kind: Kind) -> int:
+        """Commits since the last run of a service, archived ones included."""
+        up_to, counted = _record(records, kind).up_to, records.counted.get(kind.value)
+        return commits_after(timeline, up_to, counted, merge_on_read=self._merge_on_read)
 
     def consider(self, records: Records, timeline: tl.Timeline, requests: Mapping[str, Mapping[str, Any]]) -> None:
         """Start what is due, if anything. `requests` of the operator are keyed by `service-<kind>`."""
@@ -154,7 +155,7 @@ class Services:
             if any(SERVICE_ACTIONS[action] is kind for action in mine.values()):
                 continue
             record, request = _record(records, kind), requests.get(f"service-{kind.value}")
-            commits = commits_since(timeline, record.up_to, merge_on_read=self._merge_on_read)
+            commits = self._commits(timeline, records, kind)
             if due(service, record, commits=commits, request=request, now_ms=now):
                 last = timeline.last_completed
                 served = replace(record, up_to=last.completion if last else "", nonce=str((request or {}).get("nonce") or record.nonce))
@@ -195,6 +196,7 @@ class Services:
         if not pending and kind in _REWRITING and not commits(self._actions.table.timeline()):
             return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
         if kind is Kind.ARCHIVE:
+            self._count()
             return self._actions.archive(options)
         if kind is Kind.TTL:
             return self._actions.expiry.run(options)
@@ -204,6 +206,18 @@ class Services:
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
         return do.run(options, planned=lambda planned: self._save(kind, replace(ahead, instant=planned, message="")))
+
+    def _count(self) -> None:
+        """Written down before archival: a service that has waited for longer than the active timeline reaches back would never be due."""
+        records, timeline = self._actions.records(), self._actions.table.timeline()
+        last = timeline.last_completed
+        if last is None:
+            return
+        kinds = [kind for kind, service in self._wanted.items() if service.after_commits is not None]
+        counted = {
+            kind.value: {"upTo": _record(records, kind).up_to, "commits": self._commits(timeline, records, kind), "to": last.completion} for kind in kinds
+        }
+        self._session.etcd.put("done/counted", counted)
 
     def _failed(self, kind: Kind, ahead: Record, error: Exception, *, failures_before: int, took: int) -> None:
         """Put on record why. etcd silent: the record written ahead stands."""

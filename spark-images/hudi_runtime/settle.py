@@ -39,6 +39,8 @@ class Records:
     """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner."""
     services: Mapping[str, Entry] = field(default_factory=dict)
     """`done/service-<kind>`, keyed by `service-<kind>`: last run of each table service."""
+    counted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`done/counted`, by service: its commits that archival may have taken out of the active timeline."""
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
@@ -51,7 +53,8 @@ class Records:
         done = kinds.get("done", {})
         given_up = {name.removeprefix(marker): entry for name, entry in done.items() if name.startswith(marker)}
         services = {name: entry for name, entry in done.items() if name.startswith("service-")}
-        return cls(kinds.get("instant", {}), kinds.get("settle", {}), kinds.get("writer", {}), given_up, services)
+        counted = done["counted"].value if "counted" in done else {}
+        return cls(kinds.get("instant", {}), kinds.get("settle", {}), kinds.get("writer", {}), given_up, services, counted)
 
     def proven(self, inc: str) -> bool:
         """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit."""

@@ -141,9 +141,16 @@ def record_key(kind: Kind) -> str:
 
 
 def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> int:
-    """Completed commits of writers after that completion time. On MergeOnRead action `commit` is the result of a compaction."""
+    """Completed commits of writers in the active timeline after that completion time. On MergeOnRead action `commit` is the result of a compaction."""
     own = {"commit"} if merge_on_read else set()
     return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own and not i.of_a_service)
+
+
+def commits_after(timeline: tl.Timeline, up_to: str, counted: Mapping[str, Any] | None, *, merge_on_read: bool) -> int:
+    """The same, with those that were archived since then: `counted` is what was written down before (`done/counted`)."""
+    if not counted or str(counted.get("upTo", "")) != up_to:
+        return commits_since(timeline, up_to, merge_on_read=merge_on_read)
+    return int(counted["commits"]) + commits_since(timeline, str(counted["to"]), merge_on_read=merge_on_read)
 
 
 def backoff_ms(failures: int) -> int:

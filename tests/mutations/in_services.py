@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
-from tests.mutations.mutation import mutation
+from tests.mutations.mutation import AVAILABILITY, mutation
 
 SCHEMA = f"{RUNTIME}/test_schema.py"
 WITH_SPARK = "tests/hudi/test_schema.py"
@@ -29,6 +29,13 @@ TENDING = (
         "an agent executes again what it knows from records that it read before the last run ended",
         a("services", "            self._running = None\n            return\n", "            self._running = None\n"),
         f"{SERVICES}::test_records_read_before_a_run_ended_decide_nothing",
+    ),
+    mutation(
+        "archived-commits-are-forgotten",
+        AVAILABILITY,
+        "commits that were archived do not count for a service that waits for more of them than are left",
+        a("services", "            self._count()\n", ""),
+        f"{SERVICES}::test_commits_that_were_archived_are_not_forgotten",
     ),
     mutation(
         "services-of-others-are-executed",

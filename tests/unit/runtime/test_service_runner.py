@@ -186,6 +186,18 @@ def test_the_order_and_one_at_a_time() -> None:
     assert world.consider() == []
 
 
+def test_commits_that_were_archived_are_not_forgotten() -> None:
+    """Otherwise a service that wants more commits than the active timeline keeps would never be due."""
+    world = World(Service(Kind.CLUSTERING, 5), Service(Kind.ARCHIVE, 1))
+    for number in range(3):
+        assert world.consider() == [("archive", None)]
+        assert world.session.etcd.keys["done/counted"].value["clustering"]["commits"] == number + 2
+        world.names[:] = [f"2026010100000003{number}_2026010100000004{number}.deltacommit"]
+    assert world.services.counts(world.timeline(), world.records()) == {"clustering": 5, "archive": 1}
+    assert world.consider() == [("clustering", None)]
+    assert world.services.counts(world.timeline(), world.records())["clustering"] == 0, "it has run"
+
+
 @pytest.mark.parametrize("kind", [Kind.CLUSTERING, Kind.TTL])
 def test_a_table_without_commits_is_left_as_it_is(kind: Kind) -> None:
     world = World(Service(kind, None, scheduled=True))

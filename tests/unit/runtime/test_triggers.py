@@ -41,6 +41,13 @@ def test_commits_of_writers_are_counted() -> None:
     assert triggers.commits_since(found, t(9), merge_on_read=True) == 1
 
 
+def test_archived_commits_are_counted() -> None:
+    found = timeline(done(10, 11), done(12, 13))
+    assert triggers.commits_after(found, t(2), None, merge_on_read=True) == 2
+    assert triggers.commits_after(found, t(2), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 8, "one of the two was counted before"
+    assert triggers.commits_after(found, t(3), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 2, "the service has run since it was counted"
+
+
 def test_what_a_service_has_written_starts_no_service() -> None:
     """Its completed action is that of a writer; the files of the earlier states tell."""
     clustered, replaced = [f"{t(1)}.clustering.requested", done(1, 2, "replacecommit")], [f"{t(3)}.replacecommit.requested", done(3, 4, "replacecommit")]
