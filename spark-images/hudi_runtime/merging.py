@@ -1,7 +1,7 @@
 """Which of two versions of a record stays, as Hudi's table properties say it (docs/merging.md).
 
 It is a property of the table: every writer, reader and compaction goes by it, also those of others. A class of the user's own is looked at before
-anything is begun: where the class that Hudi finds calls its merge otherwise than the table, Hudi 1.2.0 writes by a rule of its own, without a word.
+anything is begun: Hudi 1.2.0 looks for it when the instant of a write is begun, which it leaves behind then.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ COLUMNS = (
     mutation(
         "another-class-merges",
         "I8",
-        "a class that calls its merge otherwise than the table is taken: Hudi writes by a rule of its own",
+        "a class that calls its merge otherwise than the table is taken: each write fails with its instant begun",
         a("merging", "if found.strategy_id != merge.strategy_id:", "if found.strategy_id is None:"),
         f"{RUNTIME}/test_merged_reads.py::test_a_class_that_merges_is_what_the_table_needs",
     ),

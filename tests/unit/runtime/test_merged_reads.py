@@ -77,6 +77,6 @@ def test_commits_between_which_another_one_completed_are_read_apart() -> None:
     ],
 )
 def test_a_class_that_merges_is_what_the_table_needs(found: Found, words: str) -> None:
-    """I8: Hudi writes by a rule of its own, without a word, when the class calls its merge otherwise than the table."""
+    """Hudi itself looks when the instant is begun."""
     said = fault(Merge("Custom", strategy_id="7d6a", class_name="x.Own"), found, where="spec.merge.custom")
     assert said.startswith(words) if words else said == ""
