@@ -288,6 +288,8 @@ class World:
             "fs.s3a.connection.ssl.enabled": "false",
             "fs.s3a.access.key": ACCESS_KEY,
             "fs.s3a.secret.key": SECRET_KEY,
+            # As in our pods: Hudi leaves connections of its metadata table's readers open (manifests/spark_conf.py).
+            "fs.s3a.connection.maximum": "1024",
         }
 
     def s3_reader_options(self) -> dict[str, str]:

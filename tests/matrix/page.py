@@ -29,7 +29,7 @@ S3 server where the cell is about S3; the test plays the operator. `file` storag
   second table: the rows are the same.
 * **Eager, several writers** (1–3): refused. The operator's answer to the options, the runtime's to a job with them, and what happens to a program that
   writes so all the same, while a write of another writer is inflight: that one commits.
-* **Without metadata**: the metadata table is switched off below the CR; a HudiTable has it always.
+* **Without metadata**: the metadata table is off from the beginning; `spec.metadataTable` switches it through the closed gate.
 * **Async cleaning**: the services run beside the writers, whose last commits wait until a clean (and a compaction) has happened. In every test with data
   they run when the writers have ended.
 * **Services**: in each cell with data a clean, an archival (maxCommitsToKeep 3) and a clustering have done something, and a compaction of MergeOnRead tables.
