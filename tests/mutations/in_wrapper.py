@@ -236,6 +236,13 @@ GUARD = (
         j("Sessions", '      scheme = "s3a";\n', "      scheme = m.group(1);\n"),
         t("ProtocolDataTest.canonicalPaths"),
     ),
+    mutation(
+        "streams-stay-open",
+        "AVAILABILITY",
+        "Hudi's own streams of blocks inside log files are used, which keep a connection to the object store for ever",
+        j("GuardedFileSystem", "    ClosingInLineFileSystem.serve(name.getAuthority(), conf);\n"),
+        t("ClosingInLineFileSystemTest.whatABlockIsReadFromIsClosedWithIt"),
+    ),
 )
 
 COMMITS = (

@@ -133,8 +133,6 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         "spark.hadoop.fs.s3a.retry.interval": "500ms",
         "spark.hadoop.fs.s3a.connection.establish.timeout": "5000",
         "spark.hadoop.fs.s3a.connection.timeout": "60000",
-        # Hudi 1.2.0 does not close what it reads HFiles of the metadata table with (seen in lookups by key prefix): a reader of eight incremental
-        # pulls of a MergeOnRead table had all 96 connections (the default) taken. This is room, not a cure.
         "spark.hadoop.fs.s3a.connection.maximum": "1024",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):

@@ -40,6 +40,7 @@ public class GuardedFileSystem extends FilterFileSystem {
     }
     fs.initialize(name, conf);
     super.initialize(name, conf);
+    ClosingInLineFileSystem.serve(name.getAuthority(), conf);
   }
 
   @Override

@@ -1,0 +1,38 @@
+"""Who lives long needs no more connections to the object store than who lives short: none is kept by what has been read."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tests.hudi.harness import World, rows
+
+pytestmark = pytest.mark.extra
+COMMITS = int(os.environ.get("CONNECTIONS_COMMITS", "30"))
+CONNECTIONS = os.environ.get("CONNECTIONS_MAXIMUM", "16")
+"""Of each process; a stream that stays open keeps one, and a process without any stands still."""
+SERVICES = {"compaction": {"afterCommits": 5}, "clean": {"afterCommits": 10}, "archive": {"enabled": False}, "clustering": {"enabled": False}}
+
+
+@pytest.mark.timeout(1800)
+def test_connections_are_given_back(world: World) -> None:
+    """A writer with many commits, an agent with compactions, and a reader with as many pulls, each with few connections to the S3 server."""
+    few = {"fs.s3a.connection.maximum": CONNECTIONS}
+    table = world.table("connected", type="MergeOnRead", s3=True, s3_options=few, services=SERVICES)
+    chained = world.table("connected-chained", type="MergeOnRead", s3=True, s3_options=few, services=SERVICES)
+    agent = world.agent("agent-connected", storage=table)
+    for made in (table, chained):
+        world.create(made, agent="agent-connected", process=agent)
+    batches = [{"rows": [*rows(range(10), "a", str(n), n), *rows(range(10, 20), "b", str(n), n)]} for n in range(COMMITS)]
+    writer = table.writer("writer", retries=0, python={"batches": batches})
+    assert writer.wait(600) == 0, writer.log()[-4000:]
+    assert writer.termination()["commits"] == COMMITS
+    reader = chained.writer("reader", retries=0, hudi={"path": table.path, "maxCommitsPerBatch": 1})
+    assert reader.wait(900) == 0, reader.log()[-4000:]
+    # A commit that a compaction followed may come with the one before it.
+    assert reader.termination()["commits"] > COMMITS // 2
+    last = [*rows(range(10), "a", str(COMMITS - 1), COMMITS - 1), *rows(range(10, 20), "b", str(COMMITS - 1), COMMITS - 1)]
+    for made in (table, chained):
+        made.audited(last)
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
