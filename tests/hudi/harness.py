@@ -324,6 +324,8 @@ class World:
                 "fs.s3a.path.style.access": "true",
                 "fs.s3a.connection.ssl.enabled": "false",
                 "fs.s3a.endpoint.region": "us-east-1",
+                # Few: what is left open by whatever runs on S3 is to show.
+                "fs.s3a.connection.maximum": "16",
                 **(s3_options or {}),
             }
             storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options}

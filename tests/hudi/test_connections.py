@@ -9,17 +9,16 @@ from tests.hudi.harness import World, rows
 
 pytestmark = pytest.mark.extra
 COMMITS = int(os.environ.get("CONNECTIONS_COMMITS", "30"))
-CONNECTIONS = os.environ.get("CONNECTIONS_MAXIMUM", "16")
-"""Of each process; a stream that stays open keeps one, and a process without any stands still."""
 SERVICES = {"compaction": {"afterCommits": 5}, "clean": {"afterCommits": 10}, "archive": {"enabled": False}, "clustering": {"enabled": False}}
 
 
 @pytest.mark.timeout(1800)
 def test_connections_are_given_back(world: World) -> None:
-    """A writer with many commits, an agent with compactions, and a reader with as many pulls, each with few connections to the S3 server."""
-    few = {"fs.s3a.connection.maximum": CONNECTIONS}
-    table = world.table("connected", type="MergeOnRead", s3=True, s3_options=few, services=SERVICES)
-    chained = world.table("connected-chained", type="MergeOnRead", s3=True, s3_options=few, services=SERVICES)
+    """A writer with many commits, an agent with compactions, and a reader with as many pulls, each with the 16 connections to the S3 server
+    that the harness gives them: a stream that stays open keeps one, and a process without any stands still. (Stock Hudi 1.2.0 leaves open about 30 with each
+    commit of the writer.)"""
+    table = world.table("connected", type="MergeOnRead", s3=True, services=SERVICES)
+    chained = world.table("connected-chained", type="MergeOnRead", s3=True, services=SERVICES)
     agent = world.agent("agent-connected", storage=table)
     for made in (table, chained):
         world.create(made, agent="agent-connected", process=agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.in_jvm import j, t
-from tests.mutations.mutation import mutation
+from tests.mutations.mutation import AVAILABILITY, mutation
 
 BUCKETS = " || (buckets && !sharedBuckets(mine, other).isEmpty())"
 CONFLICT = f"!compaction && (super.hasConflict(mine, other){BUCKETS} || wroteToDeletedPartition(mine, other))"
@@ -238,7 +238,7 @@ GUARD = (
     ),
     mutation(
         "streams-stay-open",
-        "AVAILABILITY",
+        AVAILABILITY,
         "Hudi's own streams of blocks inside log files are used, which keep a connection to the object store for ever",
         j("GuardedFileSystem", "    ClosingInLineFileSystem.serve(name.getAuthority(), conf);\n"),
         t("ClosingInLineFileSystemTest.whatABlockIsReadFromIsClosedWithIt"),

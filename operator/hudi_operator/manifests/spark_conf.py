@@ -133,7 +133,6 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         "spark.hadoop.fs.s3a.retry.interval": "500ms",
         "spark.hadoop.fs.s3a.connection.establish.timeout": "5000",
         "spark.hadoop.fs.s3a.connection.timeout": "60000",
-        "spark.hadoop.fs.s3a.connection.maximum": "1024",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
         settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"

@@ -37,7 +37,8 @@ SETTINGS = {
     "spark.hadoop.fs.s3a.attempts.maximum": "4",
     "spark.hadoop.fs.s3a.retry.limit": "4",
     "spark.hadoop.fs.s3a.retry.interval": "500ms",
-    "spark.hadoop.fs.s3a.connection.maximum": "1024",
+    # It closes what Hudi leaves open.
+    "spark.hadoop.fs.s3a.impl": "io.hudioperator.GuardedFileSystem",
 }
 ENVIRONMENT_CREDENTIALS = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
 
