@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession, types
 
 from hudi_runtime import merging
@@ -203,6 +204,24 @@ class Table:
         """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when it has left that."""
         found = self._metadata(self.meta_client().getActiveTimeline(), instant)
         return dict(json.loads(str(found.toJsonString())))
+
+    def writes(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, dict[str, Any]]]:
+        """Metadata, as Hudi prints it in JSON, of writes that are completed or inflight. One that is gone, or has said nothing, is passed over."""
+        wanted = {instant.requested: instant for instant in instants}
+        timeline = self.meta_client().getActiveTimeline().getCommitsTimeline() if wanted else None
+        for java_instant in timeline.getInstants() if timeline else ():
+            instant = wanted.get(str(java_instant.requestedTime()))
+            if instant is not None:
+                try:
+                    metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                    yield instant, dict(json.loads(str(metadata.toJsonString())))
+                except Py4JJavaError:
+                    continue
+
+    def clustering_plan(self, instant: str) -> dict[str, Any]:
+        """The plan of a pending clustering, as Hudi prints it in JSON. Raises a Py4JJavaError when it cannot be read."""
+        plan = self._jvm.org.apache.hudi.common.util.ClusteringUtils.getPendingClusteringPlan(self.meta_client(), instant)
+        return dict(json.loads(str(plan.toString())))
 
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         """Completed writes of the archived timeline; their metadata is not read."""

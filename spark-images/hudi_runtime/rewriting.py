@@ -3,16 +3,22 @@
 Beside writers they behave differently. A compaction that ends while a commit to its file group is being written is no conflict. A clustering
 replaces file groups, so it loses against every commit that has changed one of them since it was planned, or may yet (Hudi's PreferWriter
 rules, asked under the lock): a plan that has lost describes file groups that are no more, and is withdrawn. Nothing of it was published.
+The partitions in which it has lost are left out of the next plans for a while (left_out.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from hudi_runtime import left_out
+from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, OutcomeUnknown, RuntimeFailure, classify
+from hudi_runtime.etcd import now_ms
 from hudi_runtime.hudi import Table
+from hudi_runtime.left_out import Group, LeftOut
 from hudi_runtime.sweep import remove_heartbeat
 from hudi_runtime.timeline import State
 from hudi_runtime.triggers import Done, Result
@@ -21,7 +27,16 @@ GIVE_UP = 3
 """Failures in a row after which the plan of a clustering is withdrawn: a new one may do without what it stumbles over."""
 
 ACTION = "clustering"
+PLAN_STRATEGY = {"hoodie.clustering.plan.strategy.class": "io.hudioperator.QuietPartitionsPlanStrategy"}
+Planned = Callable[[str, int], None]
+"""Hears of the instant of a plan before its execution, and how many partitions were left out of it."""
 Config = Callable[[Mapping[str, str]], Any]
+
+
+def others_since(timeline: tl.Timeline, since: str) -> tuple[tl.Instant, ...]:
+    """Writes of writers that completed after that time, or have begun and said what they change."""
+    found = (i for i in timeline.instants if i.action in tl.WRITE_ACTIONS and not i.of_a_service)
+    return tuple(i for i in found if i.state is State.INFLIGHT or i.completion > since)
 
 
 def require_completed(table: Table, instant: str) -> None:
@@ -38,14 +53,14 @@ class Compaction:
     table: Table
     config: Config
 
-    def run(self, options: Mapping[str, str], *, planned: Callable[[str], None]) -> Done:
-        """Plan a compaction and execute it; `planned` hears of its instant before the execution."""
+    def run(self, options: Mapping[str, str], *, planned: Planned) -> Done:
+        """Plan a compaction and execute it."""
         with self.table.client(self.config(options)) as client:
             plan = client.scheduleCompaction(self.table.no_option())
             if not plan.isPresent():
                 return Done(Result.NOTHING_TO_DO, message="no log file to compact")
             instant = str(plan.get())
-            planned(instant)
+            planned(instant, 0)
             client.compact(instant, True)
         return self._done(instant)
 
@@ -74,16 +89,36 @@ class Clustering:
     """Hears of an own instant that was rolled back after all of its tasks had ended."""
     lost: Callable[[str], None]
     """Hears of an own instant that was rolled back while a task of a failed execution may still be at work."""
+    left_out: LeftOut
+    """Where clusterings of this table have lost."""
 
-    def run(self, options: Mapping[str, str], *, planned: Callable[[str], None]) -> Done:
-        """Plan a clustering and execute it; `planned` hears of its instant before the execution. Raises what a lost conflict raises."""
-        with self.table.client(self.config(options)) as client:
+    def run(self, options: Mapping[str, str], *, planned: Planned) -> Done:
+        """Plan a clustering and execute it. Raises RuntimeFailure when it loses a conflict."""
+        self.look()
+        names = self.left_out.partitions(now_ms())
+        with self.table.client(self.config({**options, **PLAN_STRATEGY, **left_out.option(names)})) as client:
             plan = client.scheduleClustering(self.table.no_option())
             if not plan.isPresent():
-                return Done(Result.NOTHING_TO_DO, message="no file group to cluster")
-            instant = str(plan.get())
-            planned(instant)
-            return self._execute(client, instant, ended=self.withdrawn)
+                done = Done(Result.NOTHING_TO_DO, message="no file group to cluster")
+            else:
+                instant = str(plan.get())
+                planned(instant, len(names))
+                done = self._execute(client, instant, ended=self.withdrawn)
+        self.left_out.forget_all_but(names)
+        return replace(done, message="; ".join(filter(None, (done.message, left_out.told(names)))), left_out=len(names))
+
+    def look(self) -> None:
+        """See what was written since the last look to the partitions in which clusterings have lost."""
+        if self.left_out.known:
+            timeline = self.table.timeline()
+            last = timeline.last_completed
+            self.left_out.saw(left_out.newest(self._changes(timeline, since=self.left_out.seen)), up_to=last.completion if last else "")
+
+    def _changes(self, timeline: tl.Timeline, *, since: str) -> Iterator[tuple[frozenset[Group], int]]:
+        """What others have changed and when: in commits that completed after that time, and in those that are being written and have said it."""
+        now = now_ms()
+        for instant, metadata in self.table.writes(others_since(timeline, since)):
+            yield left_out.changed(metadata), now if instant.pending else tl.milliseconds(instant.completion)
 
     def again(self, instant: str, options: Mapping[str, str], *, failures: int) -> Done:
         """Execute a pending plan, rolled back to the plan first, by Hudi; withdraw it instead when it has failed too often.
@@ -102,16 +137,31 @@ class Clustering:
         raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"clustering {instant} was rolled back after {failures} failures")
 
     def _execute(self, client: Any, instant: str, *, ended: Callable[[str], None]) -> Done:
+        started = time.monotonic()
         try:
             client.cluster(instant, True)
         except Exception as error:
-            if classify(error).kind is FailureClass.WRITE_CONFLICT:
-                # The conflict is looked for when everything is written.
-                self._withdraw(client, instant)
-                ended(instant)
-            raise
+            failure = classify(error)
+            if failure.kind is not FailureClass.WRITE_CONFLICT:
+                raise
+            # The conflict is looked for when everything is written. The plan goes with its rollback.
+            where = self._learn(instant, took_ms=int((time.monotonic() - started) * 1000))
+            self._withdraw(client, instant)
+            ended(instant)
+            raise RuntimeFailure(failure.kind, f"{where}{failure.message}") from error
         require_completed(self.table, instant)
         return Done(Result.COMPLETED, instant, "clustered")
+
+    def _learn(self, instant: str, *, took_ms: int) -> str:
+        """Find out in which partitions a plan has lost, and say which will be left out. Not knowing it changes nothing but the next plan."""
+        try:
+            groups = left_out.planned(self.table.clustering_plan(instant))
+            lost = left_out.newest(self._changes(self.table.timeline(), since=instant), among=groups)
+        except Exception as error:
+            return f"which partitions have changed is not known ({type(error).__name__}). "
+        self.left_out.lost(lost, instant=instant, took_ms=took_ms, now_ms=now_ms())
+        names = left_out.told([name for name in lost if name])
+        return f"next time {names}. " if names else ""
 
     def _withdraw(self, client: Any, instant: str) -> None:
         """Roll back a pending plan of this incarnation, plan included. Raises OutcomeUnknown when the timeline does not show its end (I4)."""

@@ -7,7 +7,7 @@ An instant is executed only by the incarnation that owns or has claimed it (I12)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_runtime import merging
@@ -15,6 +15,7 @@ from hudi_runtime import timeline as tl
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.expiry import Expiry
 from hudi_runtime.hudi import Table
+from hudi_runtime.left_out import LeftOut
 from hudi_runtime.rewriting import Clustering, Compaction, require_completed
 from hudi_runtime.rollback import NEVER_KEY, NotYet
 from hudi_runtime.settle import SWEPT_PHASES, Records, instants_of
@@ -53,6 +54,8 @@ class Actions:
     """See `Clustering`."""
     merge: merging.Merge = merging.LATER_COMMIT
     """Which of two versions of a record stays."""
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """Where clusterings of this table have lost, as long as this agent lives."""
 
     def config(self, options: Mapping[str, str]) -> Any:
         """A write config for a service. Raises OutcomeUnknown when the policy NEVER does not hold on it."""
@@ -101,7 +104,7 @@ class Actions:
     @property
     def clustering(self) -> Clustering:
         """Clustering of this table."""
-        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost)
+        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost, self.left_out)
 
     @property
     def expiry(self) -> Expiry:

@@ -27,6 +27,7 @@ from hudi_runtime.session import Session
 from hudi_runtime.settle import Records
 from hudi_runtime.triggers import (
     POSTPONED_MS,
+    RETURN,
     SERVICE_ACTIONS,
     Done,
     Kind,
@@ -155,11 +156,11 @@ class Services:
             if any(SERVICE_ACTIONS[action] is kind for action in mine.values()):
                 continue
             record, request = _record(records, kind), requests.get(f"service-{kind.value}")
-            commits = self._commits(timeline, records, kind)
-            if due(service, record, commits=commits, request=request, now_ms=now):
+            commits, left_out = self._commits(timeline, records, kind), len(self._actions.left_out.partitions(now))
+            if why := due(service, record, commits=commits, request=request, now_ms=now, left_out=left_out):
                 last = timeline.last_completed
                 served = replace(record, up_to=last.completion if last else "", nonce=str((request or {}).get("nonce") or record.nonce))
-                self._start(kind, record, pending=frozenset(), after=served)
+                self._start(kind, record, pending=frozenset(), after=served, returning=why == RETURN)
                 return
 
     def _own_since(self, records: Records, instant: str, now: int) -> int:
@@ -169,9 +170,21 @@ class Services:
 
     # -- the run, on its own thread ------------------------------------------------------------------------------------------------
 
-    def _start(self, kind: Kind, record: Record, *, pending: frozenset[str], after: Record) -> None:
-        running = self._slot.start(lambda: self._run(kind, record, pending, after))
-        self._running = running or self._running
+    def _start(self, kind: Kind, record: Record, *, pending: frozenset[str], after: Record, returning: bool = False) -> None:
+        def run() -> None:
+            if not returning or self._return(kind, record):
+                self._run(kind, record, pending, after)
+
+        self._running = self._slot.start(run) or self._running
+
+    def _return(self, kind: Kind, record: Record) -> bool:
+        """Whether partitions that were left out are still quiet when the newest commits are looked at, too."""
+        try:
+            self._actions.clustering.look()
+        except Exception as error:
+            self._say(kind, f"{type(error).__name__} in a look at what was written")  # the run meets it again, and puts it on record
+            return True
+        return record.left_out > len(self._actions.left_out.partitions(now_ms()))
 
     def _run(self, kind: Kind, record: Record, pending: frozenset[str], after: Record) -> None:
         begun, started = now_ms(), time.monotonic()
@@ -186,6 +199,8 @@ class Services:
             done = self._act(kind, record.instant, pending, ahead)
             took = int((time.monotonic() - started) * 1000)
             result = replace(after, result=done.result.value, instant=done.instant or after.instant, message=done.message, failures=0, retry_at_ms=0)
+            if not pending:
+                result = replace(result, left_out=done.left_out)
             self._save(kind, replace(result, at_ms=now_ms(), duration_ms=took, inc=self._session.inc))
             self._say(kind, f"{done.result.value} {done.instant} in {took} ms: {done.message}")
         except Exception as error:
@@ -205,7 +220,7 @@ class Services:
         do = self._actions.clustering if kind is Kind.CLUSTERING else self._actions.compaction
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
-        return do.run(options, planned=lambda planned: self._save(kind, replace(ahead, instant=planned, message="")))
+        return do.run(options, planned=lambda planned, left_out: self._save(kind, replace(ahead, instant=planned, message="", left_out=left_out)))
 
     def _count(self) -> None:
         """Written down before archival: a service that has waited for longer than the active timeline reaches back would never be due."""
@@ -230,6 +245,9 @@ class Services:
                 lost = failure.kind is FailureClass.WRITE_CONFLICT
                 later = now_ms() + (0 if self._cancelled else postponed_ms(took) if lost else POSTPONED_MS)
                 record = replace(record, result=Result.POSTPONED.value, failures=failures_before, retry_at_ms=later)
+                if lost and kind is Kind.CLUSTERING:
+                    # One more than are left out now: what else the lost plan had is still to be done.
+                    record = replace(record, left_out=len(self._actions.left_out.partitions(now_ms())) + 1)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))
             self._save(kind, replace(record, instant=Record.from_value(current.value).instant if current else ahead.instant))

@@ -12,6 +12,7 @@ import enum
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 
 class State(enum.Enum):
@@ -31,6 +32,12 @@ ACTIONS = WRITE_ACTIONS | frozenset({"clustering", "compaction", "logcompaction"
 _TIME = r"\d{14}(?:\d{3})?"
 _COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")
 _PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
+
+
+def milliseconds(hudi_time: str) -> int:
+    """A requested or completion time (UTC) as Unix milliseconds. Raises ValueError when it is none."""
+    parsed = datetime.strptime(hudi_time[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return int(parsed.timestamp()) * 1000 + int(hudi_time[14:17] or 0)
 
 
 class TimelineError(ValueError):

@@ -18,6 +18,8 @@ FIRST_BACKOFF_MS = 10_000
 MAX_BACKOFF_MS = 3_600_000
 POSTPONED_MS = 30_000
 """A service that met a writer, or did not get the lock, tries again after this time at the earliest."""
+RETURN = "partitions that were left out"
+"""A reason to run that is looked at once more by the run itself."""
 REST = 5
 """A service whose work was lost to a writer rests for so many times as long as it has worked: at most a sixth of the agent's time is lost."""
 
@@ -53,6 +55,8 @@ class Done:
     result: Result
     instant: str = ""
     message: str = ""
+    left_out: int = 0
+    """Partitions that a clustering has left out, because others are writing to them."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class Record:
     up_to: str = ""
     nonce: str = ""
     inc: str = ""
+    left_out: int = 0
+    """Partitions that the last clustering has left out: it runs again when fewer have to be, with no further commit nor tick."""
 
     @classmethod
     def from_value(cls, value: Mapping[str, Any] | None) -> Record:
@@ -116,6 +122,7 @@ class Record:
             up_to=str(data.get("upTo", "")),
             nonce=str(data.get("nonce", "")),
             inc=str(data.get("inc", "")),
+            left_out=int(data.get("leftOut", 0)),
         )
 
     def value(self, kind: Kind) -> dict[str, Any]:
@@ -132,6 +139,7 @@ class Record:
             "upTo": self.up_to,
             "nonce": self.nonce,
             "inc": self.inc,
+            "leftOut": self.left_out,
         }
 
 
@@ -168,8 +176,8 @@ def tick(request: Mapping[str, Any] | None) -> str:
     return "" if request is None or request.get("baseline") else str(request.get("nonce", ""))
 
 
-def due(service: Service, record: Record, *, commits: int, request: Mapping[str, Any] | None, now_ms: int) -> str:
-    """Why the service has to run now, in words; empty when it has not."""
+def due(service: Service, record: Record, *, commits: int, request: Mapping[str, Any] | None, now_ms: int, left_out: int = 0) -> str:
+    """Why the service has to run now, in words; empty when it has not. `left_out`: partitions that it would leave out now, as far as it is known."""
     if now_ms < record.retry_at_ms or (service.window is not None and not service.window[0] <= now_ms < service.window[1]):
         return ""
     wanted = tick(request) if service.scheduled else ""
@@ -177,4 +185,4 @@ def due(service: Service, record: Record, *, commits: int, request: Mapping[str,
         return f"schedule {wanted}"
     if service.after_commits is not None and commits >= service.after_commits:
         return f"{commits} commits since the last run"
-    return ""
+    return RETURN if record.left_out > left_out else ""

@@ -85,7 +85,7 @@ TENDING = (
         "a-lost-clustering-stays",
         "I9 I12",
         "a clustering that lost to a writer keeps its plan, which describes file groups that are no more",
-        a("rewriting", "                self._withdraw(client, instant)\n                ended(instant)\n", "                ended(instant)\n"),
+        a("rewriting", "            self._withdraw(client, instant)\n            ended(instant)\n", "            ended(instant)\n"),
         f"{RUNTIME}/test_rewriting.py::test_one_that_lost_is_withdrawn",
     ),
     mutation(

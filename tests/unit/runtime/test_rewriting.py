@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from hudi_runtime import left_out, rewriting
 from hudi_runtime import timeline as tl
 from hudi_runtime.errors import FailureClass, OutcomeUnknown, RuntimeFailure
+from hudi_runtime.etcd import now_ms
+from hudi_runtime.left_out import LeftOut
 from hudi_runtime.rewriting import GIVE_UP, Clustering
 from hudi_runtime.storage import Missing
 from hudi_runtime.triggers import Result
@@ -31,6 +34,14 @@ class Plan:
         return self._instant
 
 
+def write(*groups: str, before: str | None = T1) -> dict[str, Any]:
+    """What a write says that it changes: `partition/file group`."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for partition, _, group in (name.rpartition("/") for name in groups):
+        found.setdefault(partition, []).append({"fileId": group, "prevCommit": before})
+    return {"partitionToWriteStats": found}
+
+
 class Storage:
     def names(self, _folder: str) -> list[str]:
         raise Missing("no heartbeat folder")
@@ -43,6 +54,10 @@ class Table:
         self.names = list(PLAN)
         self.outcome, self.planned, self.left = outcome, planned, left or []
         self.victims: dict[str, str] = {}
+        self.configs: list[dict[str, str]] = []
+        self.said: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.plan: dict[str, Any] | Exception = {"inputGroups": [{"slices": [{"partitionPath": p, "fileId": f} for p, f in (("hot", "f1"), ("quiet", "f2"))]}]}
         self.calls: list[str] = []
         self.storage: Any = Storage()
 
@@ -58,8 +73,19 @@ class Table:
         return None
 
     @contextmanager
-    def client(self, _config: object) -> Iterator[Table]:
+    def client(self, config: dict[str, str]) -> Iterator[Table]:
+        self.configs.append(config)
         yield self
+
+    def writes(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, dict[str, Any]]]:
+        self.asked = [instant.requested for instant in instants]
+        return ((instant, self.said[instant.requested]) for instant in instants if instant.requested in self.said)
+
+    def clustering_plan(self, instant: str) -> dict[str, Any]:
+        assert any(name.startswith(instant) for name in self.names), "it goes with the rollback"
+        if isinstance(self.plan, Exception):
+            raise self.plan
+        return self.plan
 
     def scheduleClustering(self, _option: object) -> Plan:
         return Plan(self.planned)
@@ -73,24 +99,29 @@ class Table:
 
     def purgePendingClustering(self, instant: str) -> bool:
         self.calls.append(f"purge {instant}")
-        self.names = self.left
+        self.names = [name for name in self.names if not name.startswith(instant)] + self.left
         return True  # what Hudi returns is no evidence
 
 
-def made(table: Table) -> tuple[Clustering, list[str]]:
+def made(table: Table, known: LeftOut | None = None) -> tuple[Clustering, list[str]]:
     told: list[str] = []
-    clustering = Clustering(table, lambda options: options, lambda t: told.append(f"withdrawn {t}"), lambda t: told.append(f"lost {t}"))  # type: ignore[arg-type]
+    ended = (lambda t: told.append(f"withdrawn {t}"), lambda t: told.append(f"lost {t}"))
+    clustering = Clustering(table, lambda options: options, *ended, known or LeftOut())  # type: ignore[arg-type]
     return clustering, told
 
 
 def test_a_clustering_that_nobody_disturbs() -> None:
     table = Table()
     clustering, told = made(table)
-    planned: list[str] = []
-    done = clustering.run({}, planned=planned.append)
-    assert (done.result, done.instant, planned, told) == (Result.COMPLETED, T1, [T1], [])
+    planned: list[tuple[str, int]] = []
+
+    def hear(instant: str, number: int) -> None:
+        planned.append((instant, number))
+
+    done = clustering.run({}, planned=hear)
+    assert (done.result, done.instant, planned, told) == (Result.COMPLETED, T1, [(T1, 0)], [])
     assert table.calls == [f"cluster {T1}"]
-    nothing = made(Table(planned=""))[0].run({}, planned=planned.append)
+    nothing = made(Table(planned=""))[0].run({}, planned=hear)
     assert nothing.result is Result.NOTHING_TO_DO
 
 
@@ -100,7 +131,7 @@ def test_one_that_lost_is_withdrawn(failures: int | None) -> None:
     table = Table(CONFLICT)
     clustering, told = made(table)
     with pytest.raises(RuntimeFailure, match="faster"):
-        clustering.run({}, planned=lambda _: None) if failures is None else clustering.again(T1, {}, failures=failures)
+        clustering.run({}, planned=lambda *_: None) if failures is None else clustering.again(T1, {}, failures=failures)
     assert table.calls == [f"cluster {T1}", f"purge {T1}"]
     assert told == [f"{'lost' if failures else 'withdrawn'} {T1}"]
 
@@ -109,7 +140,7 @@ def test_another_failure_leaves_the_plan() -> None:
     table = Table(OSError("disk full"))
     clustering, told = made(table)
     with pytest.raises(OSError, match="disk full"):
-        clustering.run({}, planned=lambda _: None)
+        clustering.run({}, planned=lambda *_: None)
     assert (table.calls, told) == ([f"cluster {T1}"], [])
 
 
@@ -141,7 +172,7 @@ def test_withdrawn_is_what_the_timeline_says(left: list[str], victims: dict[str,
     table.victims = victims
     clustering, told = made(table)
     with pytest.raises(OutcomeUnknown):
-        clustering.run({}, planned=lambda _: None)
+        clustering.run({}, planned=lambda *_: None)
     assert told == []
 
 
@@ -150,4 +181,80 @@ def test_what_is_not_on_the_timeline_as_completed_is_not_done() -> None:
     clustering, _ = made(table)
     table.cluster = lambda instant, complete: None  # type: ignore[method-assign]
     with pytest.raises(OutcomeUnknown, match="not completed"):
-        clustering.run({}, planned=lambda _: None)
+        clustering.run({}, planned=lambda *_: None)
+
+
+C1, C2, W1, W2 = "20260101000000002", "20260101000000003", "20260101000000004", "20260101000000006"
+NAMES = [*PLAN, f"{C1}_{R1}.deltacommit", f"{C2}.deltacommit.inflight", f"{W1}.deltacommit.requested", f"20251231000000000_{T1[:-1]}0.deltacommit"]
+
+
+def beside_writers(**said: dict[str, Any]) -> Table:
+    """One commit since the plan, one write that says what it changes, one that does not say it yet, one commit from before; `said` by name."""
+    table = Table(CONFLICT)
+    table.names = list(NAMES)
+    table.said = {C1: said.get("committed", write()), C2: said.get("writing", write()), "20251231000000000": write("quiet/f2")}
+    return table
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        pytest.param({"committed": write("hot/f1")}, ("hot",), id="committed since the plan"),
+        pytest.param({"writing": write("hot/f1")}, ("hot",), id="being written"),
+        pytest.param({"committed": write("hot/f1"), "writing": write("quiet/f2")}, ("hot", "quiet"), id="all of it"),
+        pytest.param({"committed": write("hot/f9", "elsewhere/f3")}, (), id="other file groups than those of the plan"),
+        pytest.param({"committed": write("hot/f1", before=None)}, (), id="a new file group"),
+    ],
+)
+def test_it_is_known_where_a_plan_has_lost(said: dict[str, Any], names: tuple[str, ...]) -> None:
+    table, known = beside_writers(**said), LeftOut()
+    clustering, told = made(table, known)
+    with pytest.raises(RuntimeFailure) as lost:
+        clustering.run({}, planned=lambda *_: None)
+    assert known.partitions(tl.milliseconds(R1)) == names
+    assert str(lost.value) == (f"next time {left_out.told(names)}. " if names else "") + "a writer was faster"
+    assert sorted(table.asked) == [C1, C2], "not what was there before, nor what a writer has not said yet"
+    assert told == [f"withdrawn {T1}"]
+
+
+def test_a_plan_that_cannot_be_read_is_withdrawn_all_the_same() -> None:
+    table = beside_writers()
+    table.plan = OSError("gone")
+    clustering, told = made(table)
+    with pytest.raises(RuntimeFailure, match=r"not known \(OSError\)\. a writer was faster"):
+        clustering.run({}, planned=lambda *_: None)
+    assert told == [f"withdrawn {T1}"]
+
+
+def test_the_next_plan_does_without() -> None:
+    """And what it did without stays known, until nobody writes there any more."""
+    table, known = beside_writers(writing=write("hot/f1")), LeftOut()
+    clustering, _ = made(table, known)
+    with pytest.raises(RuntimeFailure):
+        clustering.run({"o": "1"}, planned=lambda *_: None)
+    assert table.configs[-1] == {"o": "1", **rewriting.PLAN_STRATEGY, **left_out.option(())}
+    table.outcome, table.names = None, NAMES
+    planned: list[int] = []
+    done = clustering.run({"o": "1"}, planned=lambda _, number: planned.append(number))
+    assert table.configs[-1] == {"o": "1", **rewriting.PLAN_STRATEGY, **left_out.option(["hot"])}
+    assert (done.result, done.left_out, planned) == (Result.COMPLETED, 1, [1])
+    assert done.message == "clustered; 1 partition left out, which others write to: hot"
+    table.planned = ""
+    done = clustering.run({}, planned=lambda *_: None)
+    assert (done.result, done.left_out) == (Result.NOTHING_TO_DO, 1)
+    assert done.message == "no file group to cluster; 1 partition left out, which others write to: hot"
+
+
+def test_a_run_looks_at_what_was_written_since_the_last_one() -> None:
+    old = now_ms() - 2 * left_out.LEAST_MS
+    known = LeftOut()
+    known.lost({"hot": old, "quiet": old}, instant=T1, took_ms=1, now_ms=old)
+    assert known.partitions(now_ms()) == ()
+    table = beside_writers(writing=write("hot/f7"))
+    clustering, _ = made(table, known)
+    clustering.look()
+    assert known.partitions(now_ms()) == ("hot",)
+    assert known.seen == R1
+    table.asked = []
+    made(table, LeftOut())[0].look()
+    assert table.asked == [], "nothing is read for nothing"

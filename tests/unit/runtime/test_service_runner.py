@@ -14,6 +14,7 @@ from hudi_runtime import timeline as tl
 from hudi_runtime import triggers
 from hudi_runtime.errors import FailureClass, RuntimeFailure
 from hudi_runtime.etcd import now_ms
+from hudi_runtime.left_out import LEAST_MS, LeftOut
 from hudi_runtime.rollback import NotYet
 from hudi_runtime.services import FORGET_MS, Services, Slot
 from hudi_runtime.settle import Records
@@ -68,8 +69,14 @@ class Rewriting:
     world: World
     kind: Kind
 
-    def run(self, _options: object, *, planned: Callable[[str], None]) -> Done:
-        planned(T1)
+    def look(self) -> None:
+        self.world.looks += 1
+        if isinstance(self.world.written, Exception):
+            raise self.world.written
+        self.world.left_out.saw(self.world.written, up_to=LAST)
+
+    def run(self, _options: object, *, planned: Callable[[str, int], None]) -> Done:
+        planned(T1, 1)
         return self.world._do(self.kind.value, None, self.kind)
 
     def again(self, instant: str, _options: object, *, failures: int) -> Done:
@@ -96,6 +103,10 @@ class World:
         self.during: list[Mapping[str, Any]] = []
         self.outcome: Done | Exception = Done(Result.COMPLETED, T1, "done")
         self.slot = Slot()
+        self.left_out = LeftOut()
+        self.loses_in: tuple[str, ...] = ()
+        self.looks = 0
+        self.written: dict[str, int] | Exception = {}
         spark: Any = type("Spark", (), {"sparkContext": Context()})
         self.context: Context = spark.sparkContext
         services = {service.kind: service for service in wanted}
@@ -114,6 +125,7 @@ class World:
         self.calls.append((name, detail))
         self.during.append(self.record(kind))
         if isinstance(self.outcome, Exception):
+            lost_in(self, *self.loses_in)
             raise self.outcome
         return self.outcome
 
@@ -252,6 +264,56 @@ def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
         assert world.record(Kind.CLUSTERING)["failures"] == failures + 1
         assert world.consider() == [], "another one must not be planned beside it"
         world.patience(Kind.CLUSTERING)
+
+
+def lost_in(world: World, *partitions: str, changed_ms: int | None = None) -> None:
+    """A clustering has lost in these partitions, which were changed then, or just now."""
+    world.left_out.lost(dict.fromkeys(partitions, changed_ms or now_ms()), instant=C1, took_ms=1, now_ms=now_ms())
+
+
+def test_a_run_that_left_partitions_out_is_followed_by_another_one() -> None:
+    """Also when nobody writes any more: they would stay as they are otherwise."""
+    world = World(Service(Kind.CLUSTERING, 1))
+    lost_in(world, "hot")
+    world.outcome = Done(Result.COMPLETED, T1, "done", left_out=1)
+    assert world.consider() == [("clustering", None)]
+    assert world.during[0]["leftOut"] == 1, "an agent that goes on with the plan knows that something is left out of it"
+    assert world.record(Kind.CLUSTERING)["leftOut"] == 1
+    assert (world.consider(), world.looks) == ([], 0), "others write there"
+    world.left_out.forget_all_but(())
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider() == [("clustering", None)]
+    assert world.looks == 1
+    assert world.record(Kind.CLUSTERING)["leftOut"] == 0
+    assert (world.consider(), world.looks) == ([], 1)
+
+
+def test_what_seems_quiet_is_looked_at_first() -> None:
+    world = World(Service(Kind.CLUSTERING, 9))
+    world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
+    lost_in(world, "hot", changed_ms=now_ms() - LEAST_MS)
+    world.written = {"hot": now_ms()}
+    assert (world.consider(), world.looks) == ([], 1)
+    assert world.record(Kind.CLUSTERING)["result"] == "Completed", "what the last run did stays on record"
+    assert (world.consider(), world.looks) == ([], 1), "not again at once"
+    world.left_out.forget_all_but(())
+    world.written = OSError("the store is away")
+    assert (world.consider(), world.looks) == ([("clustering", None)], 2), "the run meets it again, and puts it on record"
+
+
+@pytest.mark.parametrize("loses_in", [(), ("hot",), ("hot", "warm")])
+def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...]) -> None:
+    """It may have been begun for no other reason than a partition that is quiet again: what else was in its plan is still to be done."""
+    world = World(Service(Kind.CLUSTERING, 9))
+    world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
+    world.outcome, world.loses_in = RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), loses_in
+    assert world.consider() == [("clustering", None)]
+    assert world.record(Kind.CLUSTERING)["result"] == "Postponed"
+    assert world.consider() == [], "it rests first"
+    world.patience(Kind.CLUSTERING)
+    world.outcome = Done(Result.COMPLETED, T1, "done", left_out=len(loses_in))
+    assert world.consider() == [("clustering", None)]
+    assert world.consider() == []
 
 
 def test_records_read_before_a_run_ended_decide_nothing() -> None:

@@ -86,8 +86,18 @@ def test_nothing_before_the_next_try() -> None:
     assert [triggers.backoff_ms(n) for n in (0, 1, 2, 3, 60)] == [0, 10_000, 20_000, 40_000, 3_600_000]
 
 
+def test_partitions_that_were_left_out_are_not_forgotten() -> None:
+    """A clustering follows when fewer have to be left out: no commit may come any more, and an agent that knows of none has not seen why there were some."""
+    service = Service(Kind.CLUSTERING, 5, window=(NOW, NOW + 60))
+    for now_left_out, starts in ((2, False), (1, True), (0, True)):
+        assert bool(due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW, left_out=now_left_out)) is starts
+    assert due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW + 60) == "", "its window is closed"
+    assert due(service, Record(left_out=2, retry_at_ms=NOW + 2), commits=4, request=None, now_ms=NOW + 1) == ""
+    assert due(service, Record(), commits=4, request=None, now_ms=NOW) == ""
+
+
 def test_record_round_trip() -> None:
-    record = Record(Result.FAILED.value, t(1), "why", 5, 6, 7, 8, t(9), TICK, "inc")
+    record = Record(Result.FAILED.value, t(1), "why", 5, 6, 7, 8, t(9), TICK, "inc", 3)
     assert Record.from_value(record.value(Kind.CLEAN)) == record
     assert Record.from_value(None) == Record()
 
