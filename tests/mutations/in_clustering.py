@@ -32,6 +32,13 @@ LEAVING_OUT = (
         f"{REWRITING}::test_it_is_known_where_a_plan_has_lost",
     ),
     mutation(
+        "does-not-let-writers-say-where",
+        AVAILABILITY,
+        "a clustering loses to every writer that has just begun, wherever it writes: those that waited for its plan begin together when that is made",
+        j("FencedConflictResolutionStrategy", "anyMatch(HoodieInstant::isRequested) && System", "anyMatch(HoodieInstant::isCompleted) && System"),
+        t("YieldingServiceTest.itHearsWhatAWriteSaysMeanwhile"),
+    ),
+    mutation(
         "left-out-for-ever",
         AVAILABILITY,
         "a partition that is written now and then is never clustered again once clusterings have lost there",

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
@@ -33,6 +34,8 @@ import org.apache.hudi.table.HoodieTable;
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
   private static final int BUCKET_DIGITS = 8;
+  private static final long PATIENCE_MILLIS = 5_000; // less than the least maxHoldSeconds, after which an owner of the lock is fenced
+  private static final long LOOK_MILLIS = 100;
   private static final String DELTA_COMMIT = "deltacommit";
 
   private static final Set<String> WRITES =
@@ -68,9 +71,12 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session.inc()) : List.of();
     removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
     session.conflictsChecked(current.requestedTime());
+    yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
+    if (yields) {
+      letThemSay(metaClient, current, PATIENCE_MILLIS);
+    }
     Stream<HoodieInstant> candidates =
         Stream.concat(moved.stream().map(m -> m.instant), super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig)).distinct();
-    yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
     if (yields) {
       return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
     }
@@ -82,6 +88,20 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   private Stream<HoodieInstant> saidWhatTheyChange(HoodieTableMetaClient metaClient) {
     return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflights().getInstantsAsStream()
         .filter(i -> ahead.contains(i.requestedTime()));
+  }
+
+  /**
+   * Waits until every write that has begun has said which file groups it changes, or for so long. Writes begin under the lock, which is held: the
+   * ones that have not said it become fewer. Without that a table service would lose to writers that have nothing to do with what it replaces,
+   * because writers wait for its plan and begin together when that is made.
+   */
+  static void letThemSay(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+    metaClient.reloadActiveTimeline();
+    while (pendingWrites(metaClient, current).anyMatch(HoodieInstant::isRequested) && System.nanoTime() < end) {
+      Pause.millis(LOOK_MILLIS);
+      metaClient.reloadActiveTimeline();
+    }
   }
 
   /** Writes of others that are not completed, whether or not they have said which file groups they change. */
