@@ -20,7 +20,7 @@ from typing import Any
 
 OPTION = "hudi.operator.clustering.left.out"
 """Read by the plan strategy of the Java module; Hudi has no such option."""
-LEAST_MS = 30_000
+LEAST_MS = 10_000
 MOST_MS = 3_600_000
 LONGEST_MS = 86_400_000
 SHOWN, NAME_LIMIT = 5, 60
