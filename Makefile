@@ -33,10 +33,10 @@ images: deps ## build the images and hand them to the embedded Kubernetes when i
 
 demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a killed writer, every row checked
 
-test: deps ## all tests that this machine can run (tests/run TIER...: only some)
+test: deps ## the tests of every change that this machine can run; of the Java, Spark and cluster tiers a slice (tests/run TIER...: only some tiers)
 	@tests/run
 
-test-all: deps ## the same, with the tests that are too long for every change
+test-all: deps ## every test, also those that are too long for every change
 	@tests/run --all
 
 lint: ## ruff, mypy, import layers

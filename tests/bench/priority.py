@@ -134,6 +134,8 @@ def p(per_cent: int, seconds: list[float]) -> float:
 def page(found: list[JsonDict]) -> str:
     """docs/results/priority.md."""
     alone = [s for r in found if r["phase"] == "alone" for s in r["seconds"]]
+    same = [p(95, r["seconds"]) for r in found if r["phase"] == "alone"]
+    noise = max(same) / min(same)
     lines = [
         "# An important writer beside a backfill",
         "",
@@ -154,8 +156,9 @@ def page(found: list[JsonDict]) -> str:
         name = {"alone": "nothing", "disjoint": "a backfill elsewhere", "overlapping": "a backfill of the same file group"}[r["phase"]]
         lines.append(f"| {name} | {len(mine)} | {p(50, mine):.2f} s | {p(95, mine):.2f} s | {ratio[0]:.2f} | {ratio[1]:.2f} {ends}")
         if told:
-            verdict = "within" if ratio[1] <= LIMIT else "a **loss** against"
+            verdict = "within" if ratio[1] * noise <= LIMIT else "**not shown** to be within" if ratio[1] <= LIMIT * noise else "a **loss** against"
             verdicts.append(f"* Beside {name} p95 of `live` is {ratio[1]:.2f} times that alone: {verdict} the wanted {LIMIT}.")
+    verdicts.append(f"* The two phases without a backfill, which are the same, differ by {noise:.2f} in p95. One run, without a repeat.")
     first = found[0]
     run = f"{first['at']}, commit {first['commit']}, Hudi {first['versions']['hudi']}, {first['machine']}; races lost by `live`: {first['liveConflicts']}"
     run += ". Everything is on one machine: what the backfill's own JVM takes of the processors is in these numbers."

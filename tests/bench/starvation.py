@@ -194,12 +194,13 @@ def page() -> str:
         f"fenced, that is, how often was its heartbeat missing for {SUSPECT_SECONDS:.0f} s (`lock.suspectSeconds`)? Each writer is a JVM with a session and",
         "four threads that always compute, in a control group with a hard limit (a share of one processor, enforced every 100 ms). A fenced writer loses",
         "its attempt, never data: this is the price of a short lease (`lock.leaseSeconds`).",
+        "Where none was seen, the rate is the upper end of the 95 % interval.",
         "",
         "| share of one processor | lease | writer-minutes | leases lost | would be fenced | per writer-hour | longest without heartbeat | JVMs halted |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {r['percent']} % | {r['lease']} s | {60 * r['writerHours']:.0f} | {r['lost']} | {r['suspected']} | {r['suspected'] / r['writerHours']:.1f} "
+        f"| {r['percent']} % | {r['lease']} s | {60 * r['writerHours']:.0f} | {r['lost']} | {r['suspected']} | {_rate(r)} "
         f"| {r['longest']:.1f} s | {r['halted']} |"
         for r in rows
     ]
@@ -207,6 +208,11 @@ def page() -> str:
         return "\n".join([*lines[:-2], "Not run yet."]) + "\n"
     runs = sorted({_run(row) for row in rows})
     return "\n".join([*lines, "", "Runs:", "", *(f"* {run}" for run in runs)]) + "\n"
+
+
+def _rate(row: JsonDict) -> str:
+    """Events per writer-hour; of none, the upper end of the 95 % interval that so little time allows (3 divided by the time)."""
+    return f"{row['suspected'] / row['writerHours']:.1f}" if row["suspected"] else f"< {3 / row['writerHours']:.0f}"
 
 
 def _run(row: JsonDict) -> str:

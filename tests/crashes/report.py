@@ -76,9 +76,13 @@ def _page(
         "The operator (without leader election) is real, and with kills and interruptions so is the agent (Spark, Hudi, a table on S3); with the other",
         "faults the agent is played. Kubelet and drivers' JVMs are played.",
         "",
-        f"**{total[1]} runs, {total[3]} deviations.** {total[0]} cases in all, {total[0] - total[1] - total[2]} not run, "
+        f"**{total[1]} runs counted, {total[3]} of them deviate.** {total[0]} cases in all, {total[0] - total[1] - total[2]} not run, "
         f"{total[2]} did not reach their write again (it depends on timing) and are not counted. "
         f"The operator was killed and followed {killed[0]} times, the agent {killed[1]} times.",
+        "",
+        "A run that was disturbed (a connection of the test itself was lost, the set-up or the end failed, the agent was fenced because its lease was gone) is "
+        "made again up to twice and then left out, whatever it showed; how many were left out was not kept. So this page says nothing about an operator that fe"
+        "nces a living agent after a crash.",
         "",
         "| | " + " | ".join(names) + " |",
         "|---|" + "---|" * len(names),
@@ -120,4 +124,4 @@ def _versions(results: Results) -> str:
     kube = subprocess.run([CACHE / "bin/kube", "kube-apiserver", "--version"], capture_output=True, text=True).stdout.strip()
     today = datetime.datetime.now(tz=datetime.UTC).date()
     code = f"commit {commit[:7]}{more} (hash of operator, CRDs and judges: {results.directory.name})"
-    return f"{today}, {code}, {kube}, {' '.join(etcd)}, Python {platform.python_version()}."
+    return f"Page written on {today}; {code}, {kube}, {' '.join(etcd)}, Python {platform.python_version()}."

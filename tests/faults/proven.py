@@ -39,6 +39,6 @@ def counted(rows: list[tuple[Case, list[str], list[str]]]) -> str:
     neither = [str(row[0].number) for row in tested if not row[1] and not row[2]]
     none = [str(row[0].number) for row in rows if not row[0].tests]
     return (
-        f"{len(tested)} of {len(CASES)} cases have tests (none: {', '.join(none) or '–'}); proven by a failing naive design: {len(naive)}, "
-        f"by a mutation of ours: {len(mutated)}, by neither: {', '.join(neither) or 'none'}"
+        f"{len(tested)} of {len(CASES)} cases have tests (none: {', '.join(none) or '–'}); another lock fails in a cell above: {len(naive)}, "
+        f"a mutation names one of their tests: {len(mutated)} (which outcomes are known: mutations.md), neither: {', '.join(neither) or 'none'}"
     )

@@ -83,11 +83,14 @@ def _cases() -> list[str]:
         "## The forty acceptance cases",
         "",
         "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each). A `faults::` test counts when its row "
-        "above has a result. Proven by: what the tests of the case are known to notice, cells above in which another lock failed, or mutations of "
-        "ours ([mutations.md](mutations.md)). Last column: what no test shows yet.",
+        "above has a result. Meant to be noticed by: cells above in which another lock failed, and mutations of ours that the tests of the case must "
+        "catch; whether they did is in [mutations.md](mutations.md), as far as it is known. Last column: what no test shows yet.",
         "",
     ]
-    lines += ["| no. | fault or bad input | expected | invariant | tests | tiers | proven by | not shown yet |", "|---|---|---|---|---|---|---|---|"]
+    lines += [
+        "| no. | fault or bad input | expected | invariant | tests | tiers | meant to be noticed by | not shown yet |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     rows = [(case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case)) for case in CASES]
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"

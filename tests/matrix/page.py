@@ -27,7 +27,8 @@ S3 server where the cell is about S3; the test plays the operator. `file` storag
 * **Schema change**: the column is added while no other write is inflight. A write that is inflight meanwhile is no part of these cells.
 * **Eager, one writer** (1–3): our writers are lazy; the same workload, with the same kill, runs with plain Hudi settings (eager, inline services) in a
   second table: the rows are the same.
-* **Eager, several writers** (1–3): refused. The operator's answer to the options, the runtime's to a job with them, and what happens to a program that
+* **Eager, several writers** (1–3, 24 of the cells): refused; these cells show a refusal, not a race of two commits. The operator's answer to the
+  options, the runtime's to a job with them, and what happens to a program that
   writes so all the same, while a write of another writer is inflight: that one commits.
 * **Without metadata**: the metadata table is off from the beginning; `spec.metadataTable` switches it through the closed gate.
 * **Async cleaning**: the services run beside the writers, whose last commits wait until a clean (and a compaction) has happened. In every test with data
@@ -66,7 +67,11 @@ def _summary(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) ->
     verdicts = [str(result["verdict"]) for result in run.values()]
     words = ", ".join(f"{verdicts.count(word)} {word}" for word in ("ok", "failed", "unknown") if word in verdicts) or "none"
     missing = len(found) - len(run)
-    return [f"**{len(run)} of {len(found)} cells were run: {words}. {missing} were not run on this code.**"]
+    commits = len({str(result["key"]) for result in run.values()})
+    return [
+        f"**{len(run)} of {len(found)} cells have a result: {words}; {missing} have none.** The results are of {commits} different commits or versions; "
+        "the letter behind each cell names its own. Code that came after that commit was not part of the run."
+    ]
 
 
 def _table(found: Mapping[Cell, Result | None], keys: Mapping[str, str]) -> list[str]:

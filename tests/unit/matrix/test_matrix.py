@@ -92,7 +92,7 @@ def result(verdict: str, key: str, at: str, **more: Any) -> dict[str, Any]:
 
 def test_a_page_without_results_says_so() -> None:
     text = page.page(lambda _: None)
-    assert "**0 of 84 cells were run: none. 84 were not run on this code.**" in text
+    assert "**0 of 84 cells have a result: none; 84 have none.** The results are of 0 different commits" in text
     assert text.count("| not run | not run |") == 42
     assert "In all of these runs" not in text
 
@@ -104,7 +104,7 @@ def test_a_page_names_verdict_and_commit_of_each_cell() -> None:
         "mor/overlapping/7/s3": result("unknown", "c1 hudi=1.2.0", "2026-01-01"),
     }
     text = page.page(lambda each: results.get(each.name))
-    assert "**3 of 84 cells were run: 1 ok, 1 failed, 1 unknown. 81 were not run on this code.**" in text
+    assert "**3 of 84 cells have a result: 1 ok, 1 failed, 1 unknown; 81 have none.** The results are of 2 different commits" in text
     assert "| CopyOnWrite | single writer | 1: eager, without metadata | **ok** 31 s (b) | **failed** 31 s (a) |" in text
     assert "| MergeOnRead | optimistic, overlapping | 7: incremental pull, commits end out of order | not run | **unknown** 31 s (b) |" in text
     assert "* (a) `c2 hudi=1.2.0`\n* (b) `c1 hudi=1.2.0`" in text
