@@ -104,4 +104,4 @@ def etcd_write(names: Names, operations: list[tuple[str, str, JsonDict]]) -> tup
     if key == "lock":
         return "unlock", key, ""
     head = key.partition("/")[0]
-    return {"admit": "delete-admit", "report": "delete-report", "agents": "assign", "instant": "settled"}.get(head, "unknown"), key, ""
+    return {"admit": "delete-admit", "report": "delete-report", "seen": "see", "agents": "assign", "instant": "settled"}.get(head, "unknown"), key, ""

@@ -10,9 +10,9 @@ from tests.model.trace_state import BROKEN, COMPARES, PHASES, Record, TableState
 from tests.model.transactions import TRANSACTIONS
 
 TIME = re.compile(r"\d{17}")
-OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "request", "fence", "adopt", "unlock", "settled", "collect", "delete-report"})
+OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "request", "fence", "adopt", "unlock", "settled", "collect", "delete-report", "see"})
 # Transactions in the log that docs/contracts.md does not list: without effect on the state, or an addition of one part.
-WITHOUT_EFFECT = frozenset({"assign", "request", "delete-report", "enqueue", "leave", "keepalive", "acquire-resolve"})
+WITHOUT_EFFECT = frozenset({"assign", "request", "delete-report", "see", "enqueue", "leave", "keepalive", "acquire-resolve"})
 GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
 OUTCOMES = ("Completed", "RolledBack", "Gone", "Reexecuted")
 ADVANCE = {
@@ -298,7 +298,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "gate-put": _gate,
     "admit": _admit,
 }
-_EXTRA = frozenset({"assign", "request", "delete-report", "leave", "drain", "drained"})
+_EXTRA = frozenset({"assign", "request", "delete-report", "see", "leave", "drain", "drained"})
 
 
 # ---------------------------------------------------------------- effects

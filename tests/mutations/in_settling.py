@@ -106,7 +106,7 @@ PROOFS = (
         "a-reboot-proves-nothing",
         "F13",
         "a node that was rebooted does not prove its pods dead: they are waited for for ever",
-        o("model/proof", "node.boot_id != subject.boot_id:", "node.boot_id == subject.node:"),
+        o("model/proof", "node.boot_id != subject.seen.boot_id:", "node.boot_id == subject.node:"),
         f"{PROOF}::test_proofs",
     ),
     mutation(

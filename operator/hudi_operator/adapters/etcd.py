@@ -25,7 +25,7 @@ MAX_VALUE_BYTES = 64 * 1024
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
 
-_CONTROL_GROUPS = {"admit": "admits", "fence": "fences", "request": "requests"}
+_CONTROL_GROUPS = {"admit": "admits", "fence": "fences", "request": "requests", "seen": "seen"}
 _TABLE_GROUPS = {
     "writer": "writers",
     "alive": "alive",
@@ -237,6 +237,12 @@ class EtcdStore:
         key = self.control(table_id, f"request/{id}")
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
         return await self._txn("request", table_id, [], [operation], key=f"request/{id}", detail="taken back" if value is None else value.get("nonce"))
+
+    async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
+        """see: note where an incarnation was seen alive, or forget it (None)."""
+        key = self.control(table_id, f"seen/{inc}")
+        operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
+        return await self._txn("see", table_id, [], [operation], key=f"seen/{inc}", detail="forgotten" if value is None else value.get("node"))
 
     # ---- transport
 

@@ -65,6 +65,8 @@ class NodeFacts:
     ready: bool
     out_of_service: bool
     """Carries the taint ``node.kubernetes.io/out-of-service``."""
+    machine: str = ""
+    """``nodeInfo.systemUUID``: the machine behind the object; empty when the kubelet knows none."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class EtcdFacts:
     fences: Mapping[str, Stored] = field(default_factory=dict)
     settles: Mapping[str, Stored] = field(default_factory=dict)
     requests: Mapping[str, Stored] = field(default_factory=dict)
+    seen: Mapping[str, Stored] = field(default_factory=dict)
+    """By incarnation: the node that it was seen alive on (see :mod:`hudi_operator.reconcile.sightings`)."""
     reports: Mapping[str, Stored] = field(default_factory=dict)
     """Keyed by the path below ``report/``: ``timeline``, ``attempt/<attempt>``."""
     done: Mapping[str, Stored] = field(default_factory=dict)

@@ -31,13 +31,24 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """The boot of a node that a pod was seen alive in: the node said the boot id that the pod's JVM had registered (F43)."""
+
+    node: str
+    node_uid: str
+    machine: str
+    boot_id: str
+
+
+@dataclass(frozen=True)
 class Subject:
     """The pod to be proven dead, as the settle record and the registration know it; every text may be empty (unknown)."""
 
     uid: str
     name: str = ""
     node: str = ""
-    boot_id: str = ""
+    seen: Seen | None = None
+    """None: never seen, or not asked for (an executor registers nothing)."""
     hosted: bool = False
     """An incarnation registered from this pod: at least one container did run."""
     evidence: bool = True
@@ -83,11 +94,17 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
     if node is None:
         gone = Proof("NodeDeleted", f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
         return gone if fencing.trust_node_deletion else None
-    if subject.boot_id and node.boot_id and node.boot_id != subject.boot_id:
-        return Proof("NodeRebooted", f"node {node.name} booted again: boot id {node.boot_id}, registered {subject.boot_id}")
+    if subject.seen is not None and not _same_node(subject.seen, node):
+        return None  # another object, or another machine, has that name now: what it says is not about this pod
+    if subject.seen is not None and node.boot_id and node.boot_id != subject.seen.boot_id:
+        return Proof("NodeRebooted", f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in {subject.seen.boot_id}")
     if node.out_of_service and fencing.trust_out_of_service_taint:
         return Proof("OutOfService", f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
     return None
+
+
+def _same_node(seen: Seen, node: NodeFacts) -> bool:
+    return (node.name, node.uid, node.machine) == (seen.node, seen.node_uid, seen.machine)
 
 
 def _attestation(subject: Subject, fencing: FencingSpec) -> Attestation | None:
@@ -112,7 +129,7 @@ def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFac
     gone = "its object is gone" if pod is None else f"phase {pod.phase}"
     node = nodes.get(subject.node)
     state = "node object gone" if subject.node and node is None else ("NotReady" if node is not None and not node.ready else "")
-    ways = ["bring the node back or reboot it"]
+    ways = ["bring the node back or reboot it" if pod is not None or subject.seen is not None else "bring the node back"]
     if node is None and subject.node and not fencing.trust_node_deletion:
         ways.append("set spec.fencing.trustNodeDeletion")
     if not fencing.trust_out_of_service_taint:

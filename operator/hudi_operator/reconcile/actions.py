@@ -224,6 +224,15 @@ class PutRequest(Action):
     value: JsonDict | None
 
 
+@dataclass(frozen=True)
+class PutSeen(Action):
+    """see: put ``seen/<inc>``, where an incarnation was seen alive; with ``value`` None, forget it."""
+
+    table_id: str
+    inc: str
+    value: JsonDict | None
+
+
 # ---- time
 
 

@@ -63,6 +63,7 @@ class Executor:
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
             act.PutRequest: self._put_request,
+            act.PutSeen: self._put_seen,
             act.StartTimer: self._start_timer,
             act.StopTimer: self._stop_timer,
         }
@@ -183,6 +184,10 @@ class Executor:
 
     async def _put_request(self, context: Context, action: act.PutRequest) -> None:
         await self._etcd.put_request(action.table_id, id=action.id, value=action.value)
+        context.done.append(action)
+
+    async def _put_seen(self, context: Context, action: act.PutSeen) -> None:
+        await self._etcd.put_seen(action.table_id, inc=action.inc, value=action.value)
         context.done.append(action)
 
     # ---- time

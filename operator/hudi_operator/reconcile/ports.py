@@ -88,6 +88,9 @@ class EtcdPort(Protocol):
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
         """Ask the agent for something, or take the request back (None)."""
 
+    async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
+        """see: note where an incarnation was seen alive, or forget it (None)."""
+
 
 class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""

@@ -15,6 +15,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.model.settle import Phase
+from hudi_operator.reconcile import sightings
 from hudi_operator.reconcile.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
 from hudi_operator.reconcile.step import Step, together
 from hudi_operator.reconcile.view import Incarnation, View
@@ -84,7 +85,7 @@ def _kill(pod: PodFacts) -> DeletePod:
     return DeletePod(pod.namespace, pod.name, pod.uid, KILL_GRACE_SECONDS)
 
 
-def _subjects(inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]:
+def _subjects(view: View, inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]:
     """Everything that needs a proof: the JVM's pod, and every executor that was ever listed (also when its object vanished)."""
     own = inc.pod_uid or UNKNOWN_POD
     known = settle.named_pods(record)
@@ -94,16 +95,16 @@ def _subjects(inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]
             uid=inc.pod_uid or inc.inc,
             name=inc.pod,
             node=inc.node,
-            boot_id=inc.boot_id,
+            seen=sightings.seen(view, inc),
             hosted=True,
             evidence=bool(known.get(own, {}).get("evidence", True)),
         )
     }
     for uid, pod in known.items():
         if uid != own:
+            # An executor registers no boot id: the kubelet may have started it after the reboot that ended its driver (F43).
             node = str(pod.get("node") or "")
-            boot = inc.boot_id if node and node == inc.node else ""
-            subjects[uid] = Subject(uid=uid, name=str(pod.get("name") or ""), node=node, boot_id=boot, evidence=bool(pod.get("evidence")))
+            subjects[uid] = Subject(uid=uid, name=str(pod.get("name") or ""), node=node, evidence=bool(pod.get("evidence")))
     return subjects
 
 
@@ -120,7 +121,7 @@ def proofs_missing(view: View, inc: Incarnation) -> list[tuple[Subject, PodFacts
         return []
     record = _with_listed(view, inc, inc.record.value)
     done = settle.proven(record)
-    return [(s, view.pods_by_uid.get(uid)) for uid, s in _subjects(inc, record).items() if uid not in done]
+    return [(s, view.pods_by_uid.get(uid)) for uid, s in _subjects(view, inc, record).items() if uid not in done]
 
 
 def _terminating(view: View, inc: Incarnation) -> Step:
@@ -130,7 +131,7 @@ def _terminating(view: View, inc: Incarnation) -> Step:
     before, own = inc.record.value, inc.pod_uid or UNKNOWN_POD
     record = _with_listed(view, inc, before)
     proofs: dict[str, Proof] = {}
-    for uid, subject in _subjects(inc, record).items():
+    for uid, subject in _subjects(view, inc, record).items():
         found = prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing) if uid not in settle.proven(record) else None
         if found is not None:
             proofs[uid] = found

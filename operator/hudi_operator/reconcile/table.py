@@ -28,6 +28,7 @@ from hudi_operator.reconcile import (
     restores,
     savepoints,
     settling,
+    sightings,
     stall,
     suspects,
     table_services,
@@ -74,7 +75,8 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if not gate.is_mine(view) and not ref.deleting and stall.static_stall(view.table, view.config) is not None:
         # What may not be used is not taken over, nor is anything touched that may be left there.
         return Step.of(said="the table may not be used as it is specified"), progress
-    safe = [suspects.plan_suspects(view), settling.plan_settling(view), evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
+    fencing = [suspects.plan_suspects(view), settling.plan_settling(view), sightings.plan_sightings(view)]
+    safe = [*fencing, evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         kept = [agents.plan_agent(view)] if gate.is_mine(view) and restores.begun(view) is not None and not view.observed.namespace_terminating else []

@@ -14,7 +14,7 @@ def test_etcd_refuses_clients_without_a_certificate(etcd: Etcd) -> None:
     assert done.returncode != 0
 
 
-@pytest.mark.parametrize("key", ["gate", "fence/inc", "admit/attempt", "request/1"])
+@pytest.mark.parametrize("key", ["gate", "fence/inc", "admit/attempt", "request/1", "seen/inc"])
 def test_a_pod_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, key: str) -> None:
     assert etcd.ctl("writer", "get", f"{T}/{key}").returncode == 0
     for command in (["put", f"{T}/{key}", "{}"], ["del", f"{T}/{key}"]):

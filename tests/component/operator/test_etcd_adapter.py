@@ -63,6 +63,14 @@ def test_a_request_is_put_replaced_and_taken_back(store: EtcdStore) -> None:
     assert read(store).requests == {}
 
 
+def test_a_sighting_is_noted_and_forgotten(store: EtcdStore) -> None:
+    for node in ("n1", "n2"):
+        assert run(store.put_seen(T, inc="i", value={"inc": "i", "node": node}))
+        assert read(store).seen["i"].value["node"] == node
+    assert run(store.put_seen(T, inc="i", value=None))
+    assert read(store).seen == {}
+
+
 def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> None:
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=0))
     assert run(store.put_admit(T, attempt="ns.p-1", role="writer"))

@@ -6,17 +6,18 @@ import pytest
 
 from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.proof import Subject, prove, ways_out
+from hudi_operator.model.proof import Seen, Subject, prove, ways_out
 from hudi_operator.model.spec import Attestation, FencingSpec
 
 RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
 RUNS = ContainerFacts("driver", started=True, terminated=False)
 NEVER = ContainerFacts("driver", started=False, terminated=False)
 SIDECAR = ContainerFacts("sidecar", started=True, terminated=False)
-NODE = NodeFacts("n1", "uid-n1", "boot-1", ready=True, out_of_service=False)
+NODE = NodeFacts("n1", "uid-n1", "boot-1", ready=True, out_of_service=False, machine="m1")
 LOST = replace(NODE, ready=False)
 TRUST_ALL = FencingSpec(trust_node_deletion=True, trust_out_of_service_taint=True)
-SUBJECT = Subject(uid="u", name="p", node="n1", boot_id="boot-1", hosted=True)
+SEEN = Seen("n1", "uid-n1", "m1", "boot-1")
+SUBJECT = Subject(uid="u", name="p", node="n1", seen=SEEN, hosted=True)
 
 
 def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -> PodFacts:
@@ -53,9 +54,11 @@ def kind(found: object) -> str:
         (pod("Pending", NEVER, deleting=True, node=""), replace(SUBJECT, node="", hosted=False), [], "NeverScheduled"),
         (pod("Pending", NEVER, node=""), replace(SUBJECT, node="", hosted=False), [], ""),
         (pod("Pending", NEVER, deleting=True), replace(SUBJECT, hosted=False), [NODE], ""),
-        # rebooted: another boot id than the one registered
+        # rebooted: another boot id than the one it was seen alive in, of the same node object and machine (F43)
         (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="boot-2")], "NodeRebooted"),
-        (pod("Running", RUNS), replace(SUBJECT, boot_id=""), [replace(NODE, boot_id="boot-2")], ""),
+        (pod("Running", RUNS), replace(SUBJECT, seen=None), [replace(NODE, boot_id="boot-2")], ""),
+        (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="boot-2", uid="another")], ""),
+        (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="boot-2", machine="m2")], ""),
         (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="")], ""),
         # NotReady and gone are not proof, nor the taint, unless a person says so
         (pod("Running", RUNS), SUBJECT, [LOST], ""),
@@ -75,6 +78,8 @@ def test_trusted_nodes() -> None:
     assert kind(prove(SUBJECT, None, {}, TRUST_ALL)) == "NodeDeleted"
     assert kind(prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True)}, TRUST_ALL)) == "OutOfService"
     assert prove(SUBJECT, None, {"n1": LOST}, TRUST_ALL) is None
+    # the taint of another node object of that name is not about this pod
+    assert prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True, uid="another")}, TRUST_ALL) is None
     assert prove(replace(SUBJECT, node=""), None, {}, TRUST_ALL) is None
 
 

@@ -211,6 +211,12 @@ class Effects(Store):
         else:
             self.put(f"request/{a.id}", a.value)
 
+    def _do_PutSeen(self, a: act.PutSeen) -> None:
+        if a.value is None:
+            self.drop(f"seen/{a.inc}")
+        else:
+            self.put(f"seen/{a.inc}", a.value)
+
     def _do_StartTimer(self, a: act.StartTimer) -> None:
         self.timers.setdefault(a.name, self.now)
 

@@ -120,7 +120,7 @@ class Processes(Store):
             "namespace": NAMESPACE,
             "podUid": process.pod_uid,
             "node": process.node,
-            "bootId": self.nodes[process.node].boot_id,
+            "bootId": f"kernel-of-{process.pod}" if self.kernels else self.nodes[process.node].boot_id,
             "wallClockMs": self.now_ms,
         }
         self.put(f"writer/{process.inc}", value)

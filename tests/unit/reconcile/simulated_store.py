@@ -52,6 +52,7 @@ class Node:
     boot_id: str
     ready: bool = True
     out_of_service: bool = False
+    machine: str = "machine-1"
 
 
 @dataclass
@@ -130,6 +131,8 @@ class Store:
     undone: set[str] = field(default_factory=set)
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
+    kernels: bool = False
+    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the node has."""
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     exit_codes: list[int] = field(default_factory=list)
@@ -224,6 +227,7 @@ class Store:
             done=self._stored("done"),
             assignment=self._one("assignment"),
             requests=self._stored("request"),
+            seen=self._stored("seen"),
         )
 
     # ---- what the operator sees
@@ -248,7 +252,7 @@ class Store:
             table=self.table,
             writers=tuple(self.writers[n] for n in sorted(self.writers)),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
-            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service) for n in self.nodes.values()},
+            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.machine) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
             now_ms=self.now_ms,
