@@ -164,11 +164,13 @@ public class GuardedFileSystem extends FilterFileSystem {
 
   @Override
   public boolean rename(Path from, Path to) throws IOException {
+    FolderRules.beforeRename(from, to, fs);
     return TimelineGuard.rename(from, to, fs::listStatus, () -> fs.rename(from, to));
   }
 
   @Override
   protected void rename(Path from, Path to, Options.Rename... options) throws IOException {
+    FolderRules.beforeRename(from, to, fs);
     TimelineGuard.rename(
         from,
         to,
@@ -181,6 +183,7 @@ public class GuardedFileSystem extends FilterFileSystem {
 
   @Override
   public boolean delete(Path path, boolean recursive) throws IOException {
+    FolderRules.beforeDelete(path, recursive, fs);
     return TimelineGuard.delete(path, () -> fs.delete(path, recursive));
   }
 

@@ -97,11 +97,13 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
 
   @Override
   public boolean rename(Path from, Path to) throws IOException {
+    FolderRules.beforeRename(from, to, this);
     return TimelineGuard.rename(from, to, this::listStatus, () -> super.rename(from, to));
   }
 
   @Override
   protected void rename(Path from, Path to, Options.Rename... options) throws IOException {
+    FolderRules.beforeRename(from, to, this);
     TimelineGuard.rename(
         from,
         to,
@@ -114,6 +116,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
 
   @Override
   public boolean delete(Path path, boolean recursive) throws IOException {
+    FolderRules.beforeDelete(path, recursive, this);
     return TimelineGuard.delete(path, () -> super.delete(path, recursive));
   }
 

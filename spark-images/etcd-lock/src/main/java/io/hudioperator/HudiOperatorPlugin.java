@@ -9,6 +9,8 @@ import org.apache.spark.api.plugin.SparkPlugin;
 
 /** Opens the driver's session before anything of Hudi runs; without a table in the environment there is none. */
 public final class HudiOperatorPlugin implements SparkPlugin {
+  /** What the driver tells its executors: base path of the table that they write. */
+  private static final String WRITES = "table";
 
   @Override
   public DriverPlugin driverPlugin() {
@@ -24,6 +26,10 @@ public final class HudiOperatorPlugin implements SparkPlugin {
     @Override
     public void init(PluginContext pluginContext, Map<String, String> extraConf) {
       MetadataSchema.pin();
+      String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
+      if (!table.isEmpty()) {
+        FolderRules.executorOfWriter(table);
+      }
     }
   }
 
@@ -37,7 +43,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
       if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
         session = Sessions.openDriver(env, Map.of(), Sessions::haltJvm);
       }
-      return Map.of();
+      return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
     }
 
     /** Called when the application id is known. */

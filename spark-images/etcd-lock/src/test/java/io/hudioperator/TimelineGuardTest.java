@@ -355,7 +355,7 @@ class TimelineGuardTest {
     fs.mkdirs(path("history/more"));
     fs.create(new Path(table.basePath() + "/p=1/data.parquet"), false).close();
     fs.create(new Path(table.basePath() + "/.hoodie/.heartbeat/" + instant), false).close();
-    assertTrue(fs.delete(new Path(table.basePath() + "/p=1"), true));
+    assertTrue(fs.delete(new Path(table.basePath() + "/p=1/data.parquet"), false));
   }
 
   @Test
