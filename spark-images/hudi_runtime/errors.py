@@ -18,6 +18,7 @@ class FailureClass(enum.Enum):
 
     USER_ERROR = "UserError"
     INFRASTRUCTURE = "Infrastructure"
+    ENDED_FOR_CHANGE = "EndedForChange"
     WRITE_CONFLICT = "WriteConflict"
     LOCK_TIMEOUT = "LockTimeout"
     FENCED = "Fenced"
@@ -39,6 +40,7 @@ EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.PARTITION_NOT_DECLARED: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
+    FailureClass.ENDED_FOR_CHANGE: 12,
     FailureClass.WRITE_CONFLICT: 13,
     FailureClass.LOCK_TIMEOUT: 14,
     FailureClass.FENCED: 15,

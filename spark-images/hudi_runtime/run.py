@@ -2,6 +2,8 @@
 
 A streaming run is the same loop for every source that goes on over runs: when a look has nothing more the session stays, waits and looks
 again. Nothing is committed while there is nothing to commit. It ends when it is asked to (between two commits) or when it fails; it never succeeds.
+
+A gate that is closed ends every run at its next commit boundary (F44): somebody waits to change the table, and the next attempt goes on from there.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class Run:
         tally: Tally,
         report: Callable[[str], None],
         alive: Callable[[], bool],
+        closed: Callable[[], str],
         interval: int | None,
     ) -> None:
         self._look = look
@@ -47,6 +50,7 @@ class Run:
         self._tally = tally
         self._report = report
         self._alive = alive
+        self._closed = closed
         self._interval = interval
         self._silent_since: float | None = None
         self._told = False
@@ -67,24 +71,32 @@ class Run:
 
     def _once(self, done: pg.Progress, base: str) -> tuple[pg.Progress, str]:
         """One look, and a commit for each batch of it."""
+        self._end_if_closed()
         batches = self._look(done)
         while (batch := self._next(batches)) is not None:
             if self._stop.requested:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: ended at a commit boundary with input left")
+            self._end_if_closed()
             base = self._commit(batch, base)
             done = batch.done
             self._tally.waiting, self._told = batch.waiting, False
             self._report("Reading")
         return done, base
 
+    def _end_if_closed(self) -> None:
+        """Between two commits: raises RuntimeFailure when the gate is closed."""
+        if change := self._closed():
+            raise RuntimeFailure(FailureClass.ENDED_FOR_CHANGE, f"ended at a commit boundary: the table's gate is closed for {change}")
+
     def _rest(self, seconds: float) -> bool:
-        """Wait; True when asked to stop meanwhile. Raises RuntimeFailure when the JVM has ended."""
+        """Wait; True when asked to stop meanwhile. Raises RuntimeFailure when the gate is closed, or the JVM has ended."""
         while seconds > 0:
             nap = min(seconds, NAP_SECONDS)
             if self._stop.wait(nap):
                 return True
             if not self._alive():
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the driver's JVM has ended")
+            self._end_if_closed()
             seconds -= nap
         return False
 

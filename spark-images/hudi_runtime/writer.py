@@ -9,7 +9,7 @@ import traceback
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from hudi_runtime import application, context, merging, progress, sources
+from hudi_runtime import application, context, gate, merging, progress, sources
 from hudi_runtime import job as job_file
 from hudi_runtime import spark as sp
 from hudi_runtime.commit import Committer
@@ -94,6 +94,7 @@ class Attempt:
             tally=self._tally,
             report=self._reporter.stage,
             alive=lambda: sp.jvm_exit_code() is None,
+            closed=lambda: gate.closed_for(self._session),
             interval=self._job.interval,
         ).run(done, base)
 

@@ -79,9 +79,8 @@ GATES = (
         "a gate that closes keeps those out who run",
         o(
             "reconcile/gate",
-            "        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))\n"
-            '        return _put(view, value, "closing the gate to change',
-            '        value = _value(view, CLOSED, base=view.gate)\n        return _put(view, value, "closing the gate to change',
+            "base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change})",
+            "base=view.gate, **{CLOSED_FOR: change})",
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
         f"{REQUESTS}::test_mode_changes_only_without_writers",

@@ -9,6 +9,7 @@ from tests.mutations.mutation import mutation
 KAFKA = f"{RUNTIME}/test_kafka_positions.py"
 RUN = f"{RUNTIME}/test_run.py"
 ATTEMPTS = "tests/unit/reconcile/test_attempts.py"
+CHANGES = "tests/unit/reconcile/test_changes.py"
 
 STREAMS = (
     mutation(
@@ -74,5 +75,65 @@ STREAMS = (
         "failures of a streaming run count for ever",
         o("reconcile/attempts", '        if entry.get("advanced"):\n            break\n', ""),
         f"{ATTEMPTS}::test_failures_of_a_streaming_run_count_since_it_got_on",
+    ),
+    mutation(
+        "a-run-does-not-look-at-the-gate",
+        "availability",
+        "a run goes on behind a gate that is closed for a change",
+        a("run", "            self._end_if_closed()\n            base =", "            base ="),
+        f"{RUN}::test_a_closed_gate_ends_it_between_two_commits",
+    ),
+    mutation(
+        "a-run-that-waits-does-not-look-at-the-gate",
+        "availability",
+        "a streaming run whose source has nothing more sees the closed gate at its next look only",
+        a("run", "            self._end_if_closed()\n            seconds -= nap", "            seconds -= nap"),
+        f"{RUN}::test_a_closed_gate_ends_it_while_it_waits",
+    ),
+    mutation(
+        "a-silent-etcd-ends-runs",
+        "availability",
+        "a run ends because etcd has not answered once",
+        a("gate", '        return ""\n    return', '        return "unknown"\n    return'),
+        f"{RUN}::test_what_a_gate_says",
+    ),
+    mutation(
+        "a-closed-gate-does-not-say-for-what",
+        "availability",
+        "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
+        o("reconcile/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change})", "admitted=present_attempts(view))"),
+        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+    ),
+    mutation(
+        "a-run-that-hangs-is-waited-for",
+        "availability",
+        "a run that never comes to a commit boundary blocks the change for ever",
+        o("reconcile/changes", "at_once or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
+        f"{CHANGES}::test_a_run_that_hangs_is_ended_when_its_time_is_over",
+    ),
+    mutation(
+        "an-application-is-waited-for",
+        "availability",
+        "an application that never ends blocks the change until the time-out",
+        o("reconcile/changes", "attempt.writer.application is not None or unregistered", "unregistered"),
+        f"{CHANGES}::test_an_application_gets_its_grace",
+    ),
+    mutation(
+        "a-change-uses-up-retries",
+        "availability",
+        "an attempt that was ended for a change counts as a failure: a few savepoints fail the writer",
+        o("model/classify", "STOPPED = (CANCELLED, ENDED_FOR_CHANGE)", "STOPPED = (CANCELLED,)"),
+        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+    ),
+    mutation(
+        "a-change-hides-failures",
+        "availability",
+        "a failure beside a change is repeated for ever instead of told",
+        o(
+            "reconcile/changes",
+            'return bool(gate.ends_runs(view)) and (deleted or view.timer(f"stop/{attempt.id}") is not None)',
+            "return bool(gate.ends_runs(view))",
+        ),
+        f"{CHANGES}::test_a_failure_beside_a_change_is_a_failure",
     ),
 )

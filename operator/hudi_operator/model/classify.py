@@ -32,13 +32,27 @@ SCHEMA_MISMATCH = "SchemaMismatch"
 HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
 PARTITION_NOT_DECLARED = "PartitionNotDeclared"
 CANCELLED = "Cancelled"
+ENDED_FOR_CHANGE = "EndedForChange"
+"""The table's gate was closed for a change (F44): the next attempt goes on when it opens."""
+STOPPED = (CANCELLED, ENDED_FOR_CHANGE)
+"""Ended because the operator asked for it: no failure, no retry, no back-off."""
 
-EXIT_CODES = {0: SUCCEEDED, 10: USER_ERROR, 11: INFRASTRUCTURE, 13: WRITE_CONFLICT, 14: LOCK_TIMEOUT, 15: FENCED, 16: HEARTBEAT_LOST}
+EXIT_CODES = {
+    0: SUCCEEDED,
+    10: USER_ERROR,
+    11: INFRASTRUCTURE,
+    12: ENDED_FOR_CHANGE,
+    13: WRITE_CONFLICT,
+    14: LOCK_TIMEOUT,
+    15: FENCED,
+    16: HEARTBEAT_LOST,
+}
 """docs/contracts.md §5."""
 MESSAGE_CLASSES = frozenset(
     {
         USER_ERROR,
         INFRASTRUCTURE,
+        ENDED_FOR_CHANGE,
         WRITE_CONFLICT,
         LOCK_TIMEOUT,
         FENCED,
@@ -70,7 +84,7 @@ class Outcome:
     @property
     def retried(self) -> bool:
         """True when another attempt may help."""
-        return self.kind not in NOT_RETRIED and self.kind not in (SUCCEEDED, CANCELLED)
+        return self.kind not in NOT_RETRIED and self.kind not in (SUCCEEDED, *STOPPED)
 
 
 def termination_report(message: str) -> JsonDict:
@@ -95,13 +109,14 @@ def main_container(pod: PodFacts) -> ContainerFacts | None:
     return pod.containers[0] if pod.containers else None
 
 
-def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: bool = False, fenced_reason: str = "") -> Outcome:
+def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: bool = False, changing: bool = False, fenced_reason: str = "") -> Outcome:
     """Outcome of an attempt whose pod has ended, or whose pod object is gone (None).
 
-    ``stopping``: the writer was being suspended or deleted. ``fenced_reason``: settle reason when the operator fenced it first.
+    ``stopping``: the writer was being suspended or deleted; ``changing``: it was asked to end for a change of the table.
+    ``fenced_reason``: settle reason when the operator fenced it first.
     """
     if pod is None:
-        kind = CANCELLED if stopping else NODE_LOST
+        kind = CANCELLED if stopping else ENDED_FOR_CHANGE if changing else NODE_LOST
         return Outcome(kind, None, "the pod object is gone; whether its process lives on is not known", {})
     main = main_container(pod)
     report = termination_report(main.message) if main is not None else {}
@@ -111,6 +126,8 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     kind = _failure(pod, main, report, code, node)
     if stopping and kind != SUCCEEDED:
         kind = CANCELLED
+    elif changing and kind != SUCCEEDED:
+        kind = ENDED_FOR_CHANGE
     elif kind == INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
         kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it gave up what did not fit, and left by itself
     elif kind == INFRASTRUCTURE and fenced_reason == "LeaseGone":

@@ -34,6 +34,8 @@ class Reason:
     HELD_TOO_LONG = "HeldTooLong"
     DELETED = "Deleted"
     SUSPENDED = "Suspended"
+    ENDED_FOR_CHANGE = "EndedForChange"
+    """The table's gate is closed for a change, and what was asked to end for it has not."""
     CLOCK_SKEW = "ClockSkew"
     ADOPTED = "Adopted"
     """No incarnation of ours: what the writers of a table before its adoption have left."""

@@ -155,6 +155,8 @@ class TableSpec:
     """Release of Hudi that the image must have."""
     concurrency_mode: str = "Optimistic"
     max_writers: int = 16
+    change_timeout_seconds: int = 3600
+    """How long a run may take to its next commit boundary when the gate is closed for a change; then it is stopped."""
     admission: str = "Always"
     """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
     serialize_after_conflicts: int = 2
@@ -209,6 +211,7 @@ class TableSpec:
             hudi_version=_get(spec, "hudiVersion", str, HUDI_VERSION, "spec"),
             concurrency_mode=mode,
             max_writers=1 if mode == "SingleWriter" else _get(concurrency, "maxWriters", int, 16, "spec.concurrency"),
+            change_timeout_seconds=_get(concurrency, "changeTimeoutSeconds", int, 3600, "spec.concurrency"),
             admission=_get(concurrency, "admission", str, "Always", "spec.concurrency"),
             serialize_after_conflicts=_get(concurrency, "serializeAfterConflicts", int, 2, "spec.concurrency"),
             early_conflict_detection=_get(concurrency, "earlyConflictDetection", bool, False, "spec.concurrency"),

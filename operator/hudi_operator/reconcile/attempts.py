@@ -14,7 +14,7 @@ from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, settle
 from hudi_operator.model.proof import TERMINAL, ran_out
 from hudi_operator.model.spec import TableSpec, WriterSpec
-from hudi_operator.reconcile import source_tables
+from hudi_operator.reconcile import changes, source_tables
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
 from hudi_operator.reconcile.agents import ensure_namespace
 from hudi_operator.reconcile.view import Attempt, View, WriterView
@@ -24,6 +24,8 @@ JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 10
 KEPT_INSTANTS = 20
 JITTER = 0.1
+_HARMLESS = (None, "", classify.SUCCEEDED, *classify.STOPPED)
+"""Classes of attempts that are no failures."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,9 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _end(view, writer.spec, active, entries)
     if active.pod is None:
         return _without_pod(view, writer.spec, active, entries)
-    if stopping(view, writer.spec):
+    if stopping(view, writer.spec) or changes.asks(view, active):
         return _stop(view, writer.spec, active, entries)
-    return Progress(tuple(entries))
+    return Progress(tuple(entries), before=changes.timers(view, active))
 
 
 # ---- what status should say about an attempt
@@ -146,7 +148,7 @@ def _main_ran(attempt: Attempt) -> bool:
 def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
     node = view.nodes.get(attempt.pod.node) if attempt.pod is not None else None
     reason = next((str(i.record.value.get("reason")) for i in attempt.incs if i.record is not None), "")
-    outcome = classify.classify(attempt.pod, node=node, stopping=stopping(view, writer), fenced_reason=reason)
+    outcome = classify.classify(attempt.pod, node=node, stopping=stopping(view, writer), changing=changes.asked(view, attempt), fenced_reason=reason)
     entry = {**entries[-1], "class": outcome.kind, "endTime": conditions.rfc3339(view.now_ms)}
     if outcome.exit_code is not None:
         entry["exitCode"] = outcome.exit_code
@@ -170,10 +172,11 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         # The pod was there and its object is gone: never made again under this number. No new registration; suspects take over.
         before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
         return Progress(tuple(entries), before=before, said=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",), requeue=1)
-    if stopping(view, writer):
+    if stopping(view, writer) or changes.asks(view, attempt):
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
-        entry = {**entries[-1], "class": classify.CANCELLED, "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
+        kind = classify.CANCELLED if stopping(view, writer) else classify.ENDED_FOR_CHANGE
+        entry = {**entries[-1], "class": kind, "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     said = f"starting attempt {attempt.number} of {writer.ref.name}"
     return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), said=(said,), requeue=5)
@@ -206,12 +209,11 @@ def run_started_ms(status: JsonDict) -> int:
 
 
 def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """Failed attempts of the present run since a streaming one got on; cancelled ones do not count."""
+    """Failed attempts of the present run since a streaming one got on; those that were stopped do not count."""
     began = run_started_ms(status)
-    harmless = (None, "", classify.SUCCEEDED, classify.CANCELLED)
     count = 0
     for entry in reversed(entries):
-        if entry.get("class") not in harmless and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
+        if entry.get("class") not in _HARMLESS and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
             count += 1
         if entry.get("advanced"):
             break
@@ -228,7 +230,7 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...])
     kind = entries[-1].get("class") if entries else None
     if kind == classify.SUCCEEDED:
         return "Succeeded"
-    if kind in classify.NOT_RETRIED or (kind and kind != classify.CANCELLED and failures(status, entries) > writer.retry.limit):
+    if kind in classify.NOT_RETRIED or (kind not in _HARMLESS and failures(status, entries) > writer.retry.limit):
         return "Failed"
     return ""
 
@@ -241,7 +243,7 @@ def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
 def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
     """When the next attempt may start, Unix milliseconds: exponential with a cap and a little jitter; 0 = now."""
     last = entries[-1] if entries else {}
-    if last.get("class") in (None, "", classify.SUCCEEDED, classify.CANCELLED):
+    if last.get("class") in _HARMLESS:
         return 0
     ended = conditions.from_rfc3339(str(last.get("endTime") or ""))
     if ended is None:

@@ -19,6 +19,8 @@ from hudi_operator.reconcile.view import View
 JsonDict = dict[str, Any]
 
 OPEN, CLOSED, FROZEN = "open", "closed", "frozen"
+CLOSED_FOR = "closedFor"
+"""In a closed gate: the change that it is closed for. Runs end at their next commit boundary for it (F44)."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 """On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
 REASON_LIMIT = 64
@@ -107,11 +109,29 @@ def drained(view: View) -> bool:
 
 def changing(view: View) -> bool:
     """True when the gate in force differs from what the spec asks for."""
-    return is_mine(view) and _changed(view)
+    return is_mine(view) and bool(_changed(view))
 
 
-def _changed(view: View) -> bool:
-    return any(view.gate.get(name) != value for name, value in parameters(view.table).items())
+def _changed(view: View) -> list[str]:
+    return [name for name, value in parameters(view.table).items() if view.gate.get(name) != value]
+
+
+def awaited_change(view: View) -> str:
+    """The change that needs the gate closed and nobody left, in words; empty when there is none."""
+    if not is_mine(view) or view.gate.get("state") == FROZEN:
+        return ""
+    if _changed(view):
+        return f"a change of {', '.join(_changed(view))}"
+    if closed_for_restore(view) or restores.recorded(view):
+        return f"restore {closed_for_restore(view)}".strip()
+    if closed_for_savepoint(view):
+        return f"savepoint {closed_for_savepoint(view)}"
+    return f"the metadata table ({closed_for_metadata(view)})" if closed_for_metadata(view) else ""
+
+
+def ends_runs(view: View) -> str:
+    """Why runs are to end at their next commit boundary (F44): the change that the gate is closed for; empty when it is not."""
+    return awaited_change(view) if view.gate.get("state") == CLOSED else ""
 
 
 def too_new(view: View) -> str:
@@ -240,29 +260,33 @@ def _frozen(view: View) -> Step:
 
 def _change(view: View) -> Step:
     """F8: close, wait until nobody is left who started under the old parameters, change."""
-    if view.gate.get("state") == OPEN:
-        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
-        return _put(view, value, "closing the gate to change mode or durations")
+    close = _close(view)
+    if close is not None:
+        return close
     if writers_left(view):
         return Step.of(said="gate closed: waiting for running writers before mode or durations change", requeue=5)
     return _put(view, _value(view, CLOSED), "changing mode or durations of the closed gate")
 
 
+def _close(view: View) -> Step | None:
+    """Close the gate, and say in it what for: that is how a run learns that it is to end (F44). None: it is closed for that, or nobody is left to tell."""
+    change = awaited_change(view)
+    if view.gate.get("state") == CLOSED and (view.gate.get(CLOSED_FOR) == change or not writers_left(view)):
+        return None
+    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change})
+    return _put(view, value, f"closing the gate for {change}")
+
+
 def _hold(view: View) -> Step:
     """Closed while the agent does what concerns all writers."""
-    if view.gate.get("state") == CLOSED:
-        return Step()
-    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
-    savepoint, metadata = closed_for_savepoint(view), closed_for_metadata(view)
-    return _put(view, value, f"closing the gate for {f'savepoint {savepoint}' if savepoint else f'the metadata table ({metadata})'}")
+    return _close(view) or Step()
 
 
 def _hold_for_restore(view: View) -> Step:
     """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
-    nonce = closed_for_restore(view)
-    if view.gate.get("state") != CLOSED:
-        value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view))
-        return _put(view, value, f"closing the gate for restore {nonce}")
+    nonce, close = closed_for_restore(view), _close(view)
+    if close is not None:
+        return close
     if nonce and view.gate.get(restores.RESTORING) != nonce and not writers_left(view):
         return _put(view, _value(view, CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
     return Step()

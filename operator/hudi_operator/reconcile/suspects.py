@@ -8,6 +8,7 @@ from __future__ import annotations
 from hudi_operator.model import settle
 from hudi_operator.model.proof import TERMINAL, ran_out
 from hudi_operator.model.settle import Reason
+from hudi_operator.reconcile import gate
 from hudi_operator.reconcile.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
 from hudi_operator.reconcile.step import Step, together
 from hudi_operator.reconcile.view import Incarnation, View
@@ -38,7 +39,7 @@ def _lock_timer(view: View) -> Step:
 def _forget_timers(view: View) -> Step:
     """Stop timers of incarnations and attempts that nothing names any more."""
     known = {i.inc for i in view.incs} | {a.id for w in view.writers for a in w.attempts if not a.ended}
-    kinds = ("alive/", "gone/", "proof/", "drain/", "leave/", "stop/")
+    kinds = ("alive/", "gone/", "proof/", "drain/", "leave/", "stop/", "change/")
     stale = [n for n in view.observed.timers if n.startswith(kinds) and n.partition("/")[2] not in known]
     return Step(tuple(StopTimer(n) for n in stale))
 
@@ -139,7 +140,7 @@ def _skewed(view: View, inc: Incarnation) -> bool:
 
 
 def _stop_is_over(view: View, inc: Incarnation) -> bool:
-    """The writer is deleted or suspended and its grace is over (timer started by :mod:`attempts`)."""
+    """The writer is deleted, suspended or in the way of a change, and its grace is over (timer started by :mod:`attempts`)."""
     for writer in view.writers:
         for attempt in writer.attempts:
             if inc.attempt and attempt.id == inc.attempt:
@@ -148,8 +149,10 @@ def _stop_is_over(view: View, inc: Incarnation) -> bool:
 
 
 def _stop_reason(view: View, inc: Incarnation) -> str:
-    deleting = view.table.ref.deleting or view.observed.namespace_terminating
+    deleting, suspended = view.table.ref.deleting or view.observed.namespace_terminating, view.table.suspend
     for writer in view.writers:
         if writer.spec is not None and any(a.id == inc.attempt for a in writer.attempts):
-            deleting = deleting or writer.spec.ref.deleting
-    return Reason.DELETED if deleting else Reason.SUSPENDED
+            deleting, suspended = deleting or writer.spec.ref.deleting, suspended or writer.spec.suspend
+    if deleting:
+        return Reason.DELETED
+    return Reason.ENDED_FOR_CHANGE if gate.ends_runs(view) and not suspended else Reason.SUSPENDED

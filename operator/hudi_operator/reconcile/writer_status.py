@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_operator.model import classify, conditions, naming
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.reconcile import attempts, outcomes, schedules
+from hudi_operator.reconcile import attempts, changes, outcomes, schedules
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import KEPT_ATTEMPTS, Progress
@@ -150,6 +150,8 @@ def _state(view: View, writer: WriterView, progress: Progress, decision: Decisio
         return "Retrying"
     if writer.spec is not None and attempts.stopping(view, writer.spec):
         return "Stopping"
+    if writer.active is not None and changes.asks(view, writer.active):
+        return "Stopping"
     return "Running" if _running(writer) else "Starting"
 
 
@@ -203,7 +205,7 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
     found: list[EmitEvent] = []
     if progress.ended is not None:
         kind = str(progress.ended.get("class"))
-        good = kind in (classify.SUCCEEDED, classify.CANCELLED)
+        good = kind in (classify.SUCCEEDED, *classify.STOPPED)
         text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
     if decision.kind == "Start":

@@ -74,6 +74,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"concurrency": {"mode": "SingleWriter", "earlyConflictDetection": True}},
         ("spec.concurrency", "earlyConflictDetection contradicts mode SingleWriter"),
     ),
+    ("change-timeout", {"concurrency": {"changeTimeoutSeconds": 9}}, ("spec.concurrency.changeTimeoutSeconds", "9", "greater than or equal to 10")),
     ("conflicts", {"concurrency": {"serializeAfterConflicts": 21}}, ("spec.concurrency.serializeAfterConflicts", "21", "less than or equal to 20")),
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 from simulated_store import LEASE, NAMESPACE, TERMINAL, Pod, Process, Store
@@ -78,6 +79,7 @@ class Processes(Store):
         process = Process(pod.name, pod.uid, role, attempt, f"inc-{next(self.counter)}", pod.node)
         if role == "driver":
             process.role, process.hang_at = "writer", self.writer_hang_at
+            process.endless = "streaming" in self.writers[pod.labels[naming.LABEL_WRITER]]["spec"]
             process.exit_code = self.exit_codes.pop(0) if self.exit_codes else None
         for number in range(self.executors_per_driver if role == "driver" else self.executors_per_agent):
             self._make_executor(pod, number, process.inc)
@@ -170,6 +172,9 @@ class Processes(Store):
                     self.kill(process, 11)
                 return process.alive
             case 1:
+                if process.endless and self.kv["gate"].value["state"] == "closed" and self.kv["gate"].value.get("closedFor"):
+                    self._end_at_boundary(process)
+                    return True
                 return self.acquire(process)
             case 2:
                 process.instant = f"2026010100000{next(self.counter):04d}"
@@ -185,14 +190,23 @@ class Processes(Store):
             case 5:
                 self.drop("lock")
                 self.drop(f"instant/{process.instant}")
-                value = {"inc": process.inc, "records": 10, "commits": 1, "lastInstant": process.instant, "conflicts": []}
+                process.commits += 1
+                value = {"inc": process.inc, "records": 10, "commits": process.commits, "lastInstant": process.instant, "conflicts": []}
                 self.put(f"report/attempt/{process.attempt}", value)
+                process.step = 0 if process.endless else process.step
                 return True
             case _:
                 self._clean_exit(process)
                 process.exit_code = 0
                 self.kill(process, 0)
                 return True
+
+    def _end_at_boundary(self, process: Process) -> None:
+        """What a run with commit boundaries does when it sees the closed gate (run.py)."""
+        pod = next(p for p in self.pods.values() if p.uid == process.pod_uid)
+        pod.message = json.dumps({"outcome": "Failed", "class": "EndedForChange", "message": f"the gate is closed for {self.kv['gate'].value['closedFor']}"})
+        self._clean_exit(process)
+        self.kill(process, 12)
 
     def _agent(self, process: Process) -> None:
         if "assignment" not in self.kv:

@@ -77,6 +77,9 @@ class Process:
     ignores_sigterm: bool = False
     hang_at: int | None = None
     exit_code: int | None = None
+    endless: bool = False
+    """It commits one batch after the other, and looks at the gate between two of them."""
+    commits: int = 0
 
 
 @dataclass

@@ -71,7 +71,7 @@ def test_a_write_that_stopped_at_a_marker_says_at_whose() -> None:
 
 def test_every_class_has_an_exit_code() -> None:
     assert set(EXIT_CODES) == set(FailureClass)
-    assert {EXIT_CODES[kind] for kind in FailureClass} == {10, 11, 13, 14, 15, 16}
+    assert {EXIT_CODES[kind] for kind in FailureClass} == {10, 11, 12, 13, 14, 15, 16}
 
 
 def test_python_error_without_a_class_is_infrastructure() -> None:

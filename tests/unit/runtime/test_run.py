@@ -10,6 +10,7 @@ import pytest
 
 from hudi_runtime import run as under_test
 from hudi_runtime.errors import FailureClass, PositionLost, RuntimeFailure
+from hudi_runtime.gate import closed_for
 from hudi_runtime.progress import Progress
 from hudi_runtime.result import Tally
 from hudi_runtime.run import Run
@@ -43,7 +44,9 @@ class Source:
             yield SimpleNamespace(item=item, done=Progress(count=done.count + number + 1), waiting=len(found) - number - 1)
 
 
-def started(source: Source, stop: Stop, *, interval: int | None, ends: float = 1e9) -> tuple[Callable[[], None], list[tuple[int, str]], Tally, list[str]]:
+def started(
+    source: Source, stop: Stop, *, interval: int | None, ends: float = 1e9, closed: Callable[[], str] = str
+) -> tuple[Callable[[], None], list[tuple[int, str]], Tally, list[str]]:
     commits: list[tuple[int, str]] = []
     tally, stages = Tally(), []
 
@@ -52,7 +55,7 @@ def started(source: Source, stop: Stop, *, interval: int | None, ends: float = 1
         return str(int(base) + 1)
 
     alive = lambda: stop.waited < ends  # noqa: E731
-    made = Run(source.look, commit, stop=stop, tally=tally, report=stages.append, alive=alive, interval=interval)  # type: ignore[arg-type]
+    made = Run(source.look, commit, stop=stop, tally=tally, report=stages.append, alive=alive, closed=closed, interval=interval)  # type: ignore[arg-type]
     return lambda: made.run(Progress(), "0"), commits, tally, stages
 
 
@@ -150,7 +153,75 @@ def test_a_failed_commit_ends_it() -> None:
     def commit(*_: object) -> str:
         raise unreachable()
 
-    made = Run(source.look, commit, stop=Stop(99), tally=tally, report=lambda _: None, alive=lambda: True, interval=5)  # type: ignore[arg-type]
+    made = Run(source.look, commit, stop=Stop(99), tally=tally, report=lambda _: None, alive=lambda: True, closed=str, interval=5)  # type: ignore[arg-type]
     with pytest.raises(RuntimeFailure, match="no answer"):
         made.run(Progress(), "0")
     assert not tally.caught_up
+
+
+@pytest.mark.parametrize("interval", [None, 7])
+def test_a_closed_gate_ends_it_between_two_commits(interval: int | None) -> None:
+    """F44: once, by the clock or without end."""
+    source = Source([1, 2, 3])
+    run, commits, tally, _ = started(source, Stop(99), interval=interval, closed=lambda: "savepoint x" if len(commits) == 2 else "")
+    with pytest.raises(RuntimeFailure, match="closed for savepoint x") as ended:
+        run()
+    assert ended.value.failure is FailureClass.ENDED_FOR_CHANGE
+    assert commits == [(1, "0"), (2, "1")]
+    assert tally.waiting == 1
+
+
+def test_what_was_committed_last_is_a_success() -> None:
+    source = Source([1, 2])
+    run, commits, _, _ = started(source, Stop(99), interval=None, closed=lambda: "savepoint x" if len(commits) == 2 else "")
+    run()
+    assert commits == [(1, "0"), (2, "1")]
+
+
+def test_a_closed_gate_ends_it_while_it_waits() -> None:
+    """The next look may be a day away."""
+    stop = Stop(1e9)
+    run, _, _, _ = started(Source([1]), stop, interval=86400, closed=lambda: "a restore" if stop.waited >= 100 else "")
+    with pytest.raises(RuntimeFailure, match="closed for a restore"):
+        run()
+    assert stop.waited == 100
+
+
+def test_a_closed_gate_is_seen_before_the_source_is_read() -> None:
+    source = Source([1])
+    run, commits, _, _ = started(source, Stop(99), interval=None, closed=lambda: "a restore")
+    with pytest.raises(RuntimeFailure, match="closed for a restore"):
+        run()
+    assert (source.asked, commits) == ([], [])
+
+
+class Etcd:
+    """A gate, or an exception instead."""
+
+    prefix = "/hudi"
+
+    def __init__(self, gate: dict[str, str] | Exception | None) -> None:
+        self.gate, self.key = gate, ""
+
+    def get(self, key: str) -> Any:
+        self.key = key
+        if isinstance(self.gate, Exception):
+            raise self.gate
+        return None if self.gate is None else SimpleNamespace(value=self.gate)
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ({"state": "closed", "closedFor": "savepoint x"}, "savepoint x"),
+        ({"state": "closed"}, ""),  # for a moment, or for the end of the table
+        ({"state": "open", "closedFor": "savepoint x"}, ""),
+        ({"state": "frozen"}, ""),
+        (None, ""),
+        (ConnectionError("etcd is silent"), ""),
+    ],
+)
+def test_what_a_gate_says(gate: dict[str, str] | Exception | None, said: str) -> None:
+    etcd = Etcd(gate)
+    assert closed_for(SimpleNamespace(etcd=etcd, table_id="t1")) == said  # type: ignore[arg-type]
+    assert etcd.key == "/hudi/control/t1/gate"
