@@ -6,6 +6,7 @@ from tests.mutations.in_settling import COLLECTION, GATE, PLAN, REQUESTS, RULES,
 from tests.mutations.mutation import mutation
 
 ADOPTION = "tests/unit/reconcile/test_adoption.py"
+NESTING = "tests/unit/reconcile/test_nesting.py"
 
 GATES = (
     mutation(
@@ -72,6 +73,20 @@ GATES = (
         "settling follows the mode that the spec asks for, not the one that the writers run under",
         o("reconcile/view", 'return str(self.gate.get("mode") or self.table.fencing.mode)', "return str(self.table.fencing.mode)"),
         f"{RULES}::test_settling_follows_the_mode_that_writers_run_under",
+    ),
+    mutation(
+        "a-table-in-another-ones-folder",
+        "I4",
+        "a table is made in another one's folder: cleaning and restoring one takes the other's files for its own",
+        o("model/naming", "return first.startswith(second) or second.startswith(first)", "return first == second"),
+        f"{NESTING}::test_the_later_one_is_refused",
+    ),
+    mutation(
+        "a-table-that-works-gives-way",
+        "availability",
+        "a table that works is stopped by one that claims to be older and lies in its folder",
+        o("reconcile/nesting", "    return not _was_open(etcd.gate.value) and", "    return"),
+        f"{NESTING}::test_it_is_asked_before_anything_is_made_and_before_the_gate_opens",
     ),
     mutation(
         "closing-stops-those-who-run",

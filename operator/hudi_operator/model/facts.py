@@ -128,6 +128,8 @@ class Observed:
     """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
+    overlapping: tuple[str, ...] = ()
+    """Other HudiTables (``ns/name``) that keep this one from its path, which lies in theirs, around it, or is the same under another spelling."""
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
     """HudiTables of the namespace that writers of this table read from, by name; one that does not exist is absent."""
     namespace_terminating: bool = False

@@ -54,6 +54,27 @@ def canonical_path(path: str) -> str:
     return f"{scheme}://{rest}"
 
 
+_DEFAULT_PORTS = {"hdfs": ":8020", "abfs": ":80", "abfss": ":443"}
+
+
+def place(path: str) -> str:
+    """What a path comes down to when spellings of hosts are taken off: only to tell whether two paths may be one place, never to reach it.
+
+    Hosts and buckets in lower case without a final dot, the scheme's default port left out, ``abfs`` and ``abfss`` alike. Two buckets that differ in
+    case only count as one: that refuses more than it must. A name service and its hosts are not told to be the same.
+    """
+    scheme, _, rest = canonical_path(path).partition("://")
+    authority, slash, folder = rest.partition("/")
+    authority = authority.lower().removesuffix(_DEFAULT_PORTS.get(scheme, "\0")).rstrip(".")
+    return f"{'abfs' if scheme == 'abfss' else scheme}://{authority}{slash}{folder}"
+
+
+def overlaps(one: str, other: str) -> bool:
+    """True when two base paths may be the same folder, or one may lie in the other."""
+    first, second = place(one) + "/", place(other) + "/"
+    return first.startswith(second) or second.startswith(first)
+
+
 def path_scheme(path: str) -> str:
     """Scheme of the canonical path; empty when the path has none."""
     return canonical_path(path).partition("://")[0] if "://" in canonical_path(path) else ""

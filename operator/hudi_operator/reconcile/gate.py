@@ -301,6 +301,8 @@ def _open(view: View) -> Step:
     if view.gate.get(restores.RESTORING):
         # Its revision moves: whoever has read it as closed for a restore begins none from here on (F8).
         return _put(view, _value(view, CLOSED), "the gate is not closed for a restore any more")
+    if view.observed.overlapping:
+        return Step.of(said=f"gate closed: the path overlaps with {', '.join(view.observed.overlapping)}")
     if not timeline_report(view).get("exists") or report_error(view)[0]:
         return Step.of(said="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
     if bootstrapping(view):

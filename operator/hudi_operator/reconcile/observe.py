@@ -15,6 +15,7 @@ from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.reconcile.index import TableIndex
 from hudi_operator.reconcile.neighbours import Neighbours, read_neighbours, worth_knowing
+from hudi_operator.reconcile.nesting import read_overlapping, undecided
 from hudi_operator.reconcile.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.reconcile.queue import Key
 from hudi_operator.reconcile.source_tables import references
@@ -96,6 +97,7 @@ class Observer:
             timers=self._timers.ages(key),
             now_ms=int(time.time() * 1000),
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            overlapping=await self._overlapping(spec, read.facts),
             source_tables=sources,
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
@@ -121,6 +123,11 @@ class Observer:
         names = sorted({name for writer in writers for name in _sources_of(writer)})
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
+
+    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
+        if spec is None or not undecided(spec, etcd):
+            return ()
+        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces)
 
     async def _namespace_terminating(self, namespace: str) -> bool:
         """False also when the operator may not read namespaces: the objects' own deletion then says the same a moment later."""

@@ -45,6 +45,21 @@ def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field:
     return f"{field}: not below a prefix that namespace {namespace} may use: {', '.join(prefixes) or '(none)'}"
 
 
+def unusable(view: View) -> Stall | None:
+    """Why nothing may be made for the table; None: nothing is wrong with the object, nor with its place."""
+    return static_stall(view.table, view.config) or _place(view)
+
+
+def _place(view: View) -> Stall | None:
+    if not view.observed.overlapping:
+        return None
+    # The other table is named to its own namespace only.
+    mine = [key for key in view.observed.overlapping if key.startswith(f"{view.table.ref.namespace}/")]
+    others = ", ".join(mine) or "another HudiTable"
+    message = f"spec.path {view.table.path}: overlaps with {others}; a table may lie neither in another one's folder nor around it, the first one keeps it"
+    return Stall("OverlappingPath", message)
+
+
 def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
     """What the object alone says; None: nothing is wrong with it."""
     problem = path_problem(table.path, table.ref.namespace, config)
@@ -78,7 +93,7 @@ def table_stall(view: View) -> Stall | None:
     if gate.owned_by_other(view):
         # The other table's namespace is not named: whoever can create a HudiTable must not learn of other namespaces.
         return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it")
-    found = static_stall(view.table, view.config)
+    found = unusable(view)
     if found is not None:
         return found
     if gate.too_new(view):

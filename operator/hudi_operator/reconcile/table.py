@@ -72,7 +72,7 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
     progress = {w.name: attempts.follow(view, w) for w in view.writers}
-    if not gate.is_mine(view) and not ref.deleting and stall.static_stall(view.table, view.config) is not None:
+    if not gate.is_mine(view) and not ref.deleting and stall.unusable(view) is not None:
         # What may not be used is not taken over, nor is anything touched that may be left there.
         return Step.of(said="the table may not be used as it is specified"), progress
     fencing = [suspects.plan_suspects(view), settling.plan_settling(view), sightings.plan_sightings(view)]

@@ -28,6 +28,29 @@ def test_table_id_is_the_first_16_digits_of_sha256() -> None:
     assert naming.table_id("s3a://lake/flights") != naming.table_id("s3a://lake/Flights")
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("s3a://lake/t1", "s3a://lake/t1/sub", True),
+        ("s3a://lake/t1/sub/deep", "s3://lake/t1/", True),
+        ("s3a://lake/t1", "s3a://lake/t1", True),
+        ("s3a://lake/t1", "s3a://lake/t10", False),
+        ("s3a://lake/t1", "s3a://lake/T1", False),
+        ("s3a://lake/t1", "gs://lake/t1", False),
+        ("s3a://lake/t1", "s3a://pond/t1", False),
+        ("hdfs://NN/t1", "hdfs://nn:8020/t1", True),
+        ("hdfs://nn./t1", "hdfs://nn/t1/sub", True),
+        ("hdfs://nn:9000/t1", "hdfs://nn/t1", False),
+        ("hdfs://nn:80200/t1", "hdfs://nn/t1", False),
+        ("abfs://c@acc.dfs.core.windows.net/t", "abfss://c@ACC.dfs.core.windows.net:443/t", True),
+        ("s3a://lake", "s3a://lake/t1", True),
+    ],
+)
+def test_places_that_overlap(one: str, other: str, *, expected: bool) -> None:
+    assert naming.overlaps(one, other) is expected
+    assert naming.overlaps(other, one) is expected
+
+
 def test_names_fit_into_63_characters_and_differ_by_uid() -> None:
     name = naming.driver_pod_name("a" * 60, "01234567-89ab", 1234)
     assert len(name + "-exec-9999999") <= 68
