@@ -206,8 +206,8 @@ GATES = (
         "a suspect agent is waited for before the next one starts",
         o(
             "reconcile/agents",
-            "p.phase not in TERMINAL and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]",
-            "p.phase not in TERMINAL]",
+            "not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]",
+            "not containers.ended(p)]",
         ),
         f"{SIMULATED}::test_node_lost_then_rebooted",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.in_settling import PROOF, o
 from tests.mutations.mutation import mutation
 
+BESIDE = "tests/unit/reconcile/test_containers_beside.py"
 SIGHTINGS = "tests/unit/reconcile/test_sightings.py"
 
 BOOTS = (
@@ -42,5 +43,45 @@ BOOTS = (
         "a note about another pod or node is believed",
         o("reconcile/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
+    ),
+)
+
+CONTAINERS = (
+    mutation(
+        "an-attempt-ends-with-its-pod",
+        "availability",
+        "an attempt goes on until every container of its pod has ended",
+        o("model/containers", "return pod.phase in TERMINAL or (jvm is not None and jvm.terminated)", "return pod.phase in TERMINAL"),
+        f"{BESIDE}::test_an_attempt_ends_with_its_driver",
+        f"{BESIDE}::test_an_agent_that_ended_is_followed",
+    ),
+    mutation(
+        "a-driver-that-ended-is-dead",
+        "I1 F7",
+        "the end of the driver's container is taken for the death of the pod",
+        o("model/proof", "    if not terminal(pod):\n        return None\n", "    if not containers.ended(pod):\n        return None\n"),
+        f"{PROOF}::test_proofs",
+        f"{BESIDE}::test_proof_still_needs_every_container",
+    ),
+    mutation(
+        "an-executors-pod-is-left-to-others",
+        "availability",
+        "an executor's pod is left alone while a container beside it runs",
+        o("reconcile/evidence", "return [_kill(pod)] if containers.held(pod) and not pod.deleting else []", "return []"),
+        f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
+    ),
+    mutation(
+        "every-container-holds-a-pod",
+        "availability",
+        "a pod is deleted, with its log, although the kubelet is about to end it",
+        o("reconcile/evidence", " or ran_out(pod) or containers.winding_down(pod) else", " or ran_out(pod) else"),
+        f"{BESIDE}::test_an_attempt_ends_with_its_driver",
+    ),
+    mutation(
+        "any-container-speaks-for-the-driver",
+        "availability",
+        "the exit code of a container beside the driver decides what became of the attempt",
+        o("model/classify", "        [jvm] if jvm is not None and jvm.terminated else [],\n", ""),
+        "tests/unit/model/test_classify.py::test_a_container_beside_the_drivers_has_no_say",
     ),
 )

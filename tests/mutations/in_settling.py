@@ -31,7 +31,11 @@ PROOFS = (
         "phase-failed-is-proof",
         "I1 F27",
         "a pod whose phase is Failed counts as dead, whatever its containers do",
-        o("model/proof", "return pod.phase in TERMINAL and all(c.terminated for c in pod.containers if c.started)", "return pod.phase in TERMINAL"),
+        o(
+            "model/proof",
+            "return pod.phase in containers.TERMINAL and all(c.terminated for c in pod.containers if c.started)",
+            "return pod.phase in containers.TERMINAL",
+        ),
         f"{PROOF}::test_proofs",
     ),
     mutation(
@@ -40,7 +44,7 @@ PROOFS = (
         "a pod counts as dead before its sandbox is gone",
         o(
             "model/proof",
-            "return pod.phase in TERMINAL and all(c.terminated for c in pod.containers if c.started)",
+            "return pod.phase in containers.TERMINAL and all(c.terminated for c in pod.containers if c.started)",
             "return all(c.terminated for c in pod.containers if c.started)",
         ),
         f"{PROOF}::test_proofs",
@@ -405,8 +409,8 @@ SUSPECTS = (
         "a driver is fenced when one of its executors ends",
         o(
             "reconcile/suspects",
-            "(Reason.POD_TERMINATED, pod is not None and (pod.phase in TERMINAL or ran_out(pod))),",
-            "(Reason.POD_TERMINATED, any(p.phase in TERMINAL or ran_out(p) for p in [*view.executors(inc.pod, inc.pod_uid), *([pod] if pod else [])])),",
+            "(Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),",
+            "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod, inc.pod_uid), *([pod] if pod else [])])),",
         ),
         f"{RULES}::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
     ),

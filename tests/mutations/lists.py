@@ -35,6 +35,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_wrapper.COMMITS,
     *in_settling.PROOFS,
     *in_proofs.BOOTS,
+    *in_proofs.CONTAINERS,
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,

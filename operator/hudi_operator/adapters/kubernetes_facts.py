@@ -24,7 +24,7 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         node=spec.get("nodeName") or "",
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=tuple(meta.get("finalizers") or ()),
-        containers=tuple(_container(item) for item in _statuses(status)),
+        containers=tuple(_container(item, kind) for item, kind in _containers(spec, status)),
         owner_uids=tuple(owner["uid"] for owner in meta.get("ownerReferences") or ()),
         created_at=meta.get("creationTimestamp") or "",
         unschedulable=_unschedulable(status),
@@ -39,7 +39,15 @@ def _statuses(status: JsonDict) -> Iterator[JsonDict]:
         yield from status.get(kind) or ()
 
 
-def _container(status: JsonDict) -> ContainerFacts:
+def _containers(spec: JsonDict, status: JsonDict) -> Iterator[tuple[JsonDict, str]]:
+    """Every status with the kind of its container."""
+    sidecars = {item.get("name") for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"}
+    yield from ((item, "container") for item in status.get("containerStatuses") or ())
+    yield from ((item, "sidecar" if item.get("name") in sidecars else "init") for item in status.get("initContainerStatuses") or ())
+    yield from ((item, "ephemeral") for item in status.get("ephemeralContainerStatuses") or ())
+
+
+def _container(status: JsonDict, kind: str) -> ContainerFacts:
     state = status.get("state") or {}
     terminated = state.get("terminated")
     ran = terminated is not None or "running" in state or "terminated" in (status.get("lastState") or {}) or bool(status.get("containerID"))
@@ -51,6 +59,7 @@ def _container(status: JsonDict) -> ContainerFacts:
         reason=terminated.get("reason") if terminated else None,
         message=(terminated.get("message") or "") if terminated else "",
         finished_at=(terminated.get("finishedAt") or "") if terminated else "",
+        kind=kind,
     )
 
 

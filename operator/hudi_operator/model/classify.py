@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_operator.model import containers
 from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
 
 JsonDict = dict[str, Any]
@@ -97,9 +98,11 @@ def termination_report(message: str) -> JsonDict:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that ran the attempt: the one with the runtime's word, else the one that failed, else the first; None: none."""
+    """The container that ran the attempt: the JVM's when it has ended; else one that failed, an init container for instance, else the first; None: none."""
     ended = [c for c in pod.containers if c.terminated]
+    jvm = containers.host(pod)
     for found in (
+        [jvm] if jvm is not None and jvm.terminated else [],
         [c for c in ended if termination_report(c.message)],
         [c for c in ended if c.exit_code not in (0, None)],
         ended,

@@ -29,6 +29,8 @@ class ContainerFacts:
     reason: str | None = None
     message: str = ""
     finished_at: str = ""
+    kind: str = "container"
+    """``container``, ``init``, ``sidecar`` (an init container that is restarted) or ``ephemeral``."""
 
 
 @dataclass(frozen=True)

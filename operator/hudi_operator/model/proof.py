@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_operator.model import containers
 from hudi_operator.model.facts import NodeFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.spec import Attestation, FencingSpec
 
 JsonDict = dict[str, Any]
-TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Subject:
 
 def terminal(pod: PodFacts) -> bool:
     """Phase terminal and every container that ever started terminated. By itself no proof: see :func:`pod_proof`."""
-    return pod.phase in TERMINAL and all(c.terminated for c in pod.containers if c.started)
+    return pod.phase in containers.TERMINAL and all(c.terminated for c in pod.containers if c.started)
 
 
 def ran_out(pod: PodFacts) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
-from hudi_operator.model import classify, conditions, naming, services
+from hudi_operator.model import classify, conditions, containers, naming, services
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.metadata_table import MetadataTable
-from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import bootstrap
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment
@@ -67,7 +66,7 @@ def generation_of(pod: PodFacts) -> int:
 def current_pod(view: View) -> PodFacts | None:
     """The newest agent pod that is not dead, dying or suspect for this table; None when a new one is needed."""
     suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
-    live = [p for p in view.agent_pods if p.phase not in TERMINAL and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
+    live = [p for p in view.agent_pods if not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
     return max(live, key=generation_of, default=None)
 
 
@@ -161,7 +160,7 @@ def _next_generation(view: View) -> int:
 
 def _backoff(view: View) -> float:
     """Seconds to wait before the next generation: exponential in the generations that ended lately; 0 when it is due."""
-    ends = [conditions.from_rfc3339(c.finished_at) for p in view.agent_pods if p.phase in TERMINAL for c in p.containers if c.finished_at]
+    ends = [conditions.from_rfc3339(max(c.finished_at for c in p.containers)) for p in view.agent_pods if p.containers and containers.ended(p)]
     recent = sorted(e for e in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
     if not recent:
         return 0.0

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_operator.manifests import configmaps, pods
-from hudi_operator.model import classify, conditions, settle
-from hudi_operator.model.proof import TERMINAL, ran_out
+from hudi_operator.model import classify, conditions, containers, settle
 from hudi_operator.model.spec import TableSpec, WriterSpec
 from hudi_operator.reconcile import changes, source_tables
 from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
@@ -126,9 +125,7 @@ def _has_ended(view: View, attempt: Attempt) -> bool:
     if pod is None:
         # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
         return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
-    if pod.phase in TERMINAL or (pod.deleting and not pod.node):
-        return True
-    if ran_out(pod) and _main_ran(attempt):
+    if containers.ended(pod) or (pod.deleting and not pod.node):
         return True
     # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
     node = view.nodes.get(pod.node)
@@ -138,11 +135,6 @@ def _has_ended(view: View, attempt: Attempt) -> bool:
 
 def _all_fenced(attempt: Attempt) -> bool:
     return not attempt.admitted and all(i.fenced or i.record is not None for i in attempt.incs)
-
-
-def _main_ran(attempt: Attempt) -> bool:
-    """False while only init containers have run."""
-    return bool(attempt.incs) or all(c.started for c in (attempt.pod.containers if attempt.pod else ()))
 
 
 def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:

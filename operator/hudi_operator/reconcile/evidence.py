@@ -6,7 +6,7 @@ key names an incarnation of its attempt. Agent pods are evidence for several tab
 
 from __future__ import annotations
 
-from hudi_operator.model import naming, settle
+from hudi_operator.model import containers, naming, settle
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import pod_proof, ran_out
@@ -55,7 +55,7 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
     """An executor that ended while its driver lives. Its object goes together with the evidence: a pod seen without is unproven (F26)."""
     if pod_proof(pod, view.nodes, hosted=False) is None:
-        return []
+        return [_kill(pod)] if containers.held(pod) and not pod.deleting else []
     return _drop(pod) if pod.deleting else [_kill(pod)]
 
 
@@ -65,7 +65,7 @@ def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: st
         return []  # it may still register
     if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
         # A pod that has run out is left to the kubelet, and its log to people.
-        return [] if pod.deleting or ran_out(pod) else [_kill(pod)]
+        return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [_kill(pod)]
     if executor:
         return _drop(pod) if pod.deleting else [_kill(pod)]
     return _drop(pod)

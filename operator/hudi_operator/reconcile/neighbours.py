@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_operator.model import naming
+from hudi_operator.model import containers, naming
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.model.proof import TERMINAL
 from hudi_operator.model.spec import SpecError, TableSpec
 from hudi_operator.reconcile import restores
 from hudi_operator.reconcile.agent_pods import unproven_uids
@@ -67,4 +66,4 @@ async def _evidence(specs: Iterable[TableSpec], etcd: EtcdPort) -> frozenset[str
 
 
 def _ended(pod: PodFacts) -> bool:
-    return pod.deleting or pod.phase in TERMINAL
+    return pod.deleting or containers.ended(pod)

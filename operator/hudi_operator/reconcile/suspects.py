@@ -5,8 +5,7 @@ A suspicion is cheap and may be wrong: fencing a healthy writer costs its attemp
 
 from __future__ import annotations
 
-from hudi_operator.model import settle
-from hudi_operator.model.proof import TERMINAL, ran_out
+from hudi_operator.model import containers, settle
 from hudi_operator.model.settle import Reason
 from hudi_operator.reconcile import gate
 from hudi_operator.reconcile.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
@@ -114,7 +113,7 @@ def _reason(view: View, inc: Incarnation) -> str:
     pod = view.pods_by_uid.get(inc.pod_uid)
     held = view.elapsed(f"hold/{inc.lock.create_revision}", lock.max_hold_seconds) if inc.lock is not None else False
     checks = (
-        (Reason.POD_TERMINATED, pod is not None and (pod.phase in TERMINAL or ran_out(pod))),
+        (Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),
         (Reason.CLOCK_SKEW, _skewed(view, inc)),
         (Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),
         (Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),

@@ -30,6 +30,16 @@ def test_containers_of_all_kinds_count() -> None:
     assert facts.waiting == "ImagePullBackOff: no such image"
 
 
+def test_the_kinds_of_containers() -> None:
+    """A native sidecar is an init container that is restarted: it runs beside the others."""
+    names = {"containerStatuses": ["driver", "proxy"], "initContainerStatuses": ["setup", "mesh"], "ephemeralContainerStatuses": ["debugger"]}
+    init = [{"name": "setup"}, {"name": "mesh", "restartPolicy": "Always"}]
+    facts = pod_facts(pod({kind: [{"name": name} for name in found] for kind, found in names.items()}, initContainers=init))
+    assert [(c.name, c.kind) for c in facts.containers] == [
+        ("driver", "container"), ("proxy", "container"), ("setup", "init"), ("mesh", "sidecar"), ("debugger", "ephemeral"),
+    ]  # fmt: skip
+
+
 def test_a_waiting_container_with_an_id_has_run() -> None:
     facts = pod_facts(pod({"containerStatuses": [{"name": "a", "containerID": "containerd://1", "state": {"waiting": {}}}]}))
     assert facts.containers[0].started

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +56,21 @@ def pod(
 )
 def test_classes(facts: PodFacts | None, node: NodeFacts | None, expected: str) -> None:
     assert classify.classify(facts, node=node).kind == expected
+
+
+@pytest.mark.parametrize("other", [ContainerFacts("proxy", True, True, 1, message='{"outcome": "Succeeded"}'), ContainerFacts("agent", True, True, 137)])
+def test_a_container_beside_the_drivers_has_no_say(other: ContainerFacts) -> None:
+    """F45: neither its exit code nor its message."""
+    facts = replace(pod(13), labels={"hudioperator.io/role": "driver"})
+    found = classify.classify(replace(facts, containers=(other, *facts.containers)), node=READY)
+    assert (found.kind, found.exit_code) == ("WriteConflict", 13)
+
+
+def test_what_came_before_the_driver_tells_when_it_never_started() -> None:
+    setup = ContainerFacts("setup", started=True, terminated=True, exit_code=2, message="no route", kind="init")
+    never = ContainerFacts("driver", started=False, terminated=False)
+    facts = replace(pod(None), labels={"hudioperator.io/role": "driver"}, containers=(never, setup))
+    assert classify.classify(facts, node=READY).message == "no route"
 
 
 @pytest.mark.parametrize(("kind", "retried"), [(10, False), (11, True), (13, True), (15, True), (0, False)])

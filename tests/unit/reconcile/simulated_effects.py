@@ -71,9 +71,8 @@ class Effects(Store):
         assert naming.EVIDENCE_FINALIZER in meta["finalizers"]
         owners = tuple(o["uid"] for o in meta.get("ownerReferences", []))
         uid = f"pod-uid-{next(self.counter)}"
-        self.pods[meta["name"]] = Pod(
-            meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), a.manifest["spec"].get("terminationGracePeriodSeconds", 30)
-        )
+        grace = a.manifest["spec"].get("terminationGracePeriodSeconds", 30)
+        self.pods[meta["name"]] = Pod(meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), grace, beside=self.beside)
 
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
         """F5: when an attempt starts, no older one of its writer can hold or get the lock."""

@@ -65,6 +65,9 @@ class Processes(Store):
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
             # The container's end is told a moment before the pod's.
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
+        elif pod.beside and not pod.beside_ended and pod.phase == "Running" and pod.process is not None and not pod.process.alive:
+            # The kubelet ends sidecars of its own kind and ephemeral containers with the last ordinary one; an ordinary one only when the pod is deleted.
+            pod.beside_ended = pod.beside != "container" or pod.deleting_since is not None
         elif pod.phase == "Running" and pod.process is not None and not pod.process.alive:
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
@@ -90,7 +93,9 @@ class Processes(Store):
         labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor", naming.LABEL_DRIVER: driver.name}
         labels.pop(naming.LABEL_AGENT, None)
         name = f"{driver.name}-exec-{number}"
-        pod = Pod(name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running")
+        pod = Pod(
+            name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside
+        )
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)
         self.pods[name] = pod

@@ -43,6 +43,9 @@ class Pod:
     delete_grace: float = 30.0
     process: Process | None = None
     ended_at: str = ""
+    beside: str = ""
+    """Kind of another container that was put into the pod and does not end by itself; empty: none."""
+    beside_ended: bool = False
 
 
 @dataclass
@@ -136,6 +139,8 @@ class Store:
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
     """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the node has."""
+    beside: str = ""
+    """Kind of a container that somebody's webhook puts into every new pod of a driver, executor or agent: it never ends by itself."""
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     exit_codes: list[int] = field(default_factory=list)
@@ -246,7 +251,10 @@ class Store:
             node=pod.node,
             deleting=pod.deleting_since is not None,
             finalizers=tuple(pod.finalizers),
-            containers=(ContainerFacts("main", started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at),),
+            containers=(
+                ContainerFacts(pod.labels[naming.LABEL_ROLE], started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at),
+                *((ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside),) if pod.beside else ()),
+            ),
             owner_uids=pod.owner_uids,
         )
 
