@@ -6,6 +6,7 @@ from tests.mutations.in_settling import PROOF, o
 from tests.mutations.mutation import mutation
 
 BESIDE = "tests/unit/reconcile/test_containers_beside.py"
+REFUSED = "tests/unit/reconcile/test_refused_pods.py"
 SIGHTINGS = "tests/unit/reconcile/test_sightings.py"
 
 BOOTS = (
@@ -67,7 +68,7 @@ CONTAINERS = (
         "an-executors-pod-is-left-to-others",
         "availability",
         "an executor's pod is left alone while a container beside it runs",
-        o("reconcile/evidence", "return [_kill(pod)] if containers.held(pod) and not pod.deleting else []", "return []"),
+        o("reconcile/evidence", "return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
         f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
     ),
     mutation(
@@ -83,5 +84,34 @@ CONTAINERS = (
         "the exit code of a container beside the driver decides what became of the attempt",
         o("model/classify", "        [jvm] if jvm is not None and jvm.terminated else [],\n", ""),
         "tests/unit/model/test_classify.py::test_a_container_beside_the_drivers_has_no_say",
+    ),
+)
+
+REFUSALS = (
+    mutation(
+        "a-refusal-is-proof",
+        "I1 F27",
+        "a pod that a kubelet has refused counts as dead before the kubelet has looked for its containers",
+        o("model/proof", "(hosted or silent(pod) or node is None", "(hosted or node is None"),
+        f"{PROOF}::test_proofs",
+        f"{REFUSED}::test_a_refused_executor_is_proven_when_the_kubelet_has_looked",
+        f"{REFUSED}::test_a_refused_executor_of_a_living_driver_goes",
+    ),
+    mutation(
+        "a-refused-pod-is-not-deleted",
+        "availability",
+        "a refused pod is waited for, and nothing makes the kubelet say more",
+        (
+            o("reconcile/evidence", "(containers.held(pod) or silent(pod))", "(containers.held(pod) or pod_proof)"),
+            o("reconcile/agent_pods", "        return silent(pod)\n", "        return silent is None\n"),
+        ),
+        f"{REFUSED}::test_a_refused_driver_and_a_refused_agent_leave_nothing_behind",
+    ),
+    mutation(
+        "any-kubelets-word-counts",
+        "I1 F27",
+        "that nothing was found of a pod is believed of whatever machine has the node's name now",
+        o("model/proof", "return bool(node.created_at) and node.created_at < pod.created_at", "return node.name == pod.node"),
+        f"{PROOF}::test_proofs",
     ),
 )

@@ -68,8 +68,8 @@ PROOFS = (
         "a pod that the garbage collector of a lost node has called Failed counts as dead",
         o(
             "model/proof",
-            "        if hosted or (pod.node and (node is None or not node.ready)):\n            return None\n",
-            "        assert node is None or node.name\n",
+            "    if not started and (hosted or silent(pod) or node is None or not node.ready or not _bound_to(pod, node)):",
+            "    if not started and silent(pod):",
         ),
         f"{PROOF}::test_proofs",
     ),

@@ -36,6 +36,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_settling.PROOFS,
     *in_proofs.BOOTS,
     *in_proofs.CONTAINERS,
+    *in_proofs.REFUSALS,
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,

@@ -86,5 +86,6 @@ def node_facts(node: JsonDict) -> NodeFacts:
         boot_id=(status.get("nodeInfo") or {}).get("bootID") or "",
         ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
         out_of_service=any(t.get("key") == OUT_OF_SERVICE for t in (node.get("spec") or {}).get("taints") or ()),
+        created_at=meta.get("creationTimestamp") or "",
         machine=(status.get("nodeInfo") or {}).get("systemUUID") or "",
     )

@@ -67,6 +67,8 @@ class NodeFacts:
     ready: bool
     out_of_service: bool
     """Carries the taint ``node.kubernetes.io/out-of-service``."""
+    created_at: str = ""
+    """``creationTimestamp`` of the object, RFC 3339 in UTC."""
     machine: str = ""
     """``nodeInfo.systemUUID``: the machine behind the object; empty when the kubelet knows none."""
 

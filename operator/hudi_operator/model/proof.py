@@ -1,7 +1,8 @@
 """Proof that a pod's processes are gone: the table of proofs in protocol.md, and nothing else.
 
 Not proof, whatever it looks like: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a force delete (a force-deleted
-pod's process lived up to 53 s longer, measured). Unknown means not proven (I11).
+pod's process lived up to 53 s longer, measured), a kubelet's refusal of a pod that may have run before it started (F52). Unknown means
+not proven (I11).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.spec import Attestation, FencingSpec
 
 JsonDict = dict[str, Any]
+
+LOST_CONTAINER = "ContainerStatusUnknown"
+"""What a kubelet gives as the reason of a container that it was told of and cannot find."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +78,29 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
         return Proof("NeverScheduled", f"pod {pod.name} was deleted before it had a node")
     if not terminal(pod):
         return None
-    if not any(c.started for c in pod.containers):
-        # F27: Failed may have been written by the pod garbage collector for a node that is lost. Without a single container
-        # status only a node that is there and ready can have refused the pod; and a registered process did run.
-        node = nodes.get(pod.node)
-        if hosted or (pod.node and (node is None or not node.ready)):
-            return None
+    started = [c for c in pod.containers if c.started]
+    node = nodes.get(pod.node)
+    if not started and (hosted or silent(pod) or node is None or not node.ready or not _bound_to(pod, node)):
+        # F27: Failed may have been written by the pod garbage collector for a node that is lost; only a node that is there and ready can have
+        # looked for containers and found none. A registered process did run.
+        return None
+    if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
+        return None  # nothing was found: but by whom? Another machine may have come under the node's name
     return Proof("PodTerminated", f"pod {pod.name} is {pod.phase} and all its containers are terminated")
+
+
+def silent(pod: PodFacts) -> bool:
+    """Over, and not one container is mentioned (F52).
+
+    So says a kubelet that refuses a pod, and a kubelet that was restarted may refuse one that runs: it writes this before it ends the containers.
+    What it finds when it has looked, it writes when the pod is deleted.
+    """
+    return pod.phase in containers.TERMINAL and not pod.containers
+
+
+def _bound_to(pod: PodFacts, node: NodeFacts) -> bool:
+    """The node object is older than the pod, so it is the very one that the pod was bound to: it was not made again under its name (F43)."""
+    return bool(node.created_at) and node.created_at < pod.created_at
 
 
 def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:

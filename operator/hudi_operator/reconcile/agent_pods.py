@@ -9,7 +9,7 @@ from __future__ import annotations
 from hudi_operator.model import containers, naming, settle
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.proof import Subject, prove
+from hudi_operator.model.proof import Subject, prove, silent
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile import agents, restores
 from hudi_operator.reconcile.actions import Action, DeleteObject, DeletePod, DropEvidence
@@ -58,9 +58,15 @@ def plan_agent_pods(view: View) -> Step:
     for pod in _pods(view):
         if _proven(view, pod):
             actions.extend(_of_ended(view, pod))
-        elif pod.phase not in containers.TERMINAL and not pod.deleting and (not _in_use(view, pod) or _superseded(view, pod) or containers.held(pod)):
+        elif not pod.deleting and _to_be_ended(view, pod):
             actions.append(DeletePod(pod.namespace, pod.name, pod.uid, STOP_GRACE_SECONDS))
     return Step(tuple(actions))
+
+
+def _to_be_ended(view: View, pod: PodFacts) -> bool:
+    if pod.phase in containers.TERMINAL:
+        return silent(pod)
+    return not _in_use(view, pod) or _superseded(view, pod) or containers.held(pod)
 
 
 def _proven(view: View, pod: PodFacts) -> bool:

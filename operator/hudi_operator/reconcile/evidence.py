@@ -9,7 +9,7 @@ from __future__ import annotations
 from hudi_operator.model import containers, naming, settle
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.proof import pod_proof, ran_out
+from hudi_operator.model.proof import pod_proof, ran_out, silent
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DeleteReport, DropEvidence
 from hudi_operator.reconcile.settling import KILL_GRACE_SECONDS
@@ -53,9 +53,12 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
 
 
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
-    """An executor that ended while its driver lives. Its object goes together with the evidence: a pod seen without is unproven (F26)."""
+    """An executor that ended while its driver lives, or of which no more is heard until it is deleted.
+
+    Its object goes together with the evidence: a pod seen without is unproven (F26).
+    """
     if pod_proof(pod, view.nodes, hosted=False) is None:
-        return [_kill(pod)] if containers.held(pod) and not pod.deleting else []
+        return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
     return _drop(pod) if pod.deleting else [_kill(pod)]
 
 

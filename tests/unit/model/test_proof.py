@@ -13,8 +13,10 @@ RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
 RUNS = ContainerFacts("driver", started=True, terminated=False)
 NEVER = ContainerFacts("driver", started=False, terminated=False)
 SIDECAR = ContainerFacts("sidecar", started=True, terminated=False)
-NODE = NodeFacts("n1", "uid-n1", "boot-1", ready=True, out_of_service=False, machine="m1")
+NODE = NodeFacts("n1", "uid-n1", "boot-1", ready=True, out_of_service=False, created_at="2026-01-01T00:00:00Z", machine="m1")
 LOST = replace(NODE, ready=False)
+REMADE = replace(NODE, uid="another", created_at="2026-01-02T00:00:00Z")
+UNKNOWN = replace(RAN, reason="ContainerStatusUnknown")
 TRUST_ALL = FencingSpec(trust_node_deletion=True, trust_out_of_service_taint=True)
 SEEN = Seen("n1", "uid-n1", "m1", "boot-1")
 SUBJECT = Subject(uid="u", name="p", node="n1", seen=SEEN, hosted=True)
@@ -22,6 +24,7 @@ SUBJECT = Subject(uid="u", name="p", node="n1", seen=SEEN, hosted=True)
 
 def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -> PodFacts:
     facts = PodFacts("ns", "p", "u", {}, phase, "n1", deleting=False, finalizers=(EVIDENCE_FINALIZER,), containers=containers or (RAN,))
+    facts = replace(facts, created_at="2026-01-02T00:00:00Z")
     return replace(facts, **changes)  # type: ignore[arg-type]
 
 
@@ -47,6 +50,17 @@ def kind(found: object) -> str:
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [LOST], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
+        # refused, perhaps by a kubelet that was restarted and has not ended the containers yet: not one is mentioned (F52)
+        (pod("Failed", containers=()), replace(SUBJECT, hosted=False), [NODE], ""),
+        (pod("Failed", containers=(), deleting=True), replace(SUBJECT, hosted=False), [NODE], ""),
+        (pod("Failed", containers=(), node=""), replace(SUBJECT, hosted=False), [], ""),
+        # looked for by another machine, under the node's name
+        (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [REMADE], ""),
+        (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [replace(NODE, created_at="")], ""),
+        (pod("Failed", UNKNOWN), SUBJECT, [NODE], "PodTerminated"),
+        (pod("Failed", UNKNOWN), SUBJECT, [REMADE], ""),
+        (pod("Failed", UNKNOWN), SUBJECT, [], ""),
+        (pod("Failed", RAN), SUBJECT, [REMADE], "PodTerminated"),
         # without our finalizer, now or at any time before
         (pod(finalizers=()), SUBJECT, [NODE], ""),
         (pod(), replace(SUBJECT, evidence=False), [NODE], ""),

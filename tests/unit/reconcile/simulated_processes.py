@@ -60,6 +60,8 @@ class Processes(Store):
     def _kubelet_status(self, pod: Pod) -> None:
         node = self.nodes.get(pod.node)
         if node is None or not node.ready or pod.phase in TERMINAL:
+            if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
+                self._kubelet_looks(pod)
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -75,6 +77,16 @@ class Processes(Store):
         elif pod.phase == "Pending" and pod.deleting_since is not None:
             pod.phase = "Failed"
         self._remove_if_done(pod)
+
+    def refuse(self, pod: Pod) -> None:
+        """The kubelet, perhaps restarted, does not admit the pod. What runs of it is ended later."""
+        pod.phase, pod.silent = "Failed", True
+
+    def _kubelet_looks(self, pod: Pod) -> None:
+        """A refused pod was deleted: what runs is ended, then each container is reported."""
+        if pod.process is None or not pod.process.alive:
+            pod.silent = False
+            pod.exit_code = None if pod.process is None else 137
 
     def _start(self, pod: Pod) -> Process:
         role = pod.labels[naming.LABEL_ROLE]

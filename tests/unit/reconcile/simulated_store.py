@@ -46,6 +46,8 @@ class Pod:
     beside: str = ""
     """Kind of another container that was put into the pod and does not end by itself; empty: none."""
     beside_ended: bool = False
+    silent: bool = False
+    """The kubelet has refused it, and has said nothing about its containers."""
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Node:
     ready: bool = True
     out_of_service: bool = False
     machine: str = "machine-1"
+    created_at: str = "2025-12-31T00:00:00Z"
 
 
 @dataclass
@@ -251,11 +254,14 @@ class Store:
             node=pod.node,
             deleting=pod.deleting_since is not None,
             finalizers=tuple(pod.finalizers),
-            containers=(
+            containers=()
+            if pod.silent
+            else (
                 ContainerFacts(pod.labels[naming.LABEL_ROLE], started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at),
                 *((ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside),) if pod.beside else ()),
             ),
             owner_uids=pod.owner_uids,
+            created_at="2026-01-01T00:00:00Z",
         )
 
     def observe(self) -> Observed:
@@ -263,7 +269,7 @@ class Store:
             table=self.table,
             writers=tuple(self.writers[n] for n in sorted(self.writers)),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
-            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.machine) for n in self.nodes.values()},
+            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
             now_ms=self.now_ms,
