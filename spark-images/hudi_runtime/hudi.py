@@ -99,8 +99,8 @@ class Table:
         return self.storage.exists(".hoodie/hoodie.properties")
 
     def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
-        """The active timeline, listed now. Raises Missing when there is no timeline folder."""
-        return tl.parse(self.storage.names(folder))
+        """The active timeline, listed now. Raises Missing when there is no timeline folder, TimelineError when it is ambiguous."""
+        return tl.parse_sizes(self.storage.sizes(folder))
 
     def metadata_timeline(self) -> tl.Timeline:
         """The active timeline of the metadata table; empty when the table has none."""

@@ -58,13 +58,17 @@ class Storage:
 
     def names(self, relative: str) -> list[str]:
         """Names in one folder. Raises Missing when there is no such folder."""
+        return list(self.sizes(relative))
+
+    def sizes(self, relative: str) -> dict[str, int]:
+        """Names in one folder, with their sizes in bytes (0 for a folder). Raises Missing when there is no such folder."""
         try:
             statuses = self._fs.listStatus(self.path(relative))
         except Py4JJavaError as error:
             if _is_missing(error):
                 raise Missing(relative) from error
             raise
-        return [path.rsplit("/", 1)[-1] for path in self._paths(statuses)]
+        return {path.rsplit("/", 1)[-1]: size for path, _, size in self._statuses(statuses)}
 
     def glob(self, pattern: str) -> list[str]:
         """Full paths that match a Hadoop glob below the base path; the part before the first wildcard must be free of glob characters."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -144,6 +144,20 @@ def parse(names: Iterable[str]) -> Timeline:
             kind.setdefault(instant.requested, []).append(instant)
     instants, kept = (tuple(_merge(kind[requested]) for requested in sorted(kind)) for kind in (found, savepoints))
     return Timeline(instants, tuple(sorted(unknown)), kept)
+
+
+def parse_sizes(sizes: Mapping[str, int]) -> Timeline:
+    """Timeline from the files of `.hoodie/timeline`: name -> bytes.
+
+    Raises TimelineError also for a completed file without content (F34): a store that shows a file before it is written leaves one when its
+    writer dies there. It is neither completed nor absent, so nothing is decided before a person has looked.
+    """
+    timeline = parse(sizes)
+    for name, size in sorted(sizes.items()):
+        instant = parse_name(name)
+        if instant is not None and not instant.pending and size == 0:
+            raise TimelineError(f"completed file {name} is empty: whether instant {instant.requested} is completed is unknown")
+    return timeline
 
 
 def _merge(states: list[Instant]) -> Instant:

@@ -13,6 +13,7 @@ from tests.mutations import (
     in_jvm,
     in_own_agents,
     in_proofs,
+    in_publication,
     in_restore,
     in_services,
     in_settling,
@@ -30,6 +31,7 @@ from tests.mutations.mutation import Mutation, mutation
 MUTATIONS: tuple[Mutation, ...] = (
     *in_jvm.TRANSACTIONS,
     *in_wrapper.RELEASE,
+    *in_publication.SENT,
     *in_wrapper.CLOCK,
     *in_wrapper.GUARD,
     *in_wrapper.COMMITS,

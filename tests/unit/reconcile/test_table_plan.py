@@ -88,7 +88,7 @@ def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
         ("hdfs:///t", {}, False),
         ("http://169.254.169.254/latest/meta-data", {}, False),
         ("hdfs://nn:8020/t", {}, True),
-        ("abfss://c@a.dfs.core.windows.net/t", {}, True),
+        ("abfss://c@a.dfs.core.windows.net/t", {}, False),
         ("s3a://key:secret@lake/t", {}, False),
         ("s3a://lake/../t", {}, False),
         ("s3a://lake/%2e%2e/t", {}, False),

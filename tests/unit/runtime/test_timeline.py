@@ -75,6 +75,15 @@ def test_ambiguity_stops(names: list[str]) -> None:
         tl.parse(names)
 
 
+def test_a_completed_file_without_content_stops() -> None:
+    """F34: it is neither completed nor absent; files of the earlier states may be empty."""
+    begun = {f"{T1}.commit.requested": 0, f"{T1}.inflight": 0, "history": 0}
+    assert tl.parse_sizes({**begun, f"{T1}_{T2}.commit": 7}).completed == (Instant(T1, "commit", State.COMPLETED, T2),)
+    assert tl.parse_sizes(begun).pending == (Instant(T1, "commit", State.INFLIGHT),)
+    with pytest.raises(tl.TimelineError, match=f"{T1}_{T2}.commit is empty"):
+        tl.parse_sizes({**begun, f"{T1}_{T2}.commit": 0})
+
+
 def test_unknown_names_are_kept_for_people() -> None:
     assert tl.parse([f"{T1}.frobnicate.requested"]).unknown == (f"{T1}.frobnicate.requested",)
 

@@ -3,7 +3,10 @@ package io.hudioperator;
 import java.io.IOException;
 import org.apache.hadoop.fs.FSDataOutputStream;
 
-/** Asks once more when the stream is closed: on object stores that is when the request goes out. */
+/**
+ * Asks once more when the stream is closed: on object stores that is when the request goes out. {@code close()} returns or throws when the
+ * store's client has really answered, whoever interrupts the caller (F31).
+ */
 final class GuardedOutputStream extends FSDataOutputStream {
   /** The question; throws to refuse. */
   interface Check {
@@ -12,15 +15,12 @@ final class GuardedOutputStream extends FSDataOutputStream {
 
   private final FSDataOutputStream inner;
   private final Check beforeClose;
-  private final Publication publication;
   private boolean closed;
 
-  /** {@code publication} null = the file completes no instant. */
-  GuardedOutputStream(FSDataOutputStream inner, Check beforeClose, Publication publication) throws IOException {
+  GuardedOutputStream(FSDataOutputStream inner, Check beforeClose) throws IOException {
     super(inner, null, inner.getPos());
     this.inner = inner;
     this.beforeClose = beforeClose;
-    this.publication = publication;
   }
 
   @Override
@@ -29,10 +29,11 @@ final class GuardedOutputStream extends FSDataOutputStream {
       return;
     }
     closed = true;
-    beforeClose.run(); // refused: the inner stream stays open, so an object store is never asked
-    inner.close();
-    if (publication != null) {
-      publication.completed();
-    }
+    Uninterrupted.run(
+        () -> {
+          beforeClose.run(); // refused: the inner stream stays open, so an object store is never asked
+          inner.close();
+          return null;
+        });
   }
 }

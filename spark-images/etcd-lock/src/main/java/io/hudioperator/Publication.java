@@ -16,13 +16,15 @@ final class Publication {
 
   /** Looks for the file in a fresh listing of its directory. */
   interface Listing {
-    boolean exists() throws IOException;
+    /** Its length in bytes; negative: it is not there. */
+    long length() throws IOException;
   }
 
   final String instant;
   final String completion;
   private final Listing listing;
   private volatile Outcome outcome = Outcome.UNKNOWN;
+  private volatile long length = -1;
 
   Publication(String instant, String completion, Listing listing) {
     this.instant = instant;
@@ -39,12 +41,21 @@ final class Publication {
     outcome = Outcome.UNKNOWN;
   }
 
+  /** That many bytes are about to go out. */
+  void sends(long bytes) {
+    length = bytes;
+  }
+
   void completed() {
     outcome = Outcome.COMPLETED;
   }
 
-  /** Only after the drain: a request on the wire has landed or died by then. */
+  /** Only after the drain: a request on the wire has landed or died by then. A file that is not whole decides nothing (F34, I4). */
   void look() throws IOException {
-    outcome = listing.exists() ? Outcome.COMPLETED : Outcome.ABSENT;
+    long found = listing.length();
+    if (found == 0 || found > 0 && length >= 0 && found != length) {
+      throw new IOException("the completed file of " + instant + " has " + found + " bytes" + (length < 0 ? "" : " of " + length));
+    }
+    outcome = found > 0 ? Outcome.COMPLETED : Outcome.ABSENT;
   }
 }

@@ -25,21 +25,20 @@ final class TimelineGuard {
   static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
-      return create.run();
+      return new GuardedOutputStream(create.run(), () -> {}); // a task that is cancelled ends after its uploads (F31)
     }
     Publication publication = beforeWrite("create " + path, target, path, lister);
-    if (publication == null) {
-      return recheckedOnClose(target, path, create.run());
+    if (target.kind == TimelinePath.Kind.COMPLETED) {
+      return new CompletedOutputStream(path, () -> beforeWrite("close " + path, target, path, lister), create, publication);
     }
-    return new GuardedOutputStream(create.run(), () -> beforeWrite("close " + path, target, path, lister), publication);
+    return new GuardedOutputStream(create.run(), () -> recheckOnClose(target, path));
   }
 
   /** On object stores the request goes out in close(): a requested file is checked again there. */
-  private static FSDataOutputStream recheckedOnClose(TimelinePath target, Path path, FSDataOutputStream out) throws IOException {
-    if (target.kind != TimelinePath.Kind.REQUESTED || target.metadataTable || target.temporary) {
-      return out;
+  private static void recheckOnClose(TimelinePath target, Path path) throws IOException {
+    if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {
+      session(target, path).requireHeldNow("close " + path);
     }
-    return new GuardedOutputStream(out, () -> session(target, path).requireHeldNow("close " + path), null);
   }
 
   static boolean rename(Path from, Path to, Lister lister, Call<Boolean> rename) throws IOException {
@@ -54,7 +53,7 @@ final class TimelineGuard {
       beforeRemoval("rename " + from, source, from);
     }
     Publication publication = target == null ? null : beforeWrite("rename to " + to, target, to, lister);
-    boolean renamed = rename.run();
+    boolean renamed = Uninterrupted.run(rename);
     if (renamed && publication != null) {
       publication.completed();
     }
@@ -108,7 +107,7 @@ final class TimelineGuard {
         }
         return null;
       case COMPLETED:
-        return session.beforeCompleted(target.instant, target.completion, target.action, () -> exists(path, lister));
+        return session.beforeCompleted(target.instant, target.completion, target.action, () -> length(path, lister));
       default:
         session.requireHeldNow(what);
         return null;
@@ -152,12 +151,12 @@ final class TimelineGuard {
     return session;
   }
 
-  private static boolean exists(Path path, Lister lister) throws IOException {
+  private static long length(Path path, Lister lister) throws IOException {
     for (FileStatus status : lister.list(path.getParent())) {
       if (status.getPath().getName().equals(path.getName())) {
-        return true;
+        return status.getLen();
       }
     }
-    return false;
+    return -1;
   }
 }

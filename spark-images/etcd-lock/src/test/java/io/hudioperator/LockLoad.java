@@ -162,7 +162,7 @@ final class LockLoad {
       hold(() -> {
         if (completes) {
           session.conflictsChecked(instant[0]);
-          session.beforeCompleted(instant[0], next(), "commit", () -> true).completed();
+          session.beforeCompleted(instant[0], next(), "commit", () -> 1).completed();
         } else {
           instant[0] = next();
           session.beforeRequested(instant[0], "commit");

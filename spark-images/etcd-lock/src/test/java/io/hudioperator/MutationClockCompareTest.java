@@ -44,7 +44,7 @@ class MutationClockCompareTest {
     for (String completion : new String[] {TestTable.time(-5000), instant}) {
       assertCode(
           ErrorCode.CLOCK_NOT_PAST,
-          assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, completion, "commit", () -> false)));
+          assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, completion, "commit", () -> -1)));
     }
     assertEquals(instant, table.clock());
   }

@@ -35,7 +35,7 @@ class MutationPendingCompareTest {
   private void publishIsRefused() {
     assertCode(
         ErrorCode.NOT_PENDING,
-        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> false)));
+        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
     assertEquals(instant, table.clock());
   }
 

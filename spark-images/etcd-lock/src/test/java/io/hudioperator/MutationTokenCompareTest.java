@@ -46,7 +46,7 @@ class MutationTokenCompareTest {
     giveTheLockToSomebodyElse();
     assertCode(
         ErrorCode.TOKEN,
-        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> false)));
+        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
     assertEquals(instant, table.clock());
   }
 

@@ -19,8 +19,7 @@ class MutationWaitBeforeReleaseTest {
 
   @AfterEach
   void close() {
-    SlowStore.STAYS_ON_THE_WIRE.clear();
-    SlowStore.ON_THE_WIRE.clear();
+    SlowStore.reset();
     table.close();
   }
 
@@ -35,7 +34,7 @@ class MutationWaitBeforeReleaseTest {
     fs.create(SlowStore.path(table, instant + ".commit.requested")).close();
     writer.conflictsChecked(instant);
     SlowStore.STAYS_ON_THE_WIRE.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     Thread releasing = new Thread(writer::release); // Hudi unlocks on any exception
     releasing.start();
     assertFalse(table.acquire(other, 500), "the request may still land");

@@ -38,10 +38,7 @@ class ReleaseTest {
 
   @AfterEach
   void close() {
-    SlowStore.listingFails = false;
-    SlowStore.DIES.clear();
-    SlowStore.STAYS_ON_THE_WIRE.clear();
-    SlowStore.ON_THE_WIRE.clear();
+    SlowStore.reset();
     table.close();
   }
 
@@ -53,7 +50,7 @@ class ReleaseTest {
 
   @Test
   void anAnsweredPublicationIsReleasedAtOnceAndItsRecordIsGone() throws IOException {
-    fs.create(SlowStore.path(table, file)).close();
+    TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED);
     assertTrue(timedRelease() < 900);
     assertNull(table.lock());
     assertNull(table.instant(instant));
@@ -63,7 +60,7 @@ class ReleaseTest {
   @Test
   void aRequestThatDiedKeepsTheLockForTheDrainAndTheRecord() {
     SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     assertTrue(timedRelease() >= 1000);
     assertNull(table.lock());
     assertEquals("Pending", table.state(instant));
@@ -72,7 +69,7 @@ class ReleaseTest {
   @Test
   void anInstantOnTheWireIsNotAbandonedBeforeTheRelease() throws Exception {
     SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     assertFalse(session.abandon(instant)); // its file may still land: the owner's word would let the agent roll it back
     assertEquals("Pending", table.state(instant));
     session.release();
@@ -83,7 +80,7 @@ class ReleaseTest {
   @Test
   void aRequestThatLandsDuringTheDrainIsACompletedInstant() throws Exception {
     SlowStore.STAYS_ON_THE_WIRE.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     AtomicLong released = new AtomicLong();
     Thread releasing =
         new Thread(
@@ -103,7 +100,7 @@ class ReleaseTest {
   @Test
   void aListingThatFailsDecidesNothing() throws Exception {
     SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     SlowStore.listingFails = true;
     Thread releasing = new Thread(session::release);
     releasing.start();
@@ -124,6 +121,7 @@ class ReleaseTest {
   @Test
   void closingAfterTheLockWentAwaySendsNothing() throws IOException {
     var out = fs.create(SlowStore.path(table, file));
+    out.write(TestTable.COMPLETED);
     table.etcd.delete("lock", 0); // as the operator would after a proof of death
     assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, out::close));
     assertFalse(java.nio.file.Files.exists(table.folder.resolve(".hoodie/timeline/" + file)));
@@ -144,7 +142,7 @@ class ReleaseTest {
   @Test
   void nothingIsPublishedWhileReleasing() throws Exception {
     SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, file)).close());
+    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
     Thread releasing = new Thread(session::release);
     releasing.start();
     Pause.millis(200);

@@ -1,10 +1,14 @@
 package io.hudioperator;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.URI;
+import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FilterFileSystem;
@@ -20,7 +24,9 @@ import org.apache.hadoop.util.Progressable;
 public final class SlowStore extends RawLocalFileSystem {
   static final List<String> DIES = new ArrayList<>();
   static final List<String> STAYS_ON_THE_WIRE = new ArrayList<>();
-  static final List<Path> ON_THE_WIRE = new ArrayList<>();
+  static final Map<Path, byte[]> ON_THE_WIRE = new LinkedHashMap<>();
+  /** Sent by a thread of the store's client; an interrupt of the caller is answered with success, as S3A does it. */
+  static final List<String> ANSWERS_INTERRUPTS = new ArrayList<>();
   static boolean listingFails;
 
   @Override
@@ -43,9 +49,20 @@ public final class SlowStore extends RawLocalFileSystem {
   }
 
   static void land() throws IOException {
-    for (Path path : ON_THE_WIRE) {
-      new RawLocalFileSystem().pathToFile(path).createNewFile();
+    for (Map.Entry<Path, byte[]> request : ON_THE_WIRE.entrySet()) {
+      Files.write(java.nio.file.Path.of(request.getKey().toUri().getPath()), request.getValue());
     }
+    synchronized (ON_THE_WIRE) {
+      ON_THE_WIRE.clear();
+      ON_THE_WIRE.notifyAll();
+    }
+  }
+
+  static void reset() {
+    listingFails = false;
+    DIES.clear();
+    STAYS_ON_THE_WIRE.clear();
+    ANSWERS_INTERRUPTS.clear();
     ON_THE_WIRE.clear();
   }
 
@@ -106,7 +123,7 @@ public final class SlowStore extends RawLocalFileSystem {
     }
   }
 
-  private static final class Request extends OutputStream {
+  private static final class Request extends ByteArrayOutputStream {
     private final Path path;
     private final org.apache.hadoop.fs.FileSystem store;
 
@@ -116,20 +133,34 @@ public final class SlowStore extends RawLocalFileSystem {
     }
 
     @Override
-    public void write(int b) {
-      // the content does not matter
-    }
-
-    @Override
     public void close() throws IOException {
       if (DIES.remove(path.getName())) {
         throw new IOException("no answer: the request died");
       }
       if (STAYS_ON_THE_WIRE.remove(path.getName())) {
-        ON_THE_WIRE.add(path);
+        ON_THE_WIRE.put(path, toByteArray());
         throw new IOException("no answer: the request is on the wire");
       }
-      store.create(path, false).close();
+      if (ANSWERS_INTERRUPTS.remove(path.getName())) {
+        untilLanded();
+        return;
+      }
+      try (OutputStream out = store.create(path, false)) {
+        writeTo(out);
+      }
+    }
+
+    private void untilLanded() {
+      synchronized (ON_THE_WIRE) {
+        ON_THE_WIRE.put(path, toByteArray());
+        try {
+          while (ON_THE_WIRE.containsKey(path)) {
+            ON_THE_WIRE.wait();
+          }
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt(); // and success is what the caller is told
+        }
+      }
     }
   }
 }

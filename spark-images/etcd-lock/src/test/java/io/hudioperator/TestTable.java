@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -14,7 +15,15 @@ import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaBuilder;
+import org.apache.avro.file.DataFileWriter;
+import org.apache.avro.generic.GenericDatumWriter;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.generic.GenericRecordBuilder;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
@@ -23,6 +32,9 @@ import org.junit.jupiter.api.Assertions;
 /** A table of its own, in the shared etcd unless another one is named, with what the operator would have put there, and a folder for its files. */
 final class TestTable implements AutoCloseable {
   static final String AUTHORITY = "authority-of-the-test";
+
+  /** A completed file that is whole: Avro with one record. */
+  static final byte[] COMPLETED = avro(1);
 
   final String id = UUID.randomUUID().toString().replace("-", "").substring(0, 16);
   final TableKeys keys = new TableKeys("/hudi", id);
@@ -51,6 +63,27 @@ final class TestTable implements AutoCloseable {
       throw new UncheckedIOException(e);
     }
     gate("open", "PodTermination");
+  }
+
+  /** An Avro file with that many records. */
+  static byte[] avro(int records) {
+    Schema schema = SchemaBuilder.record("metadata").fields().requiredString("operationType").endRecord();
+    ByteArrayOutputStream content = new ByteArrayOutputStream();
+    try (DataFileWriter<GenericRecord> writer = new DataFileWriter<>(new GenericDatumWriter<GenericRecord>(schema)).create(schema, content)) {
+      for (int i = 0; i < records; i++) {
+        writer.append(new GenericRecordBuilder(schema).set("operationType", "UPSERT").build());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return content.toByteArray();
+  }
+
+  /** Creates the file with that content. */
+  static void write(FileSystem fs, org.apache.hadoop.fs.Path path, byte[] content) throws IOException {
+    FSDataOutputStream out = fs.create(path, false);
+    out.write(content);
+    out.close();
   }
 
   /** Makes it a Hudi table, through the storage wrapper. */

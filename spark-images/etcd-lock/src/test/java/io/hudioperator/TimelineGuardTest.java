@@ -51,7 +51,7 @@ class TimelineGuardTest {
   /** As Hudi writes on a file system with a rename. */
   private void write(String name) throws IOException {
     Path temporary = path(name + ".01234567-89ab-cdef-0123-456789abcdef");
-    fs.create(temporary, false).close();
+    TestTable.write(fs, temporary, name.indexOf('_') > 0 ? TestTable.COMPLETED : new byte[0]);
     if (!fs.rename(temporary, path(name))) {
       throw new IOException("not renamed");
     }
@@ -95,7 +95,7 @@ class TimelineGuardTest {
     session.conflictsChecked(instant);
     String completion = TestTable.time(1);
     Files.createDirectory(table.folder.resolve(".hoodie/timeline/" + instant + "_" + completion + ".commit"));
-    assertThrows(IOException.class, () -> fs.create(path(instant + "_" + completion + ".commit"), true));
+    assertThrows(IOException.class, () -> TestTable.write(fs, path(instant + "_" + completion + ".commit"), TestTable.COMPLETED));
     assertEquals(completion, table.clock());
     assertEquals("Pending", table.state(instant));
   }
@@ -300,7 +300,7 @@ class TimelineGuardTest {
     fs.create(new Path(mdt + instant + "001.commit.requested"), false).close();
     refused(ErrorCode.NOT_OWNER, () -> fs.create(new Path(mdt + "20250101000000000.deltacommit.requested"), false));
     assertTrue(table.acquire(session));
-    fs.create(new Path(mdt + "20250101000000000_20250101000001000.deltacommit"), false).close();
+    TestTable.write(fs, new Path(mdt + "20250101000000000_20250101000001000.deltacommit"), TestTable.COMPLETED);
     assertNull(table.instant("20250101000000000"), "it has no records of its own");
   }
 

@@ -91,7 +91,7 @@ final class Writers implements AutoCloseable {
       TimeUnit.MILLISECONDS.sleep(2);
       String completion = InstantTime.now();
       String name = instant + "_" + completion + ".commit";
-      Publication publication = session.beforeCompleted(instant, completion, "commit", () -> Files.exists(timeline.resolve(name)));
+      Publication publication = session.beforeCompleted(instant, completion, "commit", () -> Files.exists(timeline.resolve(name)) ? 1 : -1);
       create(name);
       publication.completed();
       writer.commits++;

@@ -1,0 +1,42 @@
+"""Mutations of what makes the outcome of a file that was sent definite."""
+
+from __future__ import annotations
+
+from tests.mutations.in_jvm import j, t
+from tests.mutations.mutation import Edit, mutation
+
+WHOLE = "    requireWhole();\n"
+EMPTY = "    if (found == 0 || found > 0 && length >= 0 && found != length) {\n"
+
+SENT = (
+    mutation(
+        "interrupts-reach-the-store",
+        "I1 I3 F31",
+        "a file is closed on the thread that wants it closed, and an interrupt ends that with success",
+        j("Uninterrupted", "    Future<T> answer =\n", "    if (loader != null) {\n      return call.run();\n    }\n    Future<T> answer =\n"),
+        t("InterruptedCloseTest.theCompletedFileIsThereWhenItsCloseReturns"),
+        t("InterruptedCloseTest.anInterruptFromBeforeDoesNotReachTheStore"),
+        t("InterruptedCloseTest.aTaskThatIsCancelledEndsAfterItsDataFile"),
+    ),
+    mutation(
+        "part-of-a-commit-is-sent",
+        "I8 F34",
+        "a completed file is sent as Hudi leaves it, also when it could not write it",
+        j("CompletedOutputStream", WHOLE),
+        t("CompletedFileTest.hudiClosesWhatItCouldNotWrite"),
+    ),
+    mutation(
+        "empty-is-completed-after-the-drain",
+        "I4 F34",
+        "an empty completed file is taken for completed when the lock is released",
+        j("Publication", EMPTY, "    if (found > 0 && length > found) {\n"),
+        t("CompletedFileTest.anEmptyFileThatTheDrainFindsDecidesNothing"),
+    ),
+    mutation(
+        "empty-is-completed",
+        "I4 F34",
+        "the runtime and the agent take an empty completed file for completed",
+        Edit("spark-images/hudi_runtime/timeline.py", "and not instant.pending and size == 0:", "and not instant.pending and size < 0:"),
+        "tests/unit/runtime/test_timeline.py::test_a_completed_file_without_content_stops",
+    ),
+)
