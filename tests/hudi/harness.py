@@ -119,6 +119,7 @@ class Table:
             "authority": self.world.authority,
             "path": self.spec.canonical_path,
             "concurrency": self.spec.concurrency_mode,
+            "insertConflicts": self.spec.insert_conflicts,
             "table": f"default/{self.spec.ref.name}",
             "tableUid": self.spec.ref.uid,
             "lock": {**lock, "drainSeconds": self.drain},

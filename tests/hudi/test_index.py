@@ -36,15 +36,18 @@ def race(world: World, table: Table, *, slow: list[Row], quick: list[Row]) -> Pr
 @pytest.mark.parametrize(
     ("name", "spec", "conflicts", "nines"),
     [
-        ("simple", {"index": {"type": "Simple"}}, 0, 2),
-        ("bloom", {"index": {"type": "Bloom"}}, 0, 2),
+        ("simple", {"index": {"type": "Simple"}}, 1, 1),
+        ("simple-merge", {"type": "MergeOnRead", "index": {"type": "Simple"}}, 1, 1),
+        ("bloom", {"index": {"type": "Bloom"}}, 1, 1),
+        ("bloom-merge", {"type": "MergeOnRead", "index": {"type": "Bloom"}}, 1, 1),
+        ("ignored", {"index": {"type": "Simple"}, "concurrency": {"insertConflicts": "Ignore"}}, 0, 2),
         ("bucket", {"index": {"type": "Bucket", "buckets": 1}}, 1, 1),
         ("bucket-merge", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}}, 1, 1),
         ("bucket-free", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}, "concurrency": {"mode": "NonBlocking"}}, 0, 1),
     ],
 )
 def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec: dict[str, Any], conflicts: int, nines: int) -> None:
-    """A key of two partitions is two records with each of them. Two inserts of one new key into one partition: a bucket makes them one."""
+    """A key of two partitions is two records with each of them. Two inserts of one new key into one partition are one, unless the table says otherwise."""
     table = world.table(f"index-{name}", **spec)
     world.create(table, agent=AGENT, process=agent)
     slow = race(

@@ -10,6 +10,7 @@ from tests.mutations import (
     in_callback,
     in_clustering,
     in_deletes,
+    in_inserts,
     in_jvm,
     in_own_agents,
     in_proofs,
@@ -66,6 +67,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_deletes.DELETES,
     *in_own_agents.EXECUTORS,
     *in_callback.TELLING,
+    *in_inserts.KEYS,
 )
 
 NO_PLACE = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
-INVARIANTS = tuple(f"I{n}" for n in range(1, 13))
+INVARIANTS = tuple(f"I{n}" for n in range(1, 14))
 FINDINGS = (*(f"F{n}" for n in range(1, 31)), *re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "findings.md").read_text(), re.MULTILINE))
 """The first thirty, which docs/protocol.md and comments name, and those of docs/findings.md."""
 AVAILABILITY = "availability"

@@ -163,6 +163,8 @@ class TableSpec:
     """Races in a row that one writer loses to another before the two take turns; 0: never."""
     early_conflict_detection: bool = False
     """Whether a write stops when it meets the marker of one that began earlier."""
+    insert_conflicts: str = "Key"
+    """What two commits, of which neither has seen the other, may not both insert: ``Key``, ``Partition`` or ``Ignore`` (nothing is compared)."""
     lock: LockSpec = LockSpec()
     fencing: FencingSpec = FencingSpec()
     storage: StorageSpec = StorageSpec()
@@ -215,6 +217,7 @@ class TableSpec:
             admission=_get(concurrency, "admission", str, "Always", "spec.concurrency"),
             serialize_after_conflicts=_get(concurrency, "serializeAfterConflicts", int, 2, "spec.concurrency"),
             early_conflict_detection=_get(concurrency, "earlyConflictDetection", bool, False, "spec.concurrency"),
+            insert_conflicts=_get(concurrency, "insertConflicts", str, "Key", "spec.concurrency"),
             lock=_lock(_get(spec, "lock", dict, {}, "spec")),
             fencing=_fencing(_get(spec, "fencing", dict, {}, "spec")),
             storage=_storage(_get(spec, "storage", dict, {}, "spec")),

@@ -36,6 +36,7 @@ def parameters(table: TableSpec) -> JsonDict:
         "hudiVersion": table.hudi_version,
         "path": table.canonical_path,
         "concurrency": table.concurrency_mode,
+        "insertConflicts": table.insert_conflicts,
         "lock": {
             "leaseSeconds": table.lock.lease_seconds,
             "keepAliveSeconds": table.lock.keep_alive_seconds,

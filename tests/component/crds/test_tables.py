@@ -75,6 +75,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.concurrency", "earlyConflictDetection contradicts mode SingleWriter"),
     ),
     ("change-timeout", {"concurrency": {"changeTimeoutSeconds": 9}}, ("spec.concurrency.changeTimeoutSeconds", "9", "greater than or equal to 10")),
+    (
+        "inserts-word",
+        {"concurrency": {"insertConflicts": "Keys"}},
+        ("spec.concurrency.insertConflicts", '"Keys"', '"Key", "Partition", "Ignore"'),
+    ),
+    (
+        "inserts-mode",
+        {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking", "insertConflicts": "Partition"}},
+        ("spec.concurrency", "insertConflicts Partition contradicts mode NonBlocking"),
+    ),
     ("conflicts", {"concurrency": {"serializeAfterConflicts": 21}}, ("spec.concurrency.serializeAfterConflicts", "21", "less than or equal to 20")),
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
     ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
@@ -324,7 +334,14 @@ def test_how_a_table_begins_cannot_be_changed(light_cluster: Cluster, namespace:
 def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(table(namespace))
     light_cluster.apply(
-        table(namespace, suspend=True, lock={"leaseSeconds": 20}, image="x:2", concurrency={"maxWriters": 2}, schema={"missingColumns": "Refuse"})
+        table(
+            namespace,
+            suspend=True,
+            lock={"leaseSeconds": 20},
+            image="x:2",
+            concurrency={"maxWriters": 2, "insertConflicts": "Partition"},
+            schema={"missingColumns": "Refuse"},
+        )
     )
 
 

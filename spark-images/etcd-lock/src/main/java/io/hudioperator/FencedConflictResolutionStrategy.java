@@ -2,6 +2,7 @@ package io.hudioperator;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -46,6 +47,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   private Set<String> ahead = Set.of();
   private boolean buckets;
   private Map<String, Set<String>> removedSinceRead = Map.of();
+  private InsertConflicts inserts;
+  private final Map<String, Set<String>> sameKeys = new HashMap<>();
 
   @Override
   public Stream<HoodieInstant> getCandidateInstants(
@@ -70,7 +73,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     List<SnapshotCheck.Moved> moved =
         writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session.inc()) : List.of();
     removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
-    session.conflictsChecked(current.requestedTime());
+    inserts = new InsertConflicts(session.conflictsChecked(current.requestedTime()), buckets, metaClient);
     yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
     if (yields) {
       letThemSay(metaClient, current, PATIENCE_MILLIS);
@@ -116,10 +119,15 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
    * never fails because of a compaction. A base file that the same commit wrote into that file group conflicts with the delta commit whose
    * log files made the group worth compacting.
    *
-   * <p>With a bucket index two commits that each made the first file of a bucket are a conflict too (see {@link #countsBuckets}).
+   * <p>With a bucket index two commits that each made the first file of a bucket are a conflict too (see {@link #countsBuckets}); with the others
+   * two that have inserted one key.
    */
   @Override
   public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
+    return wroteTheSame(mine, other) || !sameKeys(mine, other).isEmpty();
+  }
+
+  private boolean wroteTheSame(ConcurrentOperation mine, ConcurrentOperation other) {
     if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
       return true; // it may change what the table service replaces, and would fail if that were gone
     }
@@ -128,6 +136,14 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
     boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
     return !compaction && (super.hasConflict(mine, other) || (buckets && !sharedBuckets(mine, other).isEmpty()) || wroteToDeletedPartition(mine, other));
+  }
+
+  /** File groups into which both have inserted one key (I13): with most indexes two writers that bring a new key give it a file group each. */
+  private Set<String> sameKeys(ConcurrentOperation mine, ConcurrentOperation other) {
+    HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+    boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
+    boolean compared = inserts != null && metadata != null && completed;
+    return compared ? sameKeys.computeIfAbsent(other.getInstantTimestamp(), time -> inserts.between(metadata, time)) : Set.of();
   }
 
   /**
@@ -154,13 +170,14 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     try {
       return super.resolveConflict(table, mine, other);
     } catch (HoodieWriteConflictException e) {
-      Set<String> shared = sharedFileGroups(mine, other);
+      boolean inserted = !sameKeys.getOrDefault(other.getInstantTimestamp(), Set.of()).isEmpty();
+      Set<String> shared = inserted ? sameKeys.get(other.getInstantTimestamp()) : sharedFileGroups(mine, other);
       if (session != null) {
         session.conflict(json(mine, other, shared).put("yielded", yielded(other)).toString());
       }
       throw new HoodieWriteConflictException(
           "Write conflict: instant " + mine.getInstantTimestamp() + " and " + other.getInstantTimestamp() + " (" + other.getInstantActionType() + ", "
-              + other.getInstantActionState() + (yielded(other) ? ", of higher priority" : "") + ") changed the same file groups: " + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
+              + other.getInstantActionState() + (yielded(other) ? ", of higher priority" : "") + ") " + (inserted ? "inserted the same record keys: " : "changed the same file groups: ") + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
           e);
     }
   }

@@ -91,6 +91,11 @@ final class Gate {
     return "NonBlocking".equals(Json.text(value, "concurrency"));
   }
 
+  /** What two commits of which neither has seen the other may not both insert. */
+  InsertConflicts.Rule insertConflicts() {
+    return InsertConflicts.Rule.of(Json.text(value, "insertConflicts"));
+  }
+
   String authority() {
     return Json.text(value, "authority");
   }

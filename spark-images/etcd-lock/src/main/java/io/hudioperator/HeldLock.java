@@ -19,6 +19,7 @@ final class HeldLock {
   private final boolean gateClosed;
   private final String restoring;
   private final long gateRevision;
+  private final InsertConflicts.Rule insertConflicts;
   private boolean restores;
   private boolean commitsChecked;
   private boolean releasing;
@@ -30,6 +31,7 @@ final class HeldLock {
     this.gateClosed = gate.isClosed();
     this.restoring = gate.isClosed() ? gate.restoring() : "";
     this.gateRevision = gate.revision;
+    this.insertConflicts = gate.insertConflicts();
   }
 
   /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
@@ -79,9 +81,10 @@ final class HeldLock {
     lastPromised = InstantTime.max(lastPromised, time);
   }
 
-  /** Hudi has asked the conflict strategy about this instant, in this cycle. */
-  synchronized void conflictsChecked(String instant) {
+  /** Hudi has asked the conflict strategy about this instant, in this cycle. Returns what the gate says about inserts. */
+  synchronized InsertConflicts.Rule conflictsChecked(String instant) {
     checked.add(instant);
+    return insertConflicts;
   }
 
   synchronized boolean hasPromised(String instant, String completion) {

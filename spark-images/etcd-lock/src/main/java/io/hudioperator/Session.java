@@ -383,12 +383,10 @@ public final class Session {
     return me.isWriter();
   }
 
-  /** Hudi asks for conflicts of this instant now, under the lock. */
-  void conflictsChecked(String instant) {
+  /** Hudi asks for conflicts of this instant now, under the lock. Returns what the table's gate says about inserts. */
+  InsertConflicts.Rule conflictsChecked(String instant) {
     HeldLock lock = held;
-    if (lock != null) {
-      lock.conflictsChecked(instant);
-    }
+    return lock == null ? InsertConflicts.Rule.KEY : lock.conflictsChecked(instant);
   }
 
   /** A writer's lock cycle in the non-blocking mode: {@link #commitsChecked} is asked for before anything is published. */

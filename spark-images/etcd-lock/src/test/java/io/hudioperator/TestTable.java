@@ -108,7 +108,7 @@ final class TestTable implements AutoCloseable {
     gateSays("hudiVersion", hudiVersion);
   }
 
-  private void gateSays(String name, String value) {
+  void gateSays(String name, String value) {
     ObjectNode gate = (ObjectNode) Json.parse(etcd.get(keys.gate()).value());
     etcd.put(keys.gate(), gate.put(name, value).toString());
   }

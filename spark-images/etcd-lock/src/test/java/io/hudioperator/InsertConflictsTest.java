@@ -1,0 +1,286 @@
+package io.hudioperator;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.avro.Schema;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.hudi.client.transaction.ConcurrentOperation;
+import org.apache.hudi.common.config.HoodieConfig;
+import org.apache.hudi.common.engine.LocalTaskContextSupplier;
+import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieRecord;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.model.HoodieWriteStat;
+import org.apache.hudi.common.model.WriteOperationType;
+import org.apache.hudi.common.schema.HoodieSchema;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.util.Option;
+import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.exception.HoodieWriteConflictException;
+import org.apache.hudi.io.storage.HoodieAvroFileWriter;
+import org.apache.hudi.io.storage.HoodieFileWriterFactory;
+import org.apache.hudi.storage.StoragePath;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Of two commits that bring one new key, of which neither sees the other, one is refused (I13, F58); with files that Hudi's own writer has made. */
+class InsertConflictsTest {
+  private static final List<String> COLUMNS =
+      List.of("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name");
+  private static final Schema SCHEMA =
+      Schema.createRecord(
+          "row", null, "test", false, COLUMNS.stream().map(name -> new Schema.Field(name, Schema.create(Schema.Type.STRING))).collect(Collectors.toList()));
+
+  private final TestTable table = new TestTable();
+  private Session session;
+  private HoodieTableMetaClient metaClient;
+  private int files;
+
+  @BeforeEach
+  void begin() throws Exception {
+    session = table.session("ns.a");
+    metaClient = table.create(HoodieTableType.COPY_ON_WRITE);
+  }
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  /** Writes a base file with these keys; `footers`: with their range and their Bloom filter. Returns its name. */
+  private String write(String partition, String group, boolean footers, String... keys) throws Exception {
+    String name = group + "_0-0-0_" + TestTable.time(files++) + ".parquet";
+    HoodieConfig config = new HoodieConfig();
+    config.setValue("hoodie.parquet.compression.codec", "uncompressed");
+    config.setValue("hoodie.parquet.bloom.filter.enabled", Boolean.toString(footers));
+    StoragePath path = new StoragePath(new StoragePath(table.basePath(), partition), name);
+    try (HoodieAvroFileWriter writer =
+        (HoodieAvroFileWriter)
+            HoodieFileWriterFactory.getFileWriter(
+                TestTable.time(0), path, metaClient.getStorage(), config, HoodieSchema.fromAvroSchema(SCHEMA), new LocalTaskContextSupplier(),
+                HoodieRecord.HoodieRecordType.AVRO)) {
+      for (String key : keys) {
+        GenericRecord row = new GenericData.Record(SCHEMA);
+        COLUMNS.forEach(column -> row.put(column, column.equals("_hoodie_record_key") ? key : partition));
+        writer.writeAvro(key, row);
+      }
+    }
+    return name;
+  }
+
+  private static HoodieWriteStat stat(String partition, String group, String name, String previous) {
+    HoodieWriteStat stat = new HoodieWriteStat();
+    stat.setPartitionPath(partition);
+    stat.setFileId(group);
+    stat.setPath(partition + "/" + name);
+    stat.setNumWrites(1);
+    stat.setNumInserts(1);
+    stat.setPrevCommit(previous.isEmpty() ? HoodieWriteStat.NULL_COMMIT : "20200101000000000");
+    stat.setPrevBaseFile(previous);
+    return stat;
+  }
+
+  private static HoodieCommitMetadata content(WriteOperationType operation, HoodieWriteStat... stats) {
+    HoodieCommitMetadata content = new HoodieCommitMetadata();
+    content.setOperationType(operation);
+    Arrays.stream(stats).forEach(stat -> content.addWriteStat(stat.getPartitionPath(), stat));
+    return content;
+  }
+
+  /** A commit that makes one file group. */
+  private HoodieCommitMetadata inserts(String partition, String group, String... keys) throws Exception {
+    return content(WriteOperationType.UPSERT, stat(partition, group, write(partition, group, true, keys), ""));
+  }
+
+  private String request() {
+    String time = TestTable.time(0);
+    HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "commit", time);
+    assertTrue(table.acquire(session));
+    metaClient.getActiveTimeline().createNewInstant(requested);
+    metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
+    session.release();
+    return time;
+  }
+
+  /** Somebody else's commit; returns its requested time. */
+  private String commit(HoodieCommitMetadata content) {
+    String time = request();
+    assertTrue(table.acquire(session));
+    session.conflictsChecked(time);
+    metaClient.getActiveTimeline().saveAsComplete(metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time), Option.of(content));
+    session.release();
+    metaClient.reloadActiveTimeline();
+    return time;
+  }
+
+  private Set<String> shared(InsertConflicts.Rule rule, HoodieCommitMetadata mine, HoodieCommitMetadata other) {
+    return new InsertConflicts(rule, false, metaClient).between(mine, commit(other));
+  }
+
+  private Set<String> shared(HoodieCommitMetadata mine, HoodieCommitMetadata other) {
+    return shared(InsertConflicts.Rule.KEY, mine, other);
+  }
+
+  /** Asks as Hudi does, under the lock, for a commit that began before the other one. */
+  private void askedByHudi(String index, HoodieCommitMetadata mine, HoodieCommitMetadata theirs) throws Exception {
+    String time = request();
+    commit(theirs);
+    Properties options = new Properties();
+    options.putAll(
+        Map.of(
+            "hoodie.base.path", table.folder.toString(),
+            "hoodie.write.lock.etcd.table_id", table.id,
+            "hoodie.write.lock.provider", EtcdLockProvider.class.getName(),
+            "hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL",
+            "hoodie.clean.failed.writes.policy", "LAZY",
+            "hoodie.index.type", index,
+            "hoodie.index.bucket.engine", "SIMPLE",
+            "hoodie.datasource.write.recordkey.field", "id"));
+    HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
+    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time);
+    FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
+    assertTrue(table.acquire(session));
+    try {
+      List<HoodieInstant> found = strategy.getCandidateInstants(metaClient, current, Option.empty(), Option.of(config)).collect(Collectors.toList());
+      assertEquals(1, found.size());
+      ConcurrentOperation other = new ConcurrentOperation(found.get(0), metaClient);
+      ConcurrentOperation own = new ConcurrentOperation(current, mine);
+      if (strategy.hasConflict(own, other)) {
+        strategy.resolveConflict(null, own, other);
+      }
+    } finally {
+      session.release();
+    }
+  }
+
+  @Test
+  void theLaterCommitOfOneNewKeyIsRefused() throws Exception {
+    HoodieWriteConflictException e =
+        assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "a", "k"), inserts("p", "g", "b", "k")));
+    assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
+    assertEquals("[\"p/f\",\"p/g\"]", Json.parse(session.lastConflict()).get("fileGroups").toString());
+    askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), inserts("p", "i", "b", "d"));
+  }
+
+  @Test
+  void theGateSaysWhatIsCompared() throws Exception {
+    table.gateSays("insertConflicts", "Partition");
+    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "a"), inserts("p", "g", "b")));
+    table.gateSays("insertConflicts", "Ignore");
+    askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k"));
+    table.gateSays("insertConflicts", "Key");
+    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k")));
+  }
+
+  /** Two commits to one bucket are a conflict already, and different buckets have no key in common: nothing is read. */
+  @Test
+  void bucketsAreNotComparedByKey() throws Exception {
+    HoodieCommitMetadata mine = content(WriteOperationType.UPSERT, stat("p", "00000001-a", ".00000001-a_1.log.1_0-0-0", ""));
+    HoodieCommitMetadata theirs = content(WriteOperationType.UPSERT, stat("p", "00000002-a", ".00000002-a_1.log.1_0-0-0", ""));
+    askedByHudi("BUCKET", mine, theirs);
+    table.gateSays("insertConflicts", "Partition");
+    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("BUCKET", mine, theirs));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"p, true, true", "p, true, false", "p, false, false", "q, true, true"})
+  void exactWithAndWithoutFooters(String partition, boolean mine, boolean theirs) throws Exception {
+    HoodieCommitMetadata one = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", mine, "a", "c", "k", "z"), ""));
+    HoodieCommitMetadata same = content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "k"), ""));
+    HoodieCommitMetadata other = content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "l"), ""));
+    assertEquals(partition.equals("p") ? Set.of("p/f", "p/g") : Set.of(), shared(one, same));
+    assertEquals(Set.of(), shared(one, other));
+  }
+
+  @Test
+  void everyFileIsCompared() throws Exception {
+    HoodieWriteStat[] mine = new HoodieWriteStat[20];
+    HoodieWriteStat[] theirs = new HoodieWriteStat[20];
+    for (int n = 0; n < mine.length; n++) {
+      mine[n] = stat("p", "f" + n, write("p", "f" + n, true, "a" + n, "last" + (n == 19 ? "" : n), "z"  + n), "");
+      theirs[n] = stat("p", "g" + n, write("p", "g" + n, true, "b" + n, "last" + (n == 18 ? "" : "-" + n), "y" + n), "");
+    }
+    assertEquals(Set.of("p/f19", "p/g18"), shared(content(WriteOperationType.UPSERT, mine), content(WriteOperationType.UPSERT, theirs)));
+  }
+
+  /** New keys are packed into a small file: what that had before was not inserted. */
+  @Test
+  void keysOfTheVersionBeforeWereNotInserted() throws Exception {
+    String before = write("p", "f", true, "k");
+    HoodieCommitMetadata packed = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, "k", "n"), before));
+    assertEquals(Set.of(), shared(packed, inserts("p", "g", "k", "m")));
+    assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", "k", "n")));
+    assertEquals(Set.of(), shared(inserts("p", "g", "k"), packed));
+    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", "n"), packed));
+  }
+
+  /** Which orders a range has been made in is not known: with such keys UTF-16 and UTF-8 have two. */
+  @Test
+  void rangesOfKeysThatAreOrderedInTwoWaysTellNothing() throws Exception {
+    String smile = "\uD83D\uDE00";
+    HoodieCommitMetadata one = inserts("p", "f", "a", smile);
+    assertEquals(Set.of("p/f", "p/g"), shared(one, inserts("p", "g", smile, "\uFF5E")));
+    assertEquals(Set.of(), shared(one, inserts("p", "h", "\uFF5E")));
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = WriteOperationType.class, names = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BOOTSTRAP"})
+  void servicesInsertNothing(WriteOperationType service) throws Exception {
+    HoodieCommitMetadata moved = inserts("p", "f", "k");
+    moved.setOperationType(service);
+    assertEquals(Set.of(), shared(moved, inserts("p", "g", "k")));
+    assertEquals(Set.of(), shared(inserts("p", "g", "k"), moved));
+  }
+
+  @Test
+  void onlyInsertsCount() throws Exception {
+    HoodieCommitMetadata updates = inserts("p", "f", "k");
+    updates.getWriteStats().forEach(stat -> stat.setPrevCommit("20200101000000000"));
+    updates.getWriteStats().forEach(stat -> stat.setNumInserts(0));
+    assertEquals(Set.of(), shared(updates, inserts("p", "g", "k")));
+    assertEquals(Set.of(), shared(InsertConflicts.Rule.PARTITION, updates, inserts("p", "g", "k")));
+  }
+
+  @Test
+  void whatCannotBeReadIsAConflict() throws Exception {
+    HoodieCommitMetadata gone = inserts("p", "g", "a");
+    Files.delete(Path.of(table.folder.toString(), gone.getWriteStats().get(0).getPath()));
+    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), gone));
+    HoodieCommitMetadata log = content(WriteOperationType.UPSERT, stat("p", "g", ".g_20200101000000000.log.1_0-0-0", ""));
+    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), log));
+  }
+
+  @Test
+  void manyKeysThatWereThereBefore() throws Exception {
+    String[] keys = IntStream.range(0, 250_000).mapToObj(n -> String.format("key-%09d", n)).toArray(String[]::new);
+    String before = write("p", "f", true, keys);
+    String[] more = Arrays.copyOf(keys, keys.length + 1);
+    more[keys.length] = "key-new";
+    HoodieCommitMetadata packed = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, more), before));
+    assertEquals(Set.of(), shared(packed, inserts("p", "g", keys)));
+    assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", more)));
+  }
+
+  @Test
+  void anUnknownWordOfALaterVersionIsTheStrictest() {
+    assertEquals(InsertConflicts.Rule.KEY, InsertConflicts.Rule.of(""));
+    assertEquals(InsertConflicts.Rule.PARTITION, InsertConflicts.Rule.of("Range"));
+  }
+}
