@@ -35,6 +35,8 @@ LIST_SECONDS = 5.0
 IDLE_LIST_SECONDS = 15.0
 """Otherwise: commits of our writers are seen in etcd at once, listings cost requests at the store, foreign writers are rare."""
 REPORT_SECONDS = 60.0
+DRAIN_SECONDS = 10.0
+"""When the assignment does not say it."""
 RETRY_SECONDS = 3.0
 MAX_RETRY_SECONDS = 15.0
 FOREIGN_KEY = "done/foreign"
@@ -145,7 +147,8 @@ class Assignment:
             exists = self._table.exists()
         if self._session is None:
             self._session = Session.open(self._spark, self._settings())
-            self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options(), lost=lambda: sp.lost_executors(self._spark))
+            drain = float((self.value.get("lock") or {}).get("drainSeconds") or DRAIN_SECONDS)
+            self._settler = Settler(self._table, self._session, self.spec.name, self._agent_options(), lost=lambda: sp.lost_executors(self._spark), drain=drain)
             self._services = self._make_services(self._table, self._session)
             self._bootstrap = self._make_bootstrap(self._table, self._session, self._services)
             self._metadata = self._make_metadata(self._table, self._session, self._services)

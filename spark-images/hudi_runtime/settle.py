@@ -130,6 +130,9 @@ class Settler:
     """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
     lost: Callable[[], bool] = lambda: False
     """Whether this process has lost an executor, which may still write for an instant of this incarnation (F4)."""
+    drain: float = 10.0
+    """D in seconds: a request that was on the wire at an owner's word, or at its end, has landed or died after it (F35)."""
+    _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -251,7 +254,7 @@ class Settler:
     def _give_up(self, instant: str, entry: Entry, records: Records) -> int:
         """Roll back an Abandoned instant of a living writer: its owner's word is the proof (the wrapper never publishes it any more)."""
         inc = str(entry.value["inc"])
-        if time.monotonic() < self._due.get((inc, instant), 0.0):
+        if time.monotonic() < self._due.get((inc, instant), 0.0) or not self._drained(inc, instant):
             return 0
         try:
             outcome = self._one(instant, records)
@@ -261,7 +264,13 @@ class Settler:
         except Exception as error:
             self._postpone(inc, instant, error)
             return 0
+        self._since.pop((inc, instant), None)
         return 1
+
+    def _drained(self, inc: str, instant: str = "") -> bool:
+        """Whether D is over since this process first saw the word about the instant, or (no instant) that its owner has left."""
+        now = time.monotonic()
+        return now - self._since.setdefault((inc, instant), now) >= self.drain
 
     def _drop_record(self, instant: str, outcome: Outcome) -> None:
         """The record of an Abandoned instant goes when a fresh timeline has shown its end."""
@@ -298,10 +307,13 @@ class Settler:
         for inc, entry in records.given_up.items():
             if inc in records.settles or inc in records.writers or inc in held or time.monotonic() < self._due.get((inc, ""), 0.0):
                 continue
+            if not self._drained(inc):
+                continue
             try:
                 for instant in entry.value.get("instants", []):
                     self._drop_record(str(instant), self._one(str(instant), records))
                 self._forget_given_up(inc, records)
+                self._since.pop((inc, ""), None)
             except Exception as error:
                 self._postpone(inc, "", error)
 

@@ -132,7 +132,7 @@ class Table:
 
     def assign(self, agent: str) -> None:
         made = agents.assignment(self.spec, int(time.time() * 1000))
-        value = made | {"path": self.path, "hudiProps": made["hudiProps"] | self.below, "lock": {"leaseSeconds": 10}}
+        value = made | {"path": self.path, "hudiProps": made["hudiProps"] | self.below, "lock": {"leaseSeconds": 10, "drainSeconds": self.drain}}
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
 
     def fence(self, process: Process, *, phase: str = "RollingBack", inc: str = "") -> str:

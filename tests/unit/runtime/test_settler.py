@@ -78,7 +78,7 @@ class World:
         self.swept: list[str] = []
         session: Any = MemorySession(self.etcd)
         table: Any = object()
-        self.settler = Settler(table, session, "t", {})
+        self.settler = Settler(table, session, "t", {}, drain=0.0)
         monkeypatch.setattr(settle, "look_and_roll_back", self._look)
         monkeypatch.setattr(settle, "sweep", lambda _table, instant: self.swept.append(instant))
         monkeypatch.setattr(settle, "backoff", lambda _failures: 0.0)
@@ -215,6 +215,43 @@ def test_the_owners_word_is_enough_and_the_sweep_comes_again(world: World) -> No
     assert world.swept == [T1, T1]
     assert world.record("alive")["phase"] == "Swept"
     assert "done/abandoned-alive" not in world.etcd.keys
+
+
+def test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F35, I5: no rollback before D is over after the word, no last sweep before D is over after the owner has left."""
+    now = [1000.0]
+    monkeypatch.setattr(settle.time, "monotonic", lambda: now[0])
+    world.settler.drain = 10.0
+    world.etcd.set("writer/alive", inc="alive")
+    world.instant(T1, "alive", "Abandoned")
+    assert world.run() == 0
+    now[0] += 9.9
+    assert world.run() == 0
+    assert (world.swept, list(world.etcd.keys)) == ([], ["writer/alive", f"instant/{T1}"])
+    now[0] += 0.1
+    assert world.run() == 1
+    assert world.swept == [T1]
+    now[0] += 100.0
+    world.run()
+    del world.etcd.keys["writer/alive"]
+    world.run()
+    now[0] += 9.9
+    world.run()
+    assert world.swept == [T1], "its last requests may be on the wire"
+    assert "done/abandoned-alive" in world.etcd.keys
+    now[0] += 0.1
+    world.run()
+    assert world.swept == [T1, T1]
+    assert not world.etcd.keys
+
+
+def test_an_agent_that_takes_over_drains_again(world: World) -> None:
+    """F35: what the one before has waited is not known."""
+    world.settler.drain = 10.0
+    world.settler._since[("somebody", T1)] = 0.0
+    world.instant(T1, "left", "Abandoned")
+    assert world.run() == 0
+    assert f"instant/{T1}" in world.etcd.keys
 
 
 def test_after_a_clean_exit_the_sweep_comes_again_too(world: World) -> None:
