@@ -111,4 +111,4 @@ class EtcdRouter:
 def _is_news(kind: str, *, deleted: bool) -> bool:
     if kind in ("alive", "lock", "queue"):
         return deleted and kind == "alive"
-    return kind not in ("clock", "instant")
+    return kind not in ("clock", "instant", "seen")

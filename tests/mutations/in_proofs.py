@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations.in_settling import PROOF, o
+from tests.mutations.in_settling import PROOF, RULES, o
 from tests.mutations.mutation import mutation
 
 BESIDE = "tests/unit/reconcile/test_containers_beside.py"
@@ -113,5 +113,16 @@ REFUSALS = (
         "that nothing was found of a pod is believed of whatever machine has the node's name now",
         o("model/proof", "return bool(node.created_at) and node.created_at < pod.created_at", "return node.name == pod.node"),
         f"{PROOF}::test_proofs",
+    ),
+)
+
+OWNERS = (
+    mutation(
+        "executors-are-known-by-label-only",
+        "I1 F26",
+        "an executor that a pod template has left without our labels is overlooked by settling and by whoever drops evidence",
+        o("reconcile/view", "    observed = labelled(observed)\n", ""),
+        f"{RULES}::test_an_executor_without_our_labels_is_settled_with_its_driver",
+        f"{RULES}::test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other",
     ),
 )

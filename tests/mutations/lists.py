@@ -40,6 +40,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_proofs.BOOTS,
     *in_proofs.CONTAINERS,
     *in_proofs.REFUSALS,
+    *in_proofs.OWNERS,
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,

@@ -15,6 +15,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, Stored
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.reconcile.ownership import labelled
 
 JsonDict = dict[str, Any]
 
@@ -202,7 +203,9 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
     """Put an observation in order. Raises SpecError for a table that cannot be read, ValueError without table or etcd."""
     if observed.table is None or observed.etcd is None:
         raise ValueError("a view needs the HudiTable and etcd")
-    table, etcd = TableSpec.from_object(observed.table), observed.etcd
+    observed = labelled(observed)
+    table, etcd = TableSpec.from_object(observed.table or {}), observed.etcd
+    assert etcd is not None  # noqa: S101 - checked above
     specs = [_read_writer(obj) for obj in observed.writers]
     owners = _attempts_of(etcd, specs)
     incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
@@ -212,7 +215,7 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         config=config,
         table=table,
         etcd=etcd,
-        status=observed.table.get("status") or {},
+        status=(observed.table or {}).get("status") or {},
         writers=tuple(_writer_view(obj, spec, error, observed, incs) for obj, spec, error in specs),
         incs=incs,
         agent=agent,

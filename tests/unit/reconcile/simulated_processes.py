@@ -104,6 +104,8 @@ class Processes(Store):
     def _make_executor(self, driver: Pod, number: int, inc: str) -> None:
         labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor", naming.LABEL_DRIVER: driver.name}
         labels.pop(naming.LABEL_AGENT, None)
+        if self.bare_executors:
+            labels = {"spark-role": "executor"}
         name = f"{driver.name}-exec-{number}"
         pod = Pod(
             name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside

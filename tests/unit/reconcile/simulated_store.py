@@ -142,6 +142,8 @@ class Store:
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
     """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the node has."""
+    bare_executors: bool = False
+    """Executors come with Spark's own label and none of ours: a pod template has taken them away."""
     beside: str = ""
     """Kind of a container that somebody's webhook puts into every new pod of a driver, executor or agent: it never ends by itself."""
     executors_per_driver: int = 0
@@ -254,15 +256,19 @@ class Store:
             node=pod.node,
             deleting=pod.deleting_since is not None,
             finalizers=tuple(pod.finalizers),
-            containers=()
-            if pod.silent
-            else (
-                ContainerFacts(pod.labels[naming.LABEL_ROLE], started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at),
-                *((ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside),) if pod.beside else ()),
-            ),
+            containers=self._containers(pod, started),
             owner_uids=pod.owner_uids,
             created_at="2026-01-01T00:00:00Z",
         )
+
+    @staticmethod
+    def _containers(pod: Pod, started: bool) -> tuple[ContainerFacts, ...]:
+        if pod.silent:
+            return ()
+        name = pod.labels.get(naming.LABEL_ROLE, "executor")
+        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at)
+        beside = ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside)
+        return (own, beside) if pod.beside else (own,)
 
     def observe(self) -> Observed:
         return Observed(

@@ -49,6 +49,44 @@ def test_an_executor_is_known_by_its_owner() -> None:
     assert view.executors("another", "uid-of-another") == ()
 
 
+def bare_world() -> tuple[World, Any, Any]:
+    """A writer that hangs with the lock, and its executor, which has no label of ours."""
+    world = ready_world()
+    world.executors_per_driver, world.bare_executors = 1, True
+    process = hung_writer(world)
+    executor = next(p for p in world.processes if p.role == "executor")
+    assert not set(world.pods[executor.pod].labels) & {naming.LABEL_ROLE, naming.LABEL_DRIVER}
+    return world, process, executor
+
+
+def test_an_executor_without_our_labels_is_settled_with_its_driver() -> None:
+    """F51: it may write while nobody can see it; the world lets nothing be unlocked before it has ended (I1)."""
+    world, process, executor = bare_world()
+    executor.ignores_sigterm = True
+    world.kill(process)
+    world.writer_hang_at = None
+    world.run(finished("w"))
+    assert not executor.alive
+    assert executor.pod_uid in world.names("settle")[process.inc].value["proofs"]
+    world.settle_down()
+    assert executor.pod not in world.pods
+
+
+def test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other() -> None:
+    """Of one that ended beside its living driver, and of one that is left when the driver has gone."""
+    world, process, executor = bare_world()
+    world.kill(executor)
+    world.run(lambda w: executor.pod not in w.pods, seconds=30)
+    assert process.alive
+    world, process, executor = bare_world()
+    executor.ignores_sigterm = True
+    process.hang_at = None
+    world.delete(world.writers["w"])
+    world.run(lambda w: "w" not in w.writers, seconds=60)
+    assert not executor.alive, "the HudiWriter waits for it"
+    assert executor.pod not in world.pods
+
+
 def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
     """I1: its creation was on the way when the driver died; executors are listed once more when the driver's proof is on record."""
     world = ready_world()
