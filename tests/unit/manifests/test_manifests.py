@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
 from hudi_operator.model import naming
 from hudi_operator.model.config import AgentConfig, OperatorConfig
+from hudi_operator.model.pod_settings import PodSettings
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
@@ -349,3 +352,19 @@ def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
     declared = writer(partitions=["land=de/day=2026-*", "fr/2026-*"])
     assert configmaps.job(spec, declared, 1, run=1)["partitions"] == ["de/2026-*", "fr/2026-*"]
     assert configmaps.job(spec, writer(), 1, run=1)["partitions"] == []
+
+
+def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
+    """F53: the text of every `resources` names what is filled in."""
+    texts = []
+    for path in sorted((Path(__file__).parents[3] / "crds").glob("*.yaml")):
+        texts += re.findall(r"resources:[^\n]*\n\s+description: \|-\n\s+(Requests and limits[^\n]*)", path.read_text())
+    assert len(texts) == 3, "drivers, executors, agents; an agent's executors share the agent's text"
+    found = pods._resources(PodSettings(memory="1g"))
+    cpu, memory = found["requests"]["cpu"], found["requests"]["memory"]
+    assert (memory, found["limits"]) == (f"{1024 + quantity.overhead_mib(1024)}Mi", {"memory": memory})
+    for text in texts:
+        assert f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
+    for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
+        one = pods._resources(PodSettings(memory="1g", resources=said))
+        assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"
