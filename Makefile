@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix history faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ faults: faults-setup ## storage and process faults put to stock Hudi, to ours in
 
 matrix: faults-setup ## RFC-22's test plan: table types x writers x tests 1-7 x storage, 84 cells; continues where it was cut off (MATRIX="--only mor/disjoint"); writes docs/results/matrix.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.matrix $(MATRIX)
+
+values: faults-setup ## edge values of each type in each role, written, tended and read back (VALUES="--only payload"); writes docs/what-a-table-can-hold.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.values $(VALUES)
 
 history: faults-setup ## three writers read, decide and write at once, one is killed: lost updates, write skew, keys twice (HISTORY="--rounds 8"); writes docs/results/history.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.history $(HISTORY)

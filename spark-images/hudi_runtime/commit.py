@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession, types
 
-from hudi_runtime import partitions
+from hudi_runtime import partitions, values
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
@@ -77,7 +77,7 @@ class Committer:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
             abandoned = self.abandon_pending()
             if not self._is_conflict(error):
-                raise error
+                raise batch.blame(error) or error
             conflict = self._conflict(error, abandoned)
             self._tally.conflict(conflict)
             if batch.base is not None:
@@ -97,11 +97,12 @@ class Committer:
         """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
         sp.interruptible(self._spark)
         try:
-            rows, since = self._rows(batch)
-            frame = partitions.held(self._transformed(batch, rows), self._job)
+            given, since = self._rows(batch)
+            frame = partitions.held(self._transformed(batch, given), self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
-            self._save(fit.apply(frame), {**options, **since})
+            rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
+            self._save(rows, {**options, **since})
         except Exception as error:
             if not java_causes(error):
                 raise

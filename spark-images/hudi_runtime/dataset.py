@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, user_error
+from hudi_runtime import values
+from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify, user_error
 from hudi_runtime.job import TableSpec
 from hudi_runtime.storage import Storage
 
@@ -44,7 +45,8 @@ def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Datase
         said = problems(spec, frame.columns)
         if said:
             raise UserCodeError(f"{path}: {'; '.join(said)}")
-        return Dataset(frame, _count(frame, spec, path))
+        held = values.held(frame, spec)
+        return Dataset(held, _count(held, spec, path))
     except Exception as error:
         raise user_error(error, path) from error
 
@@ -85,4 +87,5 @@ def _count(frame: DataFrame, spec: TableSpec, path: str) -> int:
 
 def of_the_dataset(error: Exception) -> bool:
     """Whether a person has to correct the dataset or the spec."""
-    return isinstance(error, RuntimeFailure) and error.failure is FailureClass.USER_ERROR
+    kind = classify(error).kind
+    return kind is FailureClass.BAD_DATA or (isinstance(error, RuntimeFailure) and kind in (FailureClass.USER_ERROR, FailureClass.SCHEMA_MISMATCH))

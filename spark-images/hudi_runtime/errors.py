@@ -29,6 +29,7 @@ class FailureClass(enum.Enum):
     SCHEMA_MISMATCH = "SchemaMismatch"
     HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
     PARTITION_NOT_DECLARED = "PartitionNotDeclared"
+    BAD_DATA = "BadData"
 
 
 EXIT_CODES: Mapping[FailureClass, int] = {
@@ -38,6 +39,7 @@ EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.SCHEMA_MISMATCH: 10,
     FailureClass.HUDI_VERSION_MISMATCH: 10,
     FailureClass.PARTITION_NOT_DECLARED: 10,
+    FailureClass.BAD_DATA: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
     FailureClass.ENDED_FOR_CHANGE: 12,
@@ -105,7 +107,9 @@ class Failure:
 
 
 PARTITION_CODE = "HUDIOP-PARTITION"
-"""In the error of a row that the batch did not have when it was looked at; the one code that is not the Java module's."""
+"""In the error of a row that the batch did not have when it was looked at; not a code of the Java module."""
+BAD_DATA_CODE = "HUDIOP-BAD-DATA"
+"""In the error of a row that the table cannot hold (`hudi_runtime.values`); the Java module says it of a file that would leave the table."""
 
 _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-FENCED": FailureClass.FENCED,
@@ -119,7 +123,8 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
     "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
     PARTITION_CODE: FailureClass.PARTITION_NOT_DECLARED,
-    "HUDIOP-BAD-RECORD": FailureClass.USER_ERROR,
+    "HUDIOP-BAD-RECORD": FailureClass.BAD_DATA,
+    BAD_DATA_CODE: FailureClass.BAD_DATA,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
@@ -149,7 +154,8 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     ),
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
-_MALFORMED = re.compile(r"Malformed records are detected in record parsing")
+_BAD_DATA = re.compile(r"Malformed records are detected|Partition path .* does not belong to base-path")
+"""Of Spark's readers, and of Hudi when the partition of a row leads out of the table."""
 _CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
 _EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
 """What EarlyConflictDetection.java says in a task; Spark hands it on as a cause, or in the text of its own error."""
@@ -165,8 +171,8 @@ def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
             return FailureClass.WRITE_CONFLICT
         if _HEARTBEAT.search(cause.message):
             return FailureClass.HEARTBEAT_LOST
-        if _MALFORMED.search(cause.message):
-            return FailureClass.USER_ERROR
+        if _BAD_DATA.search(cause.message):
+            return FailureClass.BAD_DATA
     for pattern, kind in _TYPES:
         if any(pattern.search(cause.type) for cause in causes):
             return kind
@@ -226,6 +232,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
         FailureClass.STORAGE_UNREACHABLE,
         FailureClass.LOCK_TIMEOUT,
         FailureClass.SCHEMA_MISMATCH,
+        FailureClass.BAD_DATA,
     }
     return RuntimeFailure(kind if kind in kept else FailureClass.USER_ERROR, f"{where}: {describe_causes(causes)}")
 

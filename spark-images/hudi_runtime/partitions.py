@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, functions, types
+from pyspark.sql import Column, DataFrame, functions
 
 from hudi_runtime.errors import PARTITION_CODE, FailureClass, RuntimeFailure
 from hudi_runtime.job import Job
+from hudi_runtime.values import NO_VALUE, PARTITION_KINDS
 
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""Hudi's partition of rows whose value is null or empty."""
-KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
-"""Types whose values Hudi writes into a partition path as Spark writes them as text."""
 SHOWN = 5
 
 
@@ -52,7 +49,7 @@ _REGEX = {"*": ".*", "?": "."}
 def _check_types(frame: DataFrame, fields: Sequence[str]) -> None:
     schema = frame.select([functions.col(name) for name in fields]).schema
     for name, field in zip(fields, schema.fields, strict=True):
-        if not isinstance(field.dataType, KINDS):
+        if not isinstance(field.dataType, PARTITION_KINDS):
             rule = "spec.partitions needs partition columns of text, whole numbers, booleans or dates"
             raise RuntimeFailure(FailureClass.PARTITION_NOT_DECLARED, f"column {name}: it is {field.dataType.simpleString()}; {rule}")
 

@@ -6,8 +6,9 @@ import importlib.util
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,11 +21,12 @@ from hudi_runtime import kafka, positions
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
 from hudi_runtime.deletions import DELETED
-from hudi_runtime.errors import UserCodeError, user_error
+from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, describe_causes, java_causes, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
 from hudi_runtime.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.snapshot import Base, Update
+from hudi_runtime.values import unreadable
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Batch:
     """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
     deletes: bool = False
     """Whether rows are marked in the column `_hoodie_is_deleted`, which then has to come through the transform."""
+    blame: Callable[[Exception], Exception | None] = lambda _: None
+    """What to say of a write that has failed so, when the batch itself is at fault: asks its source. None: it is not known to be."""
 
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
@@ -103,8 +107,12 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
         waiting -= len(chunk)
         previous, progress = progress, pg.advance(progress, chunk)
         manifest = pg.write_manifest(table.storage, job.writer, progress)
-        frame = _read_files(spark, source, [item.path for item in chunk])
-        yield Batch(frame, progress.word(manifest=manifest), progress.digest, progress, waiting)
+        blame = partial(_blamed, spark, source, [item.path for item in chunk])
+        try:
+            frame = _read_files(spark, source, [item.path for item in chunk])
+        except Exception as error:
+            raise blame(error) or error from error
+        yield Batch(frame, progress.word(manifest=manifest), progress.digest, progress, waiting, blame=blame)
         pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
 
 
@@ -249,7 +257,32 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
 
 
 def _read_files(spark: SparkSession, source: FilesSource, paths: list[str]) -> DataFrame:
-    return spark.read.format(source.format).options(**source.options).load(paths)
+    return spark.read.format(source.format).options(**reading(source)).load(paths)
+
+
+def reading(source: FilesSource) -> dict[str, str]:
+    """The options by which files are read. What does not parse is an error, not null, unless the user's options choose a mode."""
+    chosen = {key.lower() for key in source.options}
+    strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
+    # With column pruning Spark does not count the columns of a line that are not asked for.
+    pruning = {"columnPruning": "false"} if strict and source.format == "csv" and "columnpruning" not in chosen else {}
+    return {**strict, **pruning, **source.options}
+
+
+STRICT = ("csv", "json", "xml")
+
+
+def _blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error: Exception) -> Exception | None:
+    """The first of these files that cannot be read by itself, as an error that names it; None: the files are not to blame."""
+    if not unreadable(java_causes(error)):
+        return None
+    for path in paths:
+        try:
+            _read_files(spark, source, [path]).write.format("noop").mode("overwrite").save()
+        except Exception as alone:
+            causes = java_causes(alone)
+            return RuntimeFailure(FailureClass.BAD_DATA, f"file {path}: {describe_causes(causes)}") if unreadable(causes) else None
+    return None
 
 
 def _function(spark: SparkSession, source: PythonSource) -> Any:

@@ -23,6 +23,7 @@ from tests.mutations import (
     in_streams,
     in_turns,
     in_updates,
+    in_values,
     in_wrapper,
 )
 from tests.mutations.in_agent import SETTLING, a
@@ -64,6 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_bootstrap.BEGINNING,
     *in_updates.UPDATES,
     *in_statements.STATEMENTS,
+    *in_values.VALUES,
     *in_restore.UNDOING,
     *in_deletes.DELETES,
     *in_own_agents.EXECUTORS,

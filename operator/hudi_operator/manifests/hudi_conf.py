@@ -14,6 +14,7 @@ from hudi_operator.model.spec import TableSpec
 LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
 CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
 EARLY_DETECTION = "io.hudioperator.EarlyConflictDetection"
+WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
@@ -53,6 +54,8 @@ def common_defaults() -> dict[str, str]:
         # Direct markers need no timeline server.
         "hoodie.write.markers.type": "DIRECT",
         "hoodie.datasource.write.commitmeta.key.prefix": COMMIT_METADATA_PREFIX,
+        # Without it Spark refuses to read dates before 1582 and timestamps before 1900.
+        "hoodie.avro.write.support.class": WRITE_SUPPORT,
     }
 
 

@@ -34,6 +34,9 @@ _FILE_SYSTEMS = {
     "hdfs": "org.apache.hadoop.hdfs.DistributedFileSystem",
 }
 
+_TABLE_PATH = "spark.hadoop.hudi.operator.guard.path"
+"""Executors have no session: by this the storage wrapper knows which table their files belong to."""
+
 LOG4J2 = """\
 # Quiet: Spark and Hudi at WARN; the lock module and the runtime tell each step themselves.
 status = error
@@ -77,6 +80,7 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
     settings.update(_storage_defaults(table.storage))
     settings.update(writer.spark_conf)
     settings.update(_owned(table.storage, config))
+    settings[_TABLE_PATH] = table.path
     settings["spark.plugins"] = PLUGIN
     settings["spark.app.name"] = f"{writer.ref.namespace}/{writer.ref.name}"
     settings["spark.driver.memory"] = writer.driver.memory
@@ -103,6 +107,8 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     # One slot bounds the memory. Fair: a rollback's job waits for the task of a compaction that runs, not for all of them.
     settings["spark.master"] = "local[1]" if own is None else f"local[{own.pod.cores}]"
     settings["spark.scheduler.mode"] = "FAIR"
+    if own is not None:
+        settings[_TABLE_PATH] = table.path
     if own is not None and own.executors.instances > 0:
         settings["spark.plugins"] = PLUGIN
         settings.update(_executors(table, agent_pod, own.executors, config))
@@ -157,6 +163,11 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         # Deleting directory markers after each PUT is slow everywhere and fails on some S3 servers.
         "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
+        # Otherwise an array in a base file cannot hold null. Files with arrays in the old form are read as before.
+        "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+        # Dates of long ago are written as they are: a bulk insert would fail at them otherwise.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     }
     for scheme in config.allowed_schemes:
         settings.update(_guard(scheme, storage))

@@ -32,6 +32,7 @@ POSITION_LOST = "PositionLost"
 SCHEMA_MISMATCH = "SchemaMismatch"
 HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
 PARTITION_NOT_DECLARED = "PartitionNotDeclared"
+BAD_DATA = "BadData"
 CANCELLED = "Cancelled"
 ENDED_FOR_CHANGE = "EndedForChange"
 """The table's gate was closed for a change (F44): the next attempt goes on when it opens."""
@@ -64,9 +65,10 @@ MESSAGE_CLASSES = frozenset(
         SCHEMA_MISMATCH,
         HUDI_VERSION_MISMATCH,
         PARTITION_NOT_DECLARED,
+        BAD_DATA,
     }
 )
-NOT_RETRIED = frozenset({USER_ERROR, OPTION_NOT_ALLOWED, POSITION_LOST, SCHEMA_MISMATCH, HUDI_VERSION_MISMATCH, PARTITION_NOT_DECLARED})
+NOT_RETRIED = frozenset({USER_ERROR, OPTION_NOT_ALLOWED, POSITION_LOST, SCHEMA_MISMATCH, HUDI_VERSION_MISMATCH, PARTITION_NOT_DECLARED, BAD_DATA})
 """The same input fails again: only a changed spec or a new restartNonce helps."""
 _KILLED = (137, 143)
 _ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}

@@ -107,3 +107,9 @@ def test_termination_reports_that_are_none() -> None:
 def test_no_containers() -> None:
     bare = PodFacts("ns", "p", "u", {}, "Failed", "n1", deleting=False, finalizers=(), containers=())
     assert classify.classify(bare).kind == "Eviction"
+
+
+def test_bad_data_is_not_tried_again() -> None:
+    """The same rows are refused again (F41)."""
+    assert classify.BAD_DATA in classify.MESSAGE_CLASSES
+    assert not classify.Outcome(classify.BAD_DATA, 10, "column p of record id='1' is 'a//b'", {}).retried

@@ -36,9 +36,11 @@ HUDI = "org.apache.hudi.exception."
         ([(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")], FailureClass.HUDI_VERSION_MISMATCH),
-        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-RECORD] topic t, partition 0, offset 2: …")], FailureClass.USER_ERROR),
-        ([("org.apache.spark.SparkException", "Malformed records are detected in record parsing."), ("java.io.EOFException", "")], FailureClass.USER_ERROR),
+        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-RECORD] topic t, partition 0, offset 2: …")], FailureClass.BAD_DATA),
+        ([("org.apache.spark.SparkException", "Malformed records are detected in record parsing."), ("java.io.EOFException", "")], FailureClass.BAD_DATA),
         ([("java.lang.IllegalStateException", "Some data may have been lost because they are not available in Kafka any more")], FailureClass.INFRASTRUCTURE),
+        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-DATA] column p of record id='k' is …")], FailureClass.BAD_DATA),
+        ([("java.lang.IllegalArgumentException", 'Partition path "s3a://lake/b" does not belong to base-path "s3a://lake/t"')], FailureClass.BAD_DATA),
         ([], FailureClass.INFRASTRUCTURE),
     ],
 )

@@ -21,7 +21,8 @@ enum ErrorCode {
   ETCD_SILENT,
   ETCD_SET_BACK,
   HUDI_VERSION,
-  OPTION;
+  OPTION,
+  BAD_DATA;
 
   String code() {
     return "HUDIOP-" + name().replace('_', '-');

@@ -83,6 +83,7 @@ public class GuardedFileSystem extends FilterFileSystem {
   public FSDataOutputStream create(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -98,6 +99,7 @@ public class GuardedFileSystem extends FilterFileSystem {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -106,6 +108,7 @@ public class GuardedFileSystem extends FilterFileSystem {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, EnumSet<CreateFlag> flags, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
   }
@@ -121,6 +124,7 @@ public class GuardedFileSystem extends FilterFileSystem {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, fs::listStatus, () -> super.primitiveCreate(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -128,7 +132,7 @@ public class GuardedFileSystem extends FilterFileSystem {
   /** On a timeline the builder ends in {@link #create}; elsewhere the delegate's own, with its options. */
   @Override
   public FSDataOutputStreamBuilder<?, ?> createFile(Path path) {
-    return TimelinePath.of(path) == null ? fs.createFile(path) : createDataOutputStreamBuilder(this, path).create().overwrite(true);
+    return TimelinePath.of(path) == null && !DataFiles.concerns(path) ? fs.createFile(path) : createDataOutputStreamBuilder(this, path).create().overwrite(true);
   }
 
   @Override

@@ -19,6 +19,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
   public FSDataOutputStream create(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, this::listStatus, () -> super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -34,6 +35,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, this::listStatus, () -> super.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -42,6 +44,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, EnumSet<CreateFlag> flags, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, this::listStatus, () -> super.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
   }
@@ -51,6 +54,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path, this::listStatus, () -> super.createNonRecursive(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -66,6 +70,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
+    DataFiles.require(path, getConf());
     return TimelineGuard.create(
         path,
         this::listStatus,
@@ -74,7 +79,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
 
   @Override
   public FSDataOutputStreamBuilder<?, ?> createFile(Path path) {
-    return TimelinePath.of(path) == null ? super.createFile(path) : createDataOutputStreamBuilder(this, path).create().overwrite(true);
+    return TimelinePath.of(path) == null && !DataFiles.concerns(path) ? super.createFile(path) : createDataOutputStreamBuilder(this, path).create().overwrite(true);
   }
 
   @Override

@@ -1,0 +1,58 @@
+"""`python -m tests.values`: the campaign, and docs/what-a-table-can-hold.md.
+
+    python -m tests.values                    what has no result of this commit yet
+    python -m tests.values --only 'payload'   only cases whose name (case/table type) matches
+    python -m tests.values --again            also what has a result
+    python -m tests.values --page             only the page, from docs/results/values.json
+
+Exit status 1 when a value was neither held nor refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.hudi.harness import AGENT, World
+from tests.values import page
+from tests.values.cases import CASES, KINDS
+from tests.values.run import HELD, Run
+
+
+def campaign(only: str, *, again: bool) -> None:
+    """Run what is wanted and has no result, in one world; each result is kept at once."""
+    wanted = [(case, kind) for case in CASES for kind in KINDS if re.search(only, f"{case.name}/{kind}")]
+    wanted = [(case, kind) for case, kind in wanted if again or not page.fresh(case.name, kind)]
+    if not wanted:
+        return
+    world = World(Path(tempfile.mkdtemp(prefix="values-")))
+    world.start()
+    try:
+        agent = world.agent(AGENT, storage=world.table("any", s3=True))
+        page.keep_refusals(world)
+        for number, (case, kind) in enumerate(wanted):
+            seen = Run(world, agent, AGENT, case, kind, f"values-{number}").run()
+            page.keep(case.name, kind, seen)
+            wrong = {reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()}
+            print(f"{case.name}/{kind}: {list(seen)}: {({r: w for r, w in wrong.items() if w}) or 'held'}", flush=True)
+    finally:
+        world.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.values", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="REGEX", help="only cases whose name matches")
+    parser.add_argument("--again", action="store_true", help="run also what has a result")
+    parser.add_argument("--page", action="store_true", help="write the page only")
+    given = parser.parse_args()
+    if not given.page:
+        campaign(given.only, again=given.again)
+    print(f"{page.write()}; {page.damaged()} cells are neither held nor refused")
+    return 1 if page.damaged() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
