@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,9 +25,10 @@ class Context:
     inc: str
     spark: SparkSession
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    _read: list[Base] = field(default_factory=list)
-    """What was read since the last batch; of what was read before it, the oldest that still counts comes first."""
-    _given: list[Base] = field(default_factory=list)
+    _read: dict[int, list[Base]] = field(default_factory=dict)
+    """What each thread has read since its last batch."""
+    _given: dict[int, Base] = field(default_factory=dict)
+    """What the last batch of each thread was made from."""
 
     @property
     def table_path(self) -> str:
@@ -44,27 +47,41 @@ class Context:
         which ends the attempt (in a python source `Update` does better).
         """
         frame, base = take(self.spark, Table(self.spark, self.table_path))
-        self._read.append(base)
+        self._read.setdefault(threading.get_ident(), []).append(replace(base, read=uuid.uuid4().hex))
         return frame
 
     def base_of_batch(self) -> Base | None:
-        """Called by the runtime for each batch: when the rows were read that it may be made from. Those read since the batch before it, else the same."""
-        if self._read:
-            self._given[:] = [min(self._read, key=lambda base: base.completion)]
-            self._read.clear()
-        return self._given[0] if self._given else None
+        """Called by the runtime for each batch: when the rows were read that it may be made from.
+
+        Those read by this thread since its batch before, else those of that one; a thread that has read nothing may write what any other has read.
+        """
+        mine = threading.get_ident()
+        if reads := self._read.pop(mine, []):
+            self._given[mine] = min(reads, key=_completion)
+        if mine in self._given:
+            return self._given[mine]
+        others = [*(base for reads in list(self._read.values()) for base in reads), *list(self._given.values())]
+        return min(others, key=_completion, default=None)
 
     def commit_metadata(self) -> dict[str, str]:
         """Write options that name writer, attempt and incarnation in the commit (an application passes them to its own writes).
 
-        Also when it has read the table, so that what was committed since then is not overwritten unseen.
+        Also when it has read the table, so that what was committed since then is not overwritten unseen, by another thread of this program either:
+        of the program's own commits only those count as known that were made by the same thread from the same read.
         """
         base = self.base_of_batch()
-        return commit_metadata(self.job, inc=self.inc, progress=None) | (base.options("frame") if base else {})
+        if base is None:
+            return commit_metadata(self.job, inc=self.inc, progress=None)
+        named = replace(base, read=f"{base.read}-{threading.get_ident()}")
+        return commit_metadata(self.job, inc=self.inc, progress=None) | named.options("snapshot")
 
     def table_options(self) -> dict[str, str]:
         """Write options that say which table it is."""
         return table_options(self.job.table)
+
+
+def _completion(base: Base) -> str:
+    return base.completion
 
 
 _current: list[Context] = []

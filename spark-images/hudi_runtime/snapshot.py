@@ -33,10 +33,13 @@ class Base:
 
     completion: str
     floor: str
+    read: str = ""
+    """Name of the read: writes made from it know each other, and compare themselves with all others of this process too. Empty: writes of one thread do."""
 
     def options(self, isolation: str) -> dict[str, str]:
         """Write options by which the commit is compared; `isolation` is `frame`, `snapshot` or `serializable` (SnapshotCheck.java)."""
-        return {f"{_OPTION}base": self.completion, f"{_OPTION}floor": self.floor, f"{_OPTION}isolation": isolation}
+        named = {f"{_OPTION}read": self.read} if self.read else {}
+        return {f"{_OPTION}base": self.completion, f"{_OPTION}floor": self.floor, f"{_OPTION}isolation": isolation, **named}
 
 
 @dataclass(frozen=True)

@@ -388,7 +388,7 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, transform, retries, options,
-        run, priority, streaming (seconds).
+        run, priority, streaming (seconds), spark (settings that no HudiWriter may have).
         """
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
@@ -422,7 +422,7 @@ class World:
             "hudiOptions": job.get("options", {}),
             "executors": 0,
         }
-        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m"}
+        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m", **job.get("spark", {})}
         folder = self.folder / "pods" / pod
         env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image)
         env |= {

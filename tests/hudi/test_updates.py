@@ -82,13 +82,16 @@ def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, 
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
 
 
-def test_what_the_runtime_does_not_see_is_lost(world: World, agent: Process) -> None:
-    """What stock Hudi does too: nobody is told, quick's addition is gone. The limit that docs/sources.md names; the two tests above can fail."""
+def test_what_was_read_without_the_runtime_is_compared_too(world: World, agent: Process) -> None:
+    """F59: `spark.read`, then a write. Stock Hudi loses the addition of quick; here the attempt ends as a conflict."""
     table = made(world, agent, "update-unseen")
     slow = race(world, table, "unseen", quick=[1])
-    assert slow.wait() == 0, slow.log()[-4000:]
-    assert slow.termination()["conflicts"] == 0
-    assert counters(table) == {1: 1, 2: 0, 3: 0}
+    assert slow.wait() == 13, slow.log()[-4000:]
+    assert slow.termination()["class"] == "WriteConflict"
+    again = counting(table, "slow", "unseen", [1])
+    assert again.wait() == 0, again.log()[-4000:]
+    assert counters(table) == {1: 2, 2: 0, 3: 0}
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
 
 
 def test_an_update_of_a_table_without_commits(world: World, agent: Process) -> None:

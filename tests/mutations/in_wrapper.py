@@ -357,7 +357,7 @@ COMMITS = (
         "commit-under-no-lock",
         "I1 I9",
         "conflicts are looked for although the lock is not held",
-        j("FencedConflictResolutionStrategy", "if (session == null || !session.holdsLock()) {", "if (session == null) {"),
+        j("FencedConflictResolutionStrategy", "if (lock == null || !lock.isHere()) {", "if (session == null) {"),
         t("HudiIntegrationTest.noCommitWithoutTheLock"),
     ),
     mutation(

@@ -15,6 +15,7 @@ from hudi_operator.model.spec import StorageSpec, TableSpec, WriterSpec
 
 GUARD = "io.hudioperator.GuardedFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"
+STATEMENTS = "io.hudioperator.StatementExtension"
 API_SERVER = "k8s://https://kubernetes.default.svc"
 DRIVER_SERVICE_ACCOUNT = "hudi-driver"
 AGENT_SERVICE_ACCOUNT = "hudi-agent"
@@ -150,7 +151,7 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
     settings = {
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.extensions": f"{STATEMENTS},org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": "/tmp/warehouse",

@@ -21,6 +21,7 @@ enum ErrorCode {
   ETCD_SILENT,
   ETCD_SET_BACK,
   HUDI_VERSION,
+  STATEMENT,
   OPTION,
   BAD_DATA;
 

@@ -80,7 +80,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
       CommitChecks.requireGuard(metaClient, session.basePath());
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
       CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
-      SnapshotCheck.inNonBlockingMode(metaClient, props, session.inc());
+      SnapshotCheck.inNonBlockingMode(metaClient, props, session);
       session.commitsChecked();
       good = true;
     } finally {

@@ -59,7 +59,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     String base = metaClient.getBasePath().toString();
     CommitChecks.requireGuard(metaClient, base);
     session = Sessions.byPath(base);
-    if (session == null || !session.holdsLock()) {
+    HeldLock lock = session == null ? null : session.held;
+    if (lock == null || !lock.isHere()) {
       throw ErrorCode.NOT_OWNER.exception("the lock of " + base + " is not held at the commit of " + current.requestedTime());
     }
     if (writeConfig.isPresent()) {
@@ -71,7 +72,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
     }
     List<SnapshotCheck.Moved> moved =
-        writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session.inc()) : List.of();
+        writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session, current.requestedTime()) : List.of();
     removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
     inserts = new InsertConflicts(session.conflictsChecked(current.requestedTime()), buckets, metaClient);
     yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());

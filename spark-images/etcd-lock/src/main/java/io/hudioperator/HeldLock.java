@@ -12,6 +12,8 @@ import java.util.stream.Collectors;
  */
 final class HeldLock {
   final long token;
+  /** The thread that has acquired it: another one waits for its own turn. */
+  private final Thread thread = Thread.currentThread();
   private String lastPromised;
   private final List<Publication> publications = new ArrayList<>();
   private final Set<String> checked = new HashSet<>();
@@ -32,6 +34,11 @@ final class HeldLock {
     this.restoring = gate.isClosed() ? gate.restoring() : "";
     this.gateRevision = gate.revision;
     this.insertConflicts = gate.insertConflicts();
+  }
+
+  /** Has this thread acquired it? */
+  boolean isHere() {
+    return thread == Thread.currentThread();
   }
 
   /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */

@@ -38,7 +38,7 @@ public final class Session {
   private final Object word = new Object();
   private final Set<String> pending = ConcurrentHashMap.newKeySet();
   private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
-  private volatile HeldLock held;
+  volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
   private volatile boolean timelineSeen;
@@ -295,6 +295,7 @@ public final class Session {
       }
       protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
       lock.promised(instant);
+      TableReads.of(this).begun(instant);
       pending.add(instant);
     }
   }

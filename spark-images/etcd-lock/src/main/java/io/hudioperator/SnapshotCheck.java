@@ -27,6 +27,8 @@ final class SnapshotCheck {
   static final String BASE = "hoodie.write.lock.etcd.snapshot_base";
   /** Requested time; what completes after the base was requested then or later. */
   static final String FLOOR = "hoodie.write.lock.etcd.snapshot_floor";
+  /** Name of the read that a write is made from, for programs that read in one thread and write in others. */
+  static final String READ = "hoodie.write.lock.etcd.snapshot_read";
   /** {@link Isolation}. */
   static final String ISOLATION = "hoodie.write.lock.etcd.snapshot_isolation";
 
@@ -52,7 +54,7 @@ final class SnapshotCheck {
     return Isolation.valueOf(props.getString(ISOLATION, Isolation.SNAPSHOT.name()).toUpperCase(Locale.ROOT));
   }
 
-  /** A completed write of another incarnation, and the partitions from which it has removed records or whole file groups. */
+  /** A completed write that this one does not know, and the partitions from which it has removed records or whole file groups. */
   static final class Moved {
     final HoodieInstant instant;
     final Set<String> removedIn;
@@ -64,35 +66,50 @@ final class SnapshotCheck {
   }
 
   /**
-   * Completed writes of others since the rows were read; none when this commit was not made from rows of the table.
+   * Completed writes since the rows were read that the instant was made from, but for those that it knows ({@link TableReads}); none when nothing
+   * was read.
    *
    * @throws HoodieWriteConflictException when that cannot be known any more, or when it is serializable and there is one that carries rows
    */
-  static List<Moved> since(HoodieTableMetaClient metaClient, TypedProperties props, String inc) {
-    String base = props.getString(BASE, "");
-    if (base.isEmpty()) {
+  static List<Moved> since(HoodieTableMetaClient metaClient, TypedProperties props, Session session, String instant) {
+    return since(metaClient, props, session, TableReads.of(session).write(instant));
+  }
+
+  private static List<Moved> since(HoodieTableMetaClient metaClient, TypedProperties props, Session session, TableReads.Write write) {
+    write.madeFrom(props.getString(READ, ""));
+    TableReads.Base base = base(props, session, write);
+    if (base == null) {
       return List.of();
     }
-    requireNotArchived(metaClient, props.getString(FLOOR, ""));
+    requireNotArchived(metaClient, base.floor);
     List<Moved> found = new ArrayList<>();
-    for (HoodieInstant instant : completed(metaClient)) {
-      if (instant.getCompletionTime() != null && instant.getCompletionTime().compareTo(base) > 0) {
-        HoodieCommitMetadata metadata = read(metaClient, instant);
-        if (!inc.equals(metadata.getMetadata(CommitChecks.METADATA_INC))) {
-          requireUnmoved(props, instant, metadata, base);
-          found.add(new Moved(instant, removedIn(metadata)));
-        }
+    for (HoodieInstant completed : completed(metaClient)) {
+      if (base.lacks(completed) && !TableReads.of(session).knows(write, completed.requestedTime())) {
+        HoodieCommitMetadata metadata = read(metaClient, completed);
+        requireUnmoved(props, completed, metadata, base.completion);
+        found.add(new Moved(completed, removedIn(metadata)));
       }
     }
     return found;
   }
 
-  /** What is asked under the lock where Hudi asks nobody for conflicts. */
-  static void inNonBlockingMode(HoodieTableMetaClient metaClient, TypedProperties props, String inc) {
-    if (isolation(props) != Isolation.FRAME) {
+  /** As the write's options say, else as its thread has read. An agent reads for other purposes. */
+  private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
+    String base = props.getString(BASE, "");
+    if (base.isEmpty()) {
+      return session.isWriter() ? write.base : null;
+    }
+    return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of());
+  }
+
+  /** What is asked under the lock where Hudi asks nobody for conflicts. The lock that a write begins with is not yet that of its commit. */
+  static void inNonBlockingMode(HoodieTableMetaClient metaClient, TypedProperties props, Session session) {
+    TableReads.Write write = TableReads.of(session).newest();
+    boolean begins = !session.ownsPending(write.instant);
+    if (isolation(props) != Isolation.FRAME && (!begins || props.containsKey(BASE))) {
       TypedProperties all = TypedProperties.copy(props);
       all.setProperty(ISOLATION, Isolation.SERIALIZABLE.name());
-      since(metaClient, all, inc);
+      since(metaClient, all, session, begins ? TableReads.of(session).write("") : write);
     }
   }
 

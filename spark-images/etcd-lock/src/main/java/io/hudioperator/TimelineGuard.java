@@ -27,6 +27,7 @@ final class TimelineGuard {
     if (target == null) {
       return new GuardedOutputStream(create.run(), () -> {}); // a task that is cancelled ends after its uploads (F31)
     }
+    requireOwnTurn("create " + path, target, path);
     Publication publication = beforeWrite("create " + path, target, path, lister);
     if (target.kind == TimelinePath.Kind.COMPLETED) {
       return new CompletedOutputStream(path, () -> beforeWrite("close " + path, target, path, lister), create, publication);
@@ -51,6 +52,9 @@ final class TimelineGuard {
     }
     if (source != null) {
       beforeRemoval("rename " + from, source, from);
+    }
+    if (target != null) {
+      requireOwnTurn("rename to " + to, target, to);
     }
     Publication publication = target == null ? null : beforeWrite("rename to " + to, target, to, lister);
     boolean renamed = Uninterrupted.run(rename);
@@ -111,6 +115,18 @@ final class TimelineGuard {
       default:
         session.requireHeldNow(what);
         return null;
+    }
+  }
+
+  /** The files that begin or complete an instant, and those that complete one of the metadata table, are written by the thread that has the lock (F60). */
+  private static void requireOwnTurn(String what, TimelinePath target, Path path) throws TimelineRefusedException {
+    boolean begins = target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable;
+    if (!target.temporary && (begins || target.kind == TimelinePath.Kind.COMPLETED)) {
+      Session session = session(target, path);
+      HeldLock lock = session.held;
+      if (session.isWriter() && lock != null && !lock.isHere()) {
+        throw ErrorCode.NOT_OWNER.refusal("the lock of table " + session.tableId() + " is held by another thread of this process: " + what);
+      }
     }
   }
 

@@ -25,6 +25,7 @@ import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.junit.jupiter.api.AfterEach;
@@ -33,7 +34,10 @@ import org.junit.jupiter.api.Test;
 
 /** A commit made from rows of the table meets everything that completed since they were read, not only since its write began (I9). */
 class SnapshotMovedTest {
+  private static final String NOW = "20991231235959999";
+
   private final TestTable table = new TestTable();
+  private String named = "";
   private Session session;
   private HoodieTableMetaClient metaClient;
   private final List<String> requested = new ArrayList<>();
@@ -63,8 +67,16 @@ class SnapshotMovedTest {
     return content;
   }
 
-  /** Commits; returns the completion time. */
-  private String commit(int number, HoodieCommitMetadata content, String inc) {
+  /** Commits as "another" process or in this one; returns the completion time. */
+  private String commit(int number, HoodieCommitMetadata content, String who) {
+    String completed = commit(number, content);
+    if (who.equals("another")) {
+      TableReads.of(session).forget(requested.get(number));
+    }
+    return completed;
+  }
+
+  private String commit(int number, HoodieCommitMetadata content) {
     assertTrue(table.acquire(session));
     String time = TestTable.time(0);
     requested.add(time);
@@ -73,7 +85,6 @@ class SnapshotMovedTest {
     metaClient.getActiveTimeline().createNewInstant(begun);
     metaClient.getActiveTimeline().transitionRequestedToInflight(begun, Option.empty());
     session.conflictsChecked(time);
-    content.addMetadata(CommitChecks.METADATA_INC, inc);
     HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
     metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
     session.release();
@@ -90,6 +101,9 @@ class SnapshotMovedTest {
             "hoodie.clean.failed.writes.policy", "LAZY",
             SnapshotCheck.FLOOR, requested.get(0),
             SnapshotCheck.ISOLATION, isolation.name().toLowerCase(Locale.ROOT)));
+    if (!named.isEmpty()) {
+      options.setProperty(SnapshotCheck.READ, named);
+    }
     if (!base.isEmpty()) {
       options.setProperty(SnapshotCheck.BASE, base);
     }
@@ -101,7 +115,7 @@ class SnapshotMovedTest {
     Properties options = options(base, isolation);
     options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
     HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
-    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", "20991231235959999");
+    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
     HoodieInstant last = metaClient.reloadActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant().get();
     strategy = new FencedConflictResolutionStrategy();
     assertTrue(table.acquire(session));
@@ -126,8 +140,66 @@ class SnapshotMovedTest {
   @Test
   void onesOwnCommitsAreKnown() {
     String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), session.inc());
+    commit(1, content(WriteOperationType.UPSERT, "f", 0));
     assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+  }
+
+  /** F40: the same process, but another thread that has read for itself. */
+  @Test
+  void whatAnotherThreadHasCommittedIsNotKnown() throws Exception {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    Thread other = new Thread(() -> commit(1, content(WriteOperationType.UPSERT, "f", 0)));
+    other.start();
+    other.join();
+    assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** F40: one thread commits what was made from two reads. */
+  @Test
+  void whatWasMadeFromAnotherReadIsNotKnown() {
+    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    commit(1, content(WriteOperationType.UPSERT, "f", 0));
+    TableReads.of(session).write(requested.get(1)).madeFrom("B");
+    named = "A";
+    assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+    named = "B";
+    assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** F59: no option says when rows were read; the thread that writes has read them. */
+  @Test
+  void whatTheThreadHasReadIsComparedWithoutAnOption() throws Exception {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    reads.begun(NOW);
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    reads.begun(NOW);
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next write may be made from the same rows");
+    Thread other = new Thread(() -> reads.begun(NOW));
+    other.start();
+    other.join();
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "and so may another thread that has read nothing");
+    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    reads.begun(NOW);
+    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** F60: a thread that has not acquired the lock commits nothing under that of another one. */
+  @Test
+  void theLockOfAnotherThreadIsNotEnough() throws Exception {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    Thread other = new Thread(() -> assertTrue(table.acquire(session)));
+    other.start();
+    other.join();
+    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
+    assertCode(
+        ErrorCode.NOT_OWNER,
+        assertThrows(
+            HoodieException.class,
+            () -> new FencedConflictResolutionStrategy().getCandidateInstants(metaClient, current, Option.empty(), Option.empty())));
+    session.release();
   }
 
   @Test

@@ -134,6 +134,26 @@ class TimelineGuardTest {
     refused(ErrorCode.OPTION, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
   }
 
+  /** F60: the guard asks the thread, not only the process. */
+  @Test
+  void anotherThreadHasToWaitForItsTurn() throws Exception {
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.release();
+    Thread other = new Thread(() -> assertTrue(table.acquire(session)));
+    other.start();
+    other.join();
+    session.conflictsChecked(instant);
+    String metadata = table.basePath() + "/.hoodie/metadata/.hoodie/timeline/" + instant + "_" + TestTable.time(1) + ".deltacommit";
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(new Path(metadata), false));
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(path(instant + ".inflight"), new Path(metadata)));
+    refused(ErrorCode.NOT_OWNER, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
+    refused(ErrorCode.NOT_OWNER, () -> write(TestTable.time(2) + ".commit.requested"));
+    session.release();
+    assertTrue(table.acquire(session));
+    fs.create(new Path(metadata), false).close();
+  }
+
   @Test
   void aWriterNeverRollsBack() {
     assertTrue(table.acquire(session));

@@ -1,0 +1,227 @@
+package io.hudioperator;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.execution.streaming.StreamingRelation;
+import org.apache.spark.sql.hudi.command.CallProcedureHoodieCommand;
+import org.apache.spark.sql.hudi.command.DropHoodieTableCommand;
+import org.apache.spark.sql.hudi.command.InsertIntoHoodieTableCommand;
+import org.apache.spark.sql.sources.BaseRelation;
+import scala.Product;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/**
+ * Looks at each plan before it runs: which rows of a table this process has read ({@link TableReads}), and whether a statement may run at all.
+ * What is not in the list ({@link Statements}) does not.
+ */
+final class StatementRules {
+  private static final String HUDI = "org.apache.spark.sql.hudi.";
+  private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
+
+  private final SparkSession spark;
+  private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+
+  private StatementRules(SparkSession spark) {
+    this.spark = spark;
+  }
+
+  /** @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing was done then */
+  static void check(SparkSession spark, LogicalPlan plan) {
+    if (Sessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
+      new StatementRules(spark).walk(plan);
+    }
+  }
+
+  private void walk(QueryPlan<?> plan) {
+    if (plan instanceof CommandResult || !seen.add(plan)) { // a result was judged before it was there
+      return;
+    }
+    if (plan instanceof Command) {
+      judge((LogicalPlan) plan);
+    }
+    if (plan instanceof LogicalRelation) {
+      read(((LogicalRelation) plan).relation());
+    } else if (plan instanceof StreamingRelation) {
+      requireNoStream((StreamingRelation) plan);
+    }
+    if (plan instanceof InsertIntoHoodieTableCommand) { // its target is no source
+      walk(((InsertIntoHoodieTableCommand) plan).query());
+      return;
+    }
+    if (plan instanceof Product) {
+      elements((Product) plan, 0).stream().filter(LogicalPlan.class::isInstance).forEach(p -> walk((LogicalPlan) p));
+    }
+    each(plan.children());
+    each(plan.innerChildren());
+    each(plan.subqueries());
+  }
+
+  private void each(Seq<?> plans) {
+    Iterator<?> all = plans.iterator();
+    while (all.hasNext()) {
+      Object next = all.next();
+      if (next instanceof QueryPlan) {
+        walk((QueryPlan<?>) next);
+      }
+    }
+  }
+
+  /** What a node is made of, and what that is made of. */
+  private static List<Object> elements(Product node, int depth) {
+    List<Object> found = new ArrayList<>();
+    Iterator<Object> parts = node.productIterator();
+    while (parts.hasNext()) {
+      Object part = parts.next();
+      found.add(part);
+      if (depth == 0 && part instanceof Product && !(part instanceof LogicalPlan)) {
+        found.addAll(elements((Product) part, 1));
+      }
+    }
+    return found;
+  }
+
+  // ---- reads
+
+  private static void read(BaseRelation relation) {
+    Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
+    if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
+      return;
+    }
+    if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
+      TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
+      Sessions.all().forEach(s -> TableReads.of(s).read(nothing));
+      return;
+    }
+    HoodieTableMetaClient table = table(source);
+    Session session = Sessions.byPath(table.getBasePath().toString());
+    if (session != null) {
+      TableReads.of(session).read(TableReads.Base.of(table.getActiveTimeline()));
+    }
+  }
+
+  private static HoodieTableMetaClient table(Object source) {
+    try {
+      return (HoodieTableMetaClient) source.getClass().getMethod("metaClient").invoke(source);
+    } catch (ReflectiveOperationException e) { // a read that is not understood is not "no read" (I11)
+      throw ErrorCode.STATEMENT.exception("cannot tell which table " + source.getClass().getName() + " reads, and since when", e);
+    }
+  }
+
+  private static void requireNoStream(StreamingRelation stream) {
+    scala.Option<String> path = stream.dataSource().options().get("path");
+    if (path.isDefined() && Sessions.byPath(path.get()) != null) {
+      throw refusal("a stream of the table that this program writes", "a python source with an Update, or read_table() for each batch");
+    }
+  }
+
+  // ---- statements
+
+  private void judge(LogicalPlan command) {
+    String name = command.getClass().getSimpleName();
+    if (command instanceof CallProcedureHoodieCommand) {
+      Statements.procedure(((CallProcedureHoodieCommand) command).procedure()).require();
+    } else if (command instanceof SaveIntoDataSourceCommand) {
+      save((SaveIntoDataSourceCommand) command);
+    } else if (command instanceof InsertIntoHadoopFsRelationCommand) {
+      requireOutside(((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
+    } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
+      Statements.statement(command instanceof DropHoodieTableCommand && deletes((DropHoodieTableCommand) command) ? name + "+delete" : name).require();
+    }
+    if (command.getClass().getName().startsWith(HUDI)) {
+      spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+  }
+
+  private void save(SaveIntoDataSourceCommand save) {
+    if (!save.dataSource().getClass().getName().startsWith("org.apache.hudi.")) {
+      return;
+    }
+    String operation = "";
+    Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
+    while (options.hasNext()) {
+      scala.Tuple2<String, String> option = options.next();
+      if (option._1().toLowerCase(Locale.ROOT).equals("hoodie.datasource.write.operation")) {
+        operation = option._2().toLowerCase(Locale.ROOT);
+      }
+    }
+    SaveMode mode = save.mode();
+    Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
+    spark.sessionState().catalog().invalidateAllCachedTables();
+  }
+
+  private static void requireOutside(String path) {
+    String inner = Sessions.comparable(path) + "/";
+    for (Session session : Sessions.all()) {
+      if (inner.startsWith(Sessions.comparable(session.basePath()) + "/")) {
+        throw refusal("writing files into the table's folder, " + path, "df.write.format(\"hudi\")");
+      }
+    }
+  }
+
+  private boolean deletes(DropHoodieTableCommand drop) {
+    CatalogTable table = metadata(drop.tableIdentifier());
+    return drop.purge() || table != null && table.tableType() == CatalogTableType.MANAGED();
+  }
+
+  /** Does a command of Spark's own name a Hudi table? */
+  private boolean concernsHudi(LogicalPlan command) {
+    List<Object> parts = new ArrayList<>(elements((Product) command, 0));
+    Iterator<?> children = command.children().iterator();
+    while (children.hasNext()) {
+      Object child = children.next();
+      if (child instanceof Product) {
+        parts.add(child);
+        parts.addAll(elements((Product) child, 0));
+      }
+    }
+    return parts.stream().anyMatch(this::isHudi);
+  }
+
+  private boolean isHudi(Object part) {
+    if (part instanceof TableIdentifier) {
+      return isHudi(metadata((TableIdentifier) part));
+    }
+    if (part instanceof CatalogTable) {
+      scala.Option<String> provider = ((CatalogTable) part).provider();
+      return provider.isDefined() && provider.get().equalsIgnoreCase("hudi");
+    }
+    if (part instanceof V1Table) {
+      return isHudi(((V1Table) part).v1Table());
+    }
+    return part instanceof Table && part.getClass().getName().startsWith(HUDI_CATALOG);
+  }
+
+  /** Null: there is no such table. */
+  private CatalogTable metadata(TableIdentifier name) {
+    try {
+      return spark.sessionState().catalog().getTableMetadata(name);
+    } catch (Exception e) { // declared by nobody: Scala
+      return null;
+    }
+  }
+
+  static RuntimeException refusal(String what, String instead) {
+    return ErrorCode.STATEMENT.exception(what + " is refused; use " + instead + " (docs/what-user-code-may-do.md)");
+  }
+}

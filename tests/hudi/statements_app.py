@@ -1,0 +1,260 @@
+"""A program that runs every statement, procedure and way to save, beside other writers. Arguments: results, folder of gates, list of statements."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+from hudi_runtime import context
+from hudi_runtime.errors import describe_causes, java_causes
+
+current = context.current()
+spark = current.spark
+results, gates, listed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())
+path = current.table_path
+found: dict[str, dict[str, object]] = {}
+NEXT = "id, p, cast(cast(v AS int) + 1 AS string) AS v, ts + 1 AS ts"
+OPTIONS = current.table_options()
+
+
+def rows():
+    return spark.read.format("hudi").load(path)
+
+
+def save(frame, operation="upsert", mode="append", **more):
+    frame.write.format("hudi").options(**OPTIONS, **{"hoodie.datasource.write.operation": operation}, **more).mode(mode).save(path)
+
+
+def outcome(name, action):
+    try:
+        action()
+        found[name] = {"failed": False}
+    except Exception as error:
+        causes = java_causes(error)
+        found[name] = {"failed": True, "message": describe_causes(causes)[:400] if causes else str(error)[:400]}
+    print("ROW", name, json.dumps(found[name]), flush=True)
+
+
+def wait(name):
+    (gates / f"{name}.reached").touch()
+    while not (gates / name).exists():
+        time.sleep(0.1)
+
+
+# Each of them has read the counter with its number before another writer adds one to it, and adds one itself afterwards.
+
+
+def of_collected_rows(number, go):
+    mine = [tuple(row) for row in rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
+    go()
+    save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+
+
+def of_rows_handed_to_another_thread(number, go):
+    mine = [tuple(row) for row in rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
+    go()
+    errors = []
+
+    def write():
+        try:
+            save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    for error in errors:
+        raise error
+
+
+def of_a_kept_frame(number, go):
+    mine = rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).cache()
+    mine.count()
+    go()
+    save(mine)
+
+
+def of_read_table(number, go):
+    mine = [tuple(row) for row in current.read_table().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
+    metadata = current.commit_metadata()
+    go()
+    save(spark.createDataFrame(mine, "id int, p string, v string, ts long"), **metadata)
+
+
+def of_insert_select(number, go):
+    rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
+    go()
+    spark.sql(f"INSERT INTO counted SELECT id, v, ts, p FROM old{number}")
+
+
+def of_merge(number, go):
+    rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
+    go()
+    spark.sql(f"MERGE INTO counted t USING old{number} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts")
+
+
+def of_update(number, go):
+    spark.sql(f"SELECT v FROM counted WHERE id = {number}").collect()
+    go()
+    spark.sql(f"UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = {number}")
+
+
+def of_foreach_batch(number, go):
+    (gates / f"in{number}").mkdir()
+    (gates / f"in{number}" / "one.json").write_text('{"x": 1}\n')
+
+    def batch(_frame, _number):
+        mine = [tuple(row) for row in rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
+        go()
+        save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+
+    stream = spark.readStream.schema("x int").json(str(gates / f"in{number}"))
+    query = stream.writeStream.foreachBatch(batch).option("checkpointLocation", str(gates / f"checkpoint{number}")).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+READERS = {
+    1: ("rows collected, then df.write", of_collected_rows),
+    2: ("rows collected in one thread, df.write in another", of_rows_handed_to_another_thread),
+    3: ("a cached frame, then df.write", of_a_kept_frame),
+    4: ("read_table(), then df.write with commit_metadata()", of_read_table),
+    5: ("INSERT INTO … SELECT from itself", of_insert_select),
+    6: ("MERGE INTO, source from itself", of_merge),
+    7: ("UPDATE after a SELECT", of_update),
+    8: ("foreachBatch that reads and writes", of_foreach_batch),
+}
+
+
+def races():
+    """All have read, then another writer commits, then they write, one after another."""
+    turns = {number: (threading.Event(), threading.Event()) for number in READERS}
+
+    def one(number):
+        ready, turn = turns[number]
+
+        def go():
+            ready.set()
+            turn.wait()
+
+        name, action = READERS[number]
+        outcome(name, lambda: action(number, go))
+        ready.set()
+
+    threads = {number: threading.Thread(target=one, args=(number,)) for number in READERS}
+    for number, thread in threads.items():
+        thread.start()
+        turns[number][0].wait()
+    wait("raced")
+    for number, thread in threads.items():
+        turns[number][1].set()
+        thread.join()
+
+
+def two_threads():
+    """Each adds one to the same counter by SQL, three times."""
+    added = []
+
+    def update():
+        for _ in range(3):
+            try:
+                spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 9")
+                added.append(1)
+            except Exception as error:
+                print("TWO", str(error)[:300], flush=True)
+
+    threads = [threading.Thread(target=update) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found["two threads, UPDATE"] = {"added": len(added)}
+
+
+def works():
+    """Statements that work, one after another: what they leave is known."""
+    new = lambda number: spark.createDataFrame([(number, "w", "new", 1)], "id int, p string, v string, ts long")  # noqa: E731
+    outcome("InsertIntoHoodieTableCommand", lambda: spark.sql("INSERT INTO counted VALUES (20, 'sql', 1, 'w')"))
+    outcome("append/", lambda: new(21).write.format("hudi").options(**OPTIONS).mode("append").save(path))
+    outcome("append/upsert", lambda: save(new(22)))
+    outcome("append/insert", lambda: save(new(23), "insert"))
+    outcome("append/bulk_insert", lambda: save(new(24), "bulk_insert"))
+    outcome("UpdateHoodieTableCommand", lambda: spark.sql("UPDATE counted SET v = 'updated', ts = ts + 1 WHERE id = 22"))
+    merge = "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
+    outcome("MergeIntoHoodieTableCommand", lambda: spark.sql(merge))
+    outcome("DeleteHoodieTableCommand", lambda: spark.sql("DELETE FROM counted WHERE id = 20"))
+    outcome("append/delete", lambda: save(new(21), "delete"))
+    outcome("append/insert_overwrite", lambda: save(spark.createDataFrame([(30, "x", "new", 1)], new(0).schema), "insert_overwrite"))
+    outcome("overwrite/insert_overwrite", lambda: save(spark.createDataFrame([(31, "x", "new", 1)], new(0).schema), "insert_overwrite", "overwrite"))
+    outcome("errorifexists/", lambda: save(new(40), mode="errorifexists"))
+    outcome("ignore/", lambda: save(new(41), mode="ignore"))
+    outcome("append/delete_partition", lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}))
+
+
+REFUSED = {
+    "TruncateHoodieTableCommand": "TRUNCATE TABLE counted",
+    "DropHoodieTableCommand+delete": "DROP TABLE counted PURGE",
+    "AlterHoodieTableDropPartitionCommand": "ALTER TABLE counted DROP PARTITION (p = 'a')",
+    "AlterHoodieTableAddPartitionCommand": "ALTER TABLE counted ADD PARTITION (p = 'z')",
+    "AlterHoodieTableAddColumnsCommand": "ALTER TABLE counted ADD COLUMNS (more int)",
+    "AlterHoodieTableChangeColumnCommand": "ALTER TABLE counted CHANGE COLUMN id id bigint",
+    "AlterHoodieTableRenameCommand": "ALTER TABLE counted RENAME TO recounted",
+    "RepairHoodieTableCommand": "MSCK REPAIR TABLE counted",
+    "CreateHoodieTableAsSelectCommand": f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts",
+    "CreateHoodieTableLikeCommand": "CREATE TABLE alike LIKE counted USING hudi",
+    "CreateIndexCommand": "CREATE INDEX later ON counted (v) USING column_stats",
+    "DropIndexCommand": "DROP INDEX later ON counted",
+    "RefreshIndexCommand": "REFRESH INDEX later ON counted",
+    "CompactionHoodieTableCommand": "RUN COMPACTION ON counted",
+    "CompactionHoodiePathCommand": f"RUN COMPACTION ON '{path}'",
+    "CreateHoodieTableCommand": f"CREATE TABLE another USING hudi LOCATION '{path}'",
+    "ShowHoodieCreateTableCommand": "SHOW CREATE TABLE counted",
+    "ShowHoodieTablePartitionsCommand": "SHOW PARTITIONS counted",
+    "ShowIndexesCommand": "SHOW INDEXES FROM counted",
+    "CompactionShowHoodieTableCommand": "SHOW COMPACTION ON counted",
+    "CompactionShowHoodiePathCommand": f"SHOW COMPACTION ON '{path}'",
+    "RefreshTableCommand": "REFRESH TABLE counted",
+    "AnalyzeTableCommand": "ANALYZE TABLE counted COMPUTE STATISTICS NOSCAN",
+    "CreateViewCommand": "CREATE TEMPORARY VIEW seen AS SELECT * FROM counted",
+    "ShowColumnsCommand": "SHOW COLUMNS IN counted",
+    "DescribeTableCommand": "DESCRIBE TABLE EXTENDED counted",
+    "SET TBLPROPERTIES": "ALTER TABLE counted SET TBLPROPERTIES ('x' = 'y')",
+    "SET LOCATION": "ALTER TABLE counted SET LOCATION '/tmp/elsewhere'",
+    "DropHoodieTableCommand": "DROP TABLE another",
+}
+"""Those that the list refuses, and those that change nothing."""
+
+
+def lists():
+    for name, sql in REFUSED.items():
+        outcome(name, lambda sql=sql: spark.sql(sql).collect())
+    latest = current.read_table().selectExpr("max(_hoodie_commit_time)").collect()[0][0]
+    arguments = {"copy_to_temp_view": ", view_name => 'copied'", "commits_compare": f", path => '{path}'"}
+    for name in listed["procedures"]:
+        given = arguments.get(name, "")
+        outcome(f"CALL {name}", lambda name=name, given=given: call(name, given, latest))
+    outcome("overwrite/", lambda: save(spark.createDataFrame([(50, "a", "all", 1)], "id int, p string, v string, ts long"), mode="overwrite"))
+    outcome("df.write.parquet below the table", lambda: spark.range(1).write.parquet(f"{path}/a/more"))
+    outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
+
+
+def call(name, given, latest):
+    if name == "help":
+        return spark.sql("CALL help").collect()
+    try:
+        return spark.sql(f"CALL {name}(table => 'counted'{given})").collect()
+    except Exception as error:
+        if "required" not in str(error):
+            raise
+        return spark.sql(f"CALL {name}(table => 'counted', instant_time => '{latest}', limit => 5)").collect()
+
+
+spark.sql(f"CREATE TABLE counted USING hudi LOCATION '{path}'")
+races()
+two_threads()
+works()
+lists()
+results.write_text(json.dumps(found))
