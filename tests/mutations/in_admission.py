@@ -76,7 +76,7 @@ GATES = (
     ),
     mutation(
         "a-table-in-another-ones-folder",
-        "I4",
+        "F61",
         "a table is made in another one's folder: cleaning and restoring one takes the other's files for its own",
         o("model/naming", "return first.startswith(second) or second.startswith(first)", "return first == second"),
         f"{NESTING}::test_the_later_one_is_refused",
