@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import adoption, bootstrap, callback, creation, facts, merging, triggers
+from hudi_runtime import adoption, bootstrap, callback, creation, facts, merging, store, triggers
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
 from hudi_runtime.callback_plan import Source
@@ -165,6 +165,8 @@ class Assignment:
             if found:
                 raise creation.TableMismatch("; ".join(found))
         creation.check_marker(self._table, self.spec, authority=authority, prefix=self._etcd.prefix)
+        if not adopted:
+            store.require(self._spark, self.spec.path, exists=exists)
         if not (exists and adopted):
             # Of a table that is in use the dead writers are settled all the same, and its services say it.
             self._require_merger(self._table, exists=exists)

@@ -1,0 +1,50 @@
+"""Mutations of what is asked of a table's store before the table is used."""
+
+from __future__ import annotations
+
+from tests.mutations.in_agent import a
+from tests.mutations.in_jvm import j, t
+from tests.mutations.mutation import Mutation, mutation
+
+BUCKET, RENAMES = t("StoreProbeTest.whatABucketLacksIsNamed"), t("StoreProbeTest.whatRenamesLackIsNamed")
+
+
+def unasked(name: str, does: str, old: str, new: str, *tests: str) -> Mutation:
+    return mutation(name, "F61", does, j("StoreProbe", old, new), *tests)
+
+
+ASKING = (
+    unasked("late-listings-do-not-matter", "a store that lists a file late is used", "if (length != LENGTH) {", "if (length > LENGTH) {", BUCKET),
+    unasked(
+        "early-files-do-not-matter",
+        "a store that shows a file before it is closed is used",
+        "if (listed(file) >= 0 || fs.exists(file)) {",
+        "if (listed(file) > LENGTH) {",
+        BUCKET,
+    ),
+    unasked(
+        "nobody-watches",
+        "a store that shows a file empty or in part is used",
+        "if (length >= 0 && length != LENGTH) {",
+        "if (length > LENGTH) {",
+        BUCKET,
+        RENAMES,
+    ),
+    unasked(
+        "replaced-files-do-not-matter",
+        "a store is used where a create without overwrite replaces",
+        'return "a create without overwrite replaces a file";',
+        'return "";',
+        BUCKET,
+    ),
+    unasked(
+        "copies-are-renames", "a file system is used whose rename leaves the old name", "if (listed(from) >= 0) {", "if (listed(from) > LENGTH) {", RENAMES
+    ),
+    mutation(
+        "the-probe-decides-nothing",
+        "F61",
+        "what the store lacks is found, and the table is used all the same",
+        a("store", "    if missing:\n", "    if missing and not path:\n"),
+        "tests/unit/runtime/test_store.py::test_what_is_missing_is_named",
+    ),
+)
