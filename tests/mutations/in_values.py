@@ -63,7 +63,7 @@ VALUES = (
         "files-do-not-say-their-calendar",
         "F41",
         "base files are written as Hudi writes them: Spark does not read old dates in them",
-        j("DatedWriteSupport", "    addFooterMetadata(WRITTEN_BY, package$.MODULE$.SPARK_VERSION_SHORT());\n"),
+        j("DatedWriteSupport", "    addFooterMetadata(WRITTEN_BY, SINCE);\n"),
         t("DatedWriteSupportTest.filesSayThatTheyWereWrittenBySparkThree"),
     ),
     mutation(

@@ -6,7 +6,6 @@ import org.apache.hudi.common.bloom.BloomFilter;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.util.Option;
 import org.apache.parquet.schema.MessageType;
-import org.apache.spark.package$;
 
 /**
  * Base files that say which calendar their dates are in. Hudi writes days and microseconds as Spark 3 counts them, and says nothing of it where it
@@ -16,9 +15,12 @@ public final class DatedWriteSupport<T> extends HoodieAvroWriteSupport<T> {
   /** Spark's own key: what Spark 3 has written is read as it is. */
   static final String WRITTEN_BY = "org.apache.spark.version";
 
+  /** Any version that counts days and microseconds so, in each of Parquet's types; older ones have other rules for some. */
+  private static final String SINCE = "3.5.0";
+
   /** Called by Hudi, by reflection ({@code hoodie.avro.write.support.class}). */
   public DatedWriteSupport(MessageType type, HoodieSchema schema, Option<BloomFilter> bloomFilter, Properties properties) {
     super(type, schema, bloomFilter, properties);
-    addFooterMetadata(WRITTEN_BY, package$.MODULE$.SPARK_VERSION_SHORT());
+    addFooterMetadata(WRITTEN_BY, SINCE);
   }
 }
