@@ -98,7 +98,8 @@ def _case(case: Case, results: Mapping[str, Any]) -> str:
     """A table of one case: a line for each step and reader with what is not held."""
     lines = [f"## {case.name[0].upper()}{case.name[1:]}", ""]
     for name, (kind, values) in case.columns.items():
-        lines.append(f"* {column(case, name)}{'' if kind in column(case, name) else f' ({kind})'}: {' '.join(f'`{v}`' for v in values)}")
+        shown = column(case, name)
+        lines.append(f"* `{shown}`{'' if kind in shown else f' (`{kind}`)'}: {' '.join(f'`{v}`' for v in values)}")
     lines += ["", "| step: reader | " + " | ".join(KINDS) + " |", "|---|" + "---|" * len(KINDS)]
     seen = [results.get(f"{case.name}/{kind}", {}).get("seen", {}) for kind in KINDS]
     for reading in dict.fromkeys(reading for one in seen for reading in one):
@@ -112,7 +113,7 @@ def _cell(case: Case, found: Mapping[str, str] | None) -> str:
     if found is None:
         return "–"
     wrong = {name: what for name, what in found.items() if what != HELD}
-    return "<br>".join(f"**{column(case, name)}** {what}".replace("|", "\\|") for name, what in wrong.items()) or HELD
+    return "<br>".join(f"**`{column(case, name)}`** {what}".replace("|", "\\|") for name, what in wrong.items()) or HELD
 
 
 def _refused(refused: Mapping[str, str]) -> str:
