@@ -1,4 +1,7 @@
-"""The image of drivers with one more layer: a wall clock that is off by TEST_CLOCK_SKEW_SECONDS (environment variable of a pod; 0 without it)."""
+"""The image of drivers with one more layer: a wall clock that is off by TEST_CLOCK_SKEW_SECONDS, another boot id with TEST_BOOT_ID.
+
+Both are environment variables of a pod; without them nothing is different.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,16 @@ from pause_image import archive as layer
 BASE = "hudi-operator/spark:dev"
 IMAGE = "hudi-operator/spark-other-clock:test"
 VARIABLE = "TEST_CLOCK_SKEW_SECONDS"
+BOOT_VARIABLE = "TEST_BOOT_ID"
+BOOT_ID = "00000000-1111-2222-3333-444444444444"
+"""What a process reads as the boot id when that variable is set, as in a sandbox with its own kernel."""
 # The monotonic clock stays as it is. System calls, because these very functions are replaced.
 SOURCE = """
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -47,7 +56,28 @@ time_t time(time_t *now) {
   if (now) *now = found.tv_sec;
   return found.tv_sec;
 }
-""".replace("VARIABLE", VARIABLE)
+
+static int opened(const char *path, int flags, int mode) {
+  if (!strcmp(path, "/proc/sys/kernel/random/boot_id") && getenv("BOOT")) path = "/opt/test-boot-id";
+  return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int open(const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  int mode = va_arg(more, int);
+  va_end(more);
+  return opened(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  int mode = va_arg(more, int);
+  va_end(more);
+  return opened(path, flags, mode);
+}
+""".replace("VARIABLE", VARIABLE).replace("BOOT", BOOT_VARIABLE)
 
 
 def make(layout: Path, work: Path) -> None:
@@ -56,6 +86,7 @@ def make(layout: Path, work: Path) -> None:
     (work / "clock.c").write_text(SOURCE)
     subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(work / "clock.so"), str(work / "clock.c")], check=True)
     files = {"opt/test-clock.so": (work / "clock.so").read_bytes(), "etc/ld.so.preload": b"/opt/test-clock.so\n"}
+    files["opt/test-boot-id"] = f"{BOOT_ID}\n".encode()
     archive = work / "image.tar"
     with tarfile.open(archive, "w") as out:
         _write(out, layout, layer(**files))

@@ -10,6 +10,9 @@ from simulated_store import LEASE, NAMESPACE, TERMINAL, Pod, Process, Store
 
 from hudi_operator.model import naming
 
+SIDECAR_SECONDS = 8.0
+"""How long a native sidecar takes to end."""
+
 
 class Processes(Store):
     """`tick` lets time pass for everybody but the operator."""
@@ -69,7 +72,8 @@ class Processes(Store):
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
         elif pod.beside and not pod.beside_ended and pod.phase == "Running" and pod.process is not None and not pod.process.alive:
             # The kubelet ends sidecars of its own kind and ephemeral containers with the last ordinary one; an ordinary one only when the pod is deleted.
-            pod.beside_ended = pod.beside != "container" or pod.deleting_since is not None
+            own_kind = pod.beside != "container" and self.now - pod.process.died_at >= SIDECAR_SECONDS
+            pod.beside_ended = own_kind or pod.deleting_since is not None
         elif pod.phase == "Running" and pod.process is not None and not pod.process.alive:
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
