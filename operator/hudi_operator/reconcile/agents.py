@@ -14,7 +14,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.metadata_table import MetadataTable
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import bootstrap
-from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment
+from hudi_operator.reconcile.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
 from hudi_operator.reconcile.step import Step
 from hudi_operator.reconcile.view import View
 
@@ -24,6 +24,7 @@ FIRST_BACKOFF_SECONDS = 2.0
 BACKOFF_FACTOR = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
+_BACKOFF_TIMER = "agent/"
 
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
@@ -117,11 +118,13 @@ def plan_agent(view: View) -> Step:
         if stored.value.get("role") == naming.ROLE_AGENT and attempt != current
     )
     if pod is not None:
+        actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
             actions.append(PutAdmit(view.table.table_id, current, naming.ROLE_AGENT))
         return Step(tuple(actions), ("waiting for the agent",) if not serving(view) else ())
-    wait = _backoff(view)
+    wait, timer = _backoff(view)
     if wait > 0:
+        actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])
         return Step(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, 15.0))
     if view.observed.namespace_terminating:
         return Step(tuple(actions))
@@ -158,11 +161,17 @@ def _next_generation(view: View) -> int:
     return max([0, *numbers, *(generation_of(p) for p in view.agent_pods)]) + 1
 
 
-def _backoff(view: View) -> float:
-    """Seconds to wait before the next generation: exponential in the generations that ended lately; 0 when it is due."""
-    ends = [conditions.from_rfc3339(max(c.finished_at for c in p.containers)) for p in view.agent_pods if p.containers and containers.ended(p)]
-    recent = sorted(e for e in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
+def _backoff(view: View) -> tuple[float, str]:
+    """Seconds to wait before the next generation, 0 when it is due, and the timer that measures them: exponential in the generations that ended lately.
+
+    The kubelet's clock may be ahead: whatever it says, the wait is over when the operator itself has waited so long (F57).
+    """
+    pods = [p for p in view.agent_pods if p.containers and containers.ended(p)]
+    ends = [(conditions.from_rfc3339(max(c.finished_at for c in p.containers)), p.uid) for p in pods]
+    recent = sorted((e, uid) for e, uid in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
     if not recent:
-        return 0.0
+        return 0.0, ""
     delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
-    return max(0.0, recent[-1] / 1000 + delay - view.now_ms / 1000)
+    ended_ms, uid = recent[-1]
+    timer = _BACKOFF_TIMER + uid
+    return max(0.0, min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))), timer

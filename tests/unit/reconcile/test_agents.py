@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
-from simulated_world import CONFIG, World
+import pytest
+from simulated_world import CONFIG, World, ready_world
 
+from hudi_operator.model import naming
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.reconcile import actions as act
+from hudi_operator.reconcile import agents
 from hudi_operator.reconcile.table import plan_table
 
 
@@ -49,3 +53,25 @@ def test_a_failed_agent_is_quoted_in_the_condition() -> None:
     ready = next(c for c in status["conditions"] if c["type"] == "Ready")
     assert ready["reason"] == "AgentNotReady"
     assert f"{pod.name} failed: no route to etcd" in ready["message"]
+
+
+@pytest.mark.parametrize(("ahead", "failures"), [(0, 1), (3600, 1), (3600, 4), (-20, 2)])
+def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failures: int) -> None:
+    """F57: how long the operator waits is its own affair, at most the back-off; a container beside the agent's is no second failure."""
+    world = ready_world()
+    pods = [p for p in world.observe().pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
+    world.pods.clear()
+    at = datetime.fromtimestamp(world.now_ms / 1000 + ahead, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended = tuple(ContainerFacts(name, started=True, terminated=True, exit_code=11, finished_at=at) for name in ("agent", "proxy"))
+    dead = tuple(replace(pods[0], uid=f"u{n}", name=f"{pods[0].name}{n}", phase="Failed", containers=ended) for n in range(failures))
+    began = world.now
+    for _ in range(100):
+        plan = plan_table(replace(world.observe(), pods=dead), CONFIG)
+        if any(isinstance(a, act.CreatePod) for a in plan.actions):
+            break
+        for action in plan.actions:
+            if isinstance(action, act.StartTimer | act.StopTimer):
+                world.perform(action)
+        world.now += 0.5
+    delay = agents.FIRST_BACKOFF_SECONDS * agents.BACKOFF_FACTOR ** (failures - 1)
+    assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
