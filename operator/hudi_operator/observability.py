@@ -16,13 +16,14 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import start_http_server
 
-from hudi_operator.model import naming
+from hudi_operator.model import conditions, naming
 from hudi_operator.model.facts import Observed
 from hudi_operator.reconcile import actions as act
 from hudi_operator.reconcile import table_status
 
 _LATENCY = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _PHASES = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800)
+SHOWN_CONDITIONS = ("Ready", "Stalled", "AwaitingProofOfDeath")
 
 
 class _Format(logging.Formatter):
@@ -61,6 +62,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._states: dict[str, int] = {}
         self.reconciles = Counter("hudi_operator_reconciles", "Reconciles by outcome", ["outcome"], registry=self.registry)
         self.reconcile_seconds = Histogram("hudi_operator_reconcile_seconds", "Duration of a reconcile", buckets=_LATENCY, registry=self.registry)
         self.phase_seconds = Histogram(
@@ -75,6 +77,11 @@ class Metrics:
             "hudi_operator_last_commit_timestamp_seconds", "When the last commit of a table completed", ["namespace", "table"], registry=self.registry
         )
         self.pending = Gauge("hudi_operator_pending_instants", "Instants of a table that are not completed", ["namespace", "table"], registry=self.registry)
+        self.conditions = Gauge(
+            "hudi_operator_table_condition", "1 while a condition of a table is True", ["namespace", "table", "condition"], registry=self.registry
+        )
+        self.writers = Gauge("hudi_operator_writers", "HudiWriters of a table by state", ["namespace", "table", "state"], registry=self.registry)
+        self.ended = Counter("hudi_operator_attempts_ended", "Attempts that ended, by class", ["class"], registry=self.registry)
         self.callback = {
             "undelivered": Gauge(
                 "hudi_operator_callback_undelivered", "Commits that the receiver was not told yet", ["namespace", "table"], registry=self.registry
@@ -107,7 +114,8 @@ class Metrics:
         self.reconcile_seconds.observe(seconds)
 
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """Actions that changed something."""
+        """What stands in status, also when nothing is changed (after a restart, F54), and actions that changed something."""
+        self._shown(observed, done)
         for action in done:
             if isinstance(action, act.Fence | act.Adopt):
                 self.fences.labels(str(action.settle.get("reason") or "")).inc()
@@ -118,8 +126,9 @@ class Metrics:
                 self._phase(action.value.get("times") or {})
             elif isinstance(action, act.UpdateStatus) and action.kind == naming.WRITER_KIND:
                 self._conflicts(observed, action)
+                self._ended(observed, action)
             elif isinstance(action, act.UpdateStatus) and action.kind == naming.TABLE_KIND:
-                self._timeline(observed, action)
+                self._commits(observed, action)
             elif isinstance(action, act.PatchFinalizers) and action.kind == naming.TABLE_KIND and action.remove:
                 self._forget(action.namespace, action.name)
 
@@ -129,6 +138,10 @@ class Metrics:
         for series in (self.commits, self.last_completion, self.pending):
             with contextlib.suppress(KeyError):
                 series.remove(namespace, name)
+        for gauge, values in ((self.conditions, SHOWN_CONDITIONS), (self.writers, self._states)):
+            for value in values:
+                with contextlib.suppress(KeyError):
+                    gauge.remove(namespace, name, value)
 
     def _forget_callback(self, namespace: str, name: str) -> None:
         for series in (*self.callback.values(), self.callback_since):
@@ -144,12 +157,41 @@ class Metrics:
         since = shown.get("undeliveredSince")
         self.callback_since.labels(namespace, name).set(datetime.fromisoformat(since).timestamp() if since else 0)
 
-    def _timeline(self, observed: Observed, action: act.UpdateStatus) -> None:
-        self._delivered(action.namespace, action.name, action.status.get("commitCallback") or {})
-        timeline = action.status.get("timeline") or {}
-        self.pending.labels(action.namespace, action.name).set(int(timeline.get("pendingCount") or 0))
+    def _shown(self, observed: Observed, done: Sequence[act.Action]) -> None:
+        """Gauges of a table and its writers, from the statuses as they are now."""
+        if observed.table is None:
+            return
+        meta = observed.table["metadata"]
+        namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
+        written = {(a.kind, a.name): a.status for a in done if isinstance(a, act.UpdateStatus)}
+        status = written.get((naming.TABLE_KIND, name)) or observed.table.get("status") or {}
+        if status:
+            self._timeline(namespace, name, status)
+        states = dict.fromkeys(self._states, 0)
+        for writer in observed.writers:
+            state = str((written.get((naming.WRITER_KIND, writer["metadata"]["name"])) or writer.get("status") or {}).get("state") or "Waiting")
+            states[state] = states.get(state, 0) + 1
+        self._states.update(states)
+        for state, number in states.items():
+            self.writers.labels(namespace, name, state).set(number)
+
+    def _timeline(self, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        self._delivered(namespace, name, status.get("commitCallback") or {})
+        timeline = status.get("timeline") or {}
+        self.pending.labels(namespace, name).set(int(timeline.get("pendingCount") or 0))
         if timeline.get("lastCommitTime"):
-            self.last_completion.labels(action.namespace, action.name).set(datetime.fromisoformat(timeline["lastCommitTime"]).timestamp())
+            self.last_completion.labels(namespace, name).set(datetime.fromisoformat(timeline["lastCommitTime"]).timestamp())
+        for kind in SHOWN_CONDITIONS:
+            self.conditions.labels(namespace, name, kind).set(int(conditions.is_true(dict(status), kind)))
+
+    def _ended(self, observed: Observed, action: act.UpdateStatus) -> None:
+        before = next((w.get("status") or {} for w in observed.writers if w["metadata"]["name"] == action.name), {})
+        known = {entry["number"] for entry in before.get("attempts") or [] if entry.get("class")}
+        for entry in action.status.get("attempts") or []:
+            if entry.get("class") and entry["number"] not in known:
+                self.ended.labels(str(entry["class"])).inc()
+
+    def _commits(self, observed: Observed, action: act.UpdateStatus) -> None:
         before = (observed.table or {}).get("status") or {}
         more = len(table_status.new_commits(before, action.status))
         if more:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from tests.mutations.in_settling import PROOF, RULES, o
+from tests.mutations.in_settling import ADAPTER, PROOF, RULES, o
 from tests.mutations.mutation import mutation
 
 BESIDE = "tests/unit/reconcile/test_containers_beside.py"
+EVENTS = "tests/unit/reconcile/test_events_last.py"
+FEED = "tests/unit/reconcile/test_commit_feed.py"
+RACES = "tests/component/operator/test_finalizer_races.py"
 REFUSED = "tests/unit/reconcile/test_refused_pods.py"
 SIGHTINGS = "tests/unit/reconcile/test_sightings.py"
 
@@ -54,7 +57,6 @@ CONTAINERS = (
         "an attempt goes on until every container of its pod has ended",
         o("model/containers", "return pod.phase in TERMINAL or (jvm is not None and jvm.terminated)", "return pod.phase in TERMINAL"),
         f"{BESIDE}::test_an_attempt_ends_with_its_driver",
-        f"{BESIDE}::test_an_agent_that_ended_is_followed",
     ),
     mutation(
         "a-driver-that-ended-is-dead",
@@ -124,5 +126,54 @@ OWNERS = (
         o("reconcile/view", "    observed = labelled(observed)\n", ""),
         f"{RULES}::test_an_executor_without_our_labels_is_settled_with_its_driver",
         f"{RULES}::test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other",
+    ),
+)
+
+OUTSIDE = (
+    mutation(
+        "the-kubelets-clock-decides",
+        "availability",
+        "the next agent is started by the clock of the node on which the last one ended",
+        o("reconcile/agents", "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))", "(ended_ms - view.now_ms) / 1000 + delay"),
+        "tests/unit/reconcile/test_agents.py::test_the_next_agent_does_not_wait_for_the_kubelets_clock",
+    ),
+    mutation(
+        "a-race-is-a-refusal",
+        "availability",
+        "a finalizer that somebody else has changed meanwhile is taken for a refusal",
+        o("adapters/kubernetes", "if error.status == 422 and await", "if error.status == 423 and await"),
+        f"{RACES}::test_an_object_that_somebody_else_has_changed_is_a_conflict",
+    ),
+    mutation(
+        "a-watch-never-forgets-its-failures",
+        "availability",
+        "the back-off of a watch grows with every interruption, whatever lies between them",
+        o("adapters/etcd_watch", "        self._failures = 0\n        if response.created", "        if response.created"),
+        f"{ADAPTER}::test_a_watch_that_works_again_is_repeated_soon_when_it_breaks_once_more",
+    ),
+)
+
+PEOPLE = (
+    mutation(
+        "every-commit-is-an-event",
+        "availability",
+        "a busy table makes an Event for each commit",
+        o("reconcile/table_status", "    if commits := new_commits(old, status):\n", "    for commits in ([c] for c in new_commits(old, status)):\n"),
+        f"{FEED}::test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much",
+    ),
+    mutation(
+        "everything-waits-for-events",
+        "availability",
+        "what a plan does waits for the events that come before it",
+        o("reconcile/executor", "                    events.append(action)\n", "                    await self._emit_event(context, action)\n"),
+        f"{EVENTS}::test_events_come_last",
+        f"{EVENTS}::test_events_that_are_slow_do_not_keep_the_table",
+    ),
+    mutation(
+        "gauges-follow-writes-only",
+        "availability",
+        "a table's gauges are set only when its status is written",
+        o("observability", "        self._shown(observed, done)\n", "        if done:\n            self._shown(observed, done)\n"),
+        f"{FEED}::test_a_silent_table_has_its_series_after_a_restart",
     ),
 )

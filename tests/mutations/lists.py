@@ -43,6 +43,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_proofs.CONTAINERS,
     *in_proofs.REFUSALS,
     *in_proofs.OWNERS,
+    *in_proofs.OUTSIDE,
+    *in_proofs.PEOPLE,
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,

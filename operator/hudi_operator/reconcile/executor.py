@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,9 @@ from hudi_operator.reconcile.queue import Key
 from hudi_operator.reconcile.timers import Timers
 
 JsonDict = dict[str, Any]
+LOG = logging.getLogger("hudi_operator.reconcile")
+EVENTS_SECONDS = 3.0
+"""How long the events of one look may take."""
 
 
 @dataclass
@@ -50,7 +55,6 @@ class Executor:
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
             act.DeleteObject: self._delete_object,
-            act.EmitEvent: self._emit_event,
             act.PutGate: self._put_gate,
             act.PutAdmit: self._put_admit,
             act.DeleteAdmit: self._delete_admit,
@@ -71,13 +75,28 @@ class Executor:
     async def perform(self, key: Key, observed: Observed, plan: act.Plan) -> list[act.Action]:
         """Perform all actions of ``plan``; returns those that changed something.
 
-        Before each one this replica must still be the leader: a process that was frozen in the middle stops here when it wakes up.
+        Before each one this replica must still be the leader: a process that was frozen in the middle stops here when it wakes up. Events are for
+        people: they come when everything else is done, and all together keep the table for no longer than :data:`EVENTS_SECONDS` (F55).
         """
-        context = Context(key, observed)
-        for action in plan.actions:
-            self._check_leader()
-            await self._perform[type(action)](context, action)
+        context, events = Context(key, observed), list[act.EmitEvent]()
+        try:
+            for action in plan.actions:
+                self._check_leader()
+                if isinstance(action, act.EmitEvent):
+                    events.append(action)
+                else:
+                    await self._perform[type(action)](context, action)
+        finally:
+            await self._tell(context, events)
         return context.done
+
+    async def _tell(self, context: Context, events: list[act.EmitEvent]) -> None:
+        try:
+            async with asyncio.timeout(EVENTS_SECONDS):
+                for event in events:
+                    await self._emit_event(context, event)
+        except TimeoutError:
+            LOG.info("%s: not every event was emitted", "/".join(context.key))
 
     async def report(self, observed: Observed, problem: str) -> None:
         """Say on the HudiTable what keeps the operator from acting: no plan can know it."""

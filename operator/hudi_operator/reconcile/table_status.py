@@ -305,9 +305,15 @@ def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
     return [c for c in (new.get("timeline") or {}).get("commits") or [] if c.get("completionTime", "") > last]
 
 
-def _committed(commit: JsonDict) -> str:
-    by = f" by {commit['writer']}" if commit.get("writer") else ""
-    return f"{commit['action']} {commit['instant']}{by}: {commit['records']} records, completed {commit.get('completionTime', '')}"
+def _committed(commits: list[JsonDict]) -> str:
+    """The text of one event for all commits of a look: a busy table has many, and each event is an object in the API server (F55)."""
+    newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
+    writers = sorted({str(c["writer"]) for c in commits if c.get("writer")})
+    by = f" by {', '.join(writers)}" if writers else ""
+    records, completed = sum(int(c.get("records") or 0) for c in commits), f"completed {newest.get('completionTime', '')}"
+    if len(commits) == 1:
+        return f"{newest['action']} {newest['instant']}{by}: {records} records, {completed}"
+    return f"{len(commits)} commits{by}: {records} records, the last one {newest['action']} {newest['instant']}, {completed}"
 
 
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
@@ -331,7 +337,9 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
         elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
     found.extend(event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status)))
-    found.extend(event("Normal", "Committed", _committed(c), c["instant"]) for c in new_commits(old, status))
+    if commits := new_commits(old, status):
+        newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
+        found.append(event("Normal", "Committed", _committed(commits), newest["instant"]))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:
         if entry["incarnation"] not in before:

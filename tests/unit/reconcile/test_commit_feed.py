@@ -1,4 +1,4 @@
-"""The feed of commits: status, one event for each, metrics (RFC-22: commits are published to readers)."""
+"""The feed of commits: status, one event for those of a look, metrics (RFC-22: commits are published to readers)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]
     return [(event.instant, event.message) for event in found if event.reason == "Committed"]
 
 
-def test_each_commit_is_one_event_that_says_who_and_how_much() -> None:
-    assert told(status(commit(1)), status(commit(1), commit(2), commit(3, writer=""))) == [
+def test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much() -> None:
+    """F55: however many there are."""
+    assert told(status(commit(1)), status(commit(1), commit(2))) == [
         (commit(2)["instant"], f"deltacommit {commit(2)['instant']} by lake/live: 20 records, completed {commit(2)['completionTime']}"),
-        (commit(3)["instant"], f"deltacommit {commit(3)['instant']}: 20 records, completed {commit(3)['completionTime']}"),
     ]
+    many = [commit(1), commit(4, writer="lake/other"), commit(2), commit(3, writer="")]
+    text = f"3 commits by lake/live, lake/other: 60 records, the last one deltacommit {commit(4)['instant']}, completed {commit(4)['completionTime']}"
+    assert told(status(commit(1)), status(*many)) == [(commit(4)["instant"], text)]
     assert told(status(), status(commit(1))), "the first commit of a new table"
 
 
@@ -62,3 +65,30 @@ def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
     metrics.performed(observed, [act.PatchFinalizers("HudiTable", "lake", "orders", remove="x")])
     assert value("commits_total") is None
     assert value("pending_instants") is None
+
+
+def test_a_silent_table_has_its_series_after_a_restart() -> None:
+    """F54: nothing changes, so nothing is written; the gauges say what stands in status, and alerts can ask for conditions and outcomes."""
+    metrics, labels = Metrics(), {"namespace": "lake", "table": "orders"}
+
+    def value(name: str, **more: str) -> float | None:
+        return metrics.registry.get_sample_value(f"hudi_operator_{name}", {**labels, **more})
+
+    held = [{"type": "Ready", "status": "True"}, {"type": "AwaitingProofOfDeath", "status": "True"}, {"type": "Stalled", "status": "False"}]
+    shown = {**status(commit(1), pending=2), "conditions": held}
+    live = {"metadata": {"name": "live"}, "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]}}
+    observed = Observed(table={**TABLE, "status": shown}, writers=(live, {"metadata": {"name": "new"}}), pods=(), nodes={}, etcd=None)
+    metrics.performed(observed, [])
+    assert (value("pending_instants"), value("last_commit_timestamp_seconds")) == (2.0, 1767225659.0)
+    conditions = ("Ready", "Stalled", "AwaitingProofOfDeath")
+    assert [value("table_condition", condition=kind) for kind in conditions] == [1.0, 0.0, 1.0]
+    assert [value("writers", state=state) for state in ("Running", "Waiting")] == [1.0, 1.0]
+    entries = [{"number": 1, "class": "Infrastructure"}, {"number": 2, "class": "Succeeded"}]
+    ended = act.UpdateStatus("HudiWriter", "lake", "live", "1", {"state": "Succeeded", "attempts": entries})
+    metrics.performed(observed, [ended])
+    assert [value("writers", state=state) for state in ("Running", "Succeeded")] == [0.0, 1.0]
+    assert metrics.registry.get_sample_value("hudi_operator_attempts_ended_total", {"class": "Succeeded"}) == 1.0
+    assert metrics.registry.get_sample_value("hudi_operator_attempts_ended_total", {"class": "Infrastructure"}) is None
+    metrics.performed(observed, [act.PatchFinalizers("HudiTable", "lake", "orders", remove="x")])
+    assert value("table_condition", condition="Ready") is None
+    assert value("writers", state="Running") is None
