@@ -43,6 +43,8 @@ class PrefixWatch:
         self._on_changes = on_changes
         self._on_lost = on_lost
         self._next_revision = 0
+        self._failures = 0
+        """Tries in a row that broke before the server had answered."""
         self._closed = threading.Event()
         self._call: Message = None
         self._thread = threading.Thread(target=self._run, name=f"watch {prefix}", daemon=True)
@@ -59,17 +61,16 @@ class PrefixWatch:
             call.cancel()
 
     def _run(self) -> None:
-        failures = 0
         while not self._closed.is_set():
             try:
                 self._follow()
-                failures = 0
+                self._failures = 0
             except (Fatal, Retryable) as error:
-                failures += 1
-                if failures == 1:
+                self._failures += 1
+                if self._failures == 1:
                     LOG.warning("watch of %s interrupted: %s", self._prefix, error)
-            if failures:
-                backoff = min(0.2 * 2**failures, _MAX_BACKOFF_SECONDS)
+            if self._failures:
+                backoff = min(0.2 * 2**self._failures, _MAX_BACKOFF_SECONDS)
                 self._closed.wait(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 
     def _follow(self) -> None:
@@ -100,6 +101,8 @@ class PrefixWatch:
             return False
         if response.canceled:
             raise Fatal(f"etcd: watch of {self._prefix} refused: {response.cancel_reason}")
+        # It works: what breaks later is a new trouble, whose first repetition comes soon (F50).
+        self._failures = 0
         if response.created and self._next_revision == 0:
             self._next_revision = response.header.revision + 1
             self._on_lost()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
@@ -240,6 +241,27 @@ def _answers(call: Callable[[], object]) -> bool:
     except Exception:
         return False
     return True
+
+
+def test_a_watch_that_works_again_is_repeated_soon_when_it_breaks_once_more(etcd: Etcd) -> None:
+    """F50: the back-off is for a server that does not answer; after hours of service the old failures do not count any more."""
+    connection = connect(etcd)
+    seen: list[Change] = []
+    lost = threading.Semaphore(0)
+    watch = PrefixWatch(connection, f"/hudi/tables/{T}/", on_changes=seen.extend, on_lost=lost.release)
+    watch.start()
+    assert lost.acquire(timeout=10)
+    for number in range(8):
+        etcd.put(table(f"report/{number}"), {})
+        wait_for(f"event {number}", lambda: len(seen) > number, seconds=20)  # noqa: B023 - called at once
+        started = time.monotonic()
+        watch._call.cancel()
+    etcd.put(table("report/last"), {})
+    wait_for("the last event", lambda: len(seen) == 9, seconds=20)
+    assert time.monotonic() - started < 2
+    watch.close()
+    connection.close()
+    etcd.ctl("root", "del", "--prefix", f"/hudi/tables/{T}")
 
 
 def test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction(etcd: Etcd) -> None:
