@@ -22,8 +22,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
 
   private final TypedProperties props;
   private final StorageConfiguration<?> storageConf;
-  private Session session;
+  private final Object entry = new Object(); // one thread waits at a time; who closes or unlocks does not wait for it
+  private volatile Session session;
   private boolean mine;
+  private boolean closed;
 
   public EtcdLockProvider(LockConfiguration lockConfiguration, StorageConfiguration<?> storageConf) {
     this.props = lockConfiguration.getConfig();
@@ -53,30 +55,54 @@ public final class EtcdLockProvider implements LockProvider<String> {
   }
 
   @Override
-  public synchronized boolean tryLock(long time, TimeUnit unit) {
+  public boolean tryLock(long time, TimeUnit unit) {
+    synchronized (entry) {
+      requireFree();
+      session = session();
+      TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
+      try {
+        if (!session.acquire(unit.toNanos(time), storage)) {
+          return false;
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new HoodieLockException("interrupted while waiting for the lock", e);
+      }
+      enter();
+      if (session.isNonBlockingCommit()) {
+        checkCommits();
+      }
+      return true;
+    }
+  }
+
+  private synchronized void requireFree() {
+    if (closed) {
+      throw ErrorCode.NOT_OWNER.exception("this lock provider is closed");
+    }
     if (mine) {
       throw ErrorCode.NOT_OWNER.exception("this lock is held already");
     }
-    session = session();
-    TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
-    try {
-      mine = session.acquire(unit.toNanos(time), storage);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new HoodieLockException("interrupted while waiting for the lock", e);
+  }
+
+  /** Whoever has closed this provider meanwhile does not want the lock any more, and nobody else would give it back. */
+  private synchronized void enter() {
+    mine = true;
+    if (closed) {
+      unlock();
+      throw ErrorCode.NOT_OWNER.exception("this lock provider was closed while it waited for the lock");
     }
-    if (mine && session.isNonBlockingCommit()) {
-      checkCommits();
-    }
-    return mine;
+  }
+
+  private HoodieTableMetaClient metaClient() {
+    return HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
   }
 
   /** In the non-blocking mode Hudi asks no conflict strategy, so what that one looks at is looked at here, in each lock cycle. */
   private void checkCommits() {
     boolean good = false;
     try {
-      HoodieTableMetaClient metaClient =
-          HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
+      HoodieTableMetaClient metaClient = metaClient();
       CommitChecks.requireGuard(metaClient, session.basePath());
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
       CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
@@ -105,13 +131,15 @@ public final class EtcdLockProvider implements LockProvider<String> {
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
+    closed = true;
     unlock();
   }
 
+  /** Null while the lock is not held by this provider. */
   @Override
-  public String getLock() {
-    return props.getString(TABLE_ID, "");
+  public synchronized String getLock() {
+    return mine ? props.getString(TABLE_ID, "") : null;
   }
 
   @Override

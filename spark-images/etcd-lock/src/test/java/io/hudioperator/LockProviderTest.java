@@ -1,0 +1,84 @@
+package io.hudioperator;
+
+import static io.hudioperator.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.exception.HoodieException;
+import org.apache.hudi.hadoop.fs.HadoopFSUtils;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The provider as Hudi's own tests of providers treat theirs: closed while it waits, used after that, asked without the lock (F42). */
+class LockProviderTest {
+  private final TestTable table = new TestTable();
+  private Session session;
+  private EtcdLockProvider provider;
+
+  @BeforeEach
+  void begin() throws Exception {
+    session = table.session("ns.a");
+    table.create(HoodieTableType.COPY_ON_WRITE);
+    provider = provider();
+  }
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  private EtcdLockProvider provider() {
+    Properties options = new Properties();
+    options.setProperty("hoodie.base.path", table.folder.toString());
+    options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
+    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+  }
+
+  @Test
+  void itNamesALockOnlyWhileItHasIt() {
+    assertNull(provider.getLock());
+    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+    assertEquals(table.id, provider.getLock());
+    provider.unlock();
+    assertNull(provider.getLock());
+  }
+
+  @Test
+  void aClosedOneLocksNoMore() {
+    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+    provider.close();
+    assertNull(table.lock());
+    assertCode(ErrorCode.NOT_OWNER, assertThrows(HoodieException.class, () -> provider.tryLock(5, TimeUnit.SECONDS)));
+    assertNull(table.lock());
+  }
+
+  @Test
+  void closingDoesNotWaitForAThreadThatWaitsForTheLock() throws Exception {
+    EtcdLockProvider other = provider();
+    assertTrue(other.tryLock(5, TimeUnit.SECONDS));
+    CompletableFuture<Boolean> waiting = CompletableFuture.supplyAsync(() -> provider.tryLock(20, TimeUnit.SECONDS));
+    Pause.millis(300);
+    assertFalse(waiting.isDone());
+    long start = System.nanoTime();
+    provider.close();
+    long millis = Duration.ofNanos(System.nanoTime() - start).toMillis();
+    assertTrue(millis < 2000, () -> "close() took " + millis + " ms");
+    assertTrue(session.holdsLock(), "the other one's lock is left alone");
+    other.unlock();
+    ExecutionException e = assertThrows(ExecutionException.class, () -> waiting.get(10, TimeUnit.SECONDS));
+    assertCode(ErrorCode.NOT_OWNER, e.getCause());
+    assertFalse(session.holdsLock(), "what a closed provider was waiting for is given back");
+    assertNull(table.lock());
+  }
+}
