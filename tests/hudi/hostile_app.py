@@ -23,13 +23,37 @@ WAYS = {
     },
 }
 
+OF_THE_TABLE = {
+    "no metadata table": {"hoodie.metadata.enable": "false"},
+    "index": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "merger": {"hoodie.write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.HoodieAvroRecordMerger"},
+    "merge mode": {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"},
+    "payload": {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"},
+    "record key": {"hoodie.datasource.write.recordkey.field": "v"},
+    "partition": {"hoodie.datasource.write.partitionpath.field": "v"},
+    "key generator": {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
+    "ordering": {"hoodie.table.ordering.fields": "id"},
+    "old name of ordering": {"hoodie.datasource.write.precombine.field": "id"},
+    "table name": {"hoodie.table.name": "another"},
+    "table type": {"hoodie.datasource.write.table.type": "MERGE_ON_READ"},
+    "meta fields": {"hoodie.populate.meta.fields": "false"},
+    "stored timestamps": {"hoodie.parquet.outputtimestamptype": "INT96"},
+    "markers": {"hoodie.write.markers.type": "TIMELINE_SERVER_BASED"},
+    "services": {"hoodie.table.services.enabled": "true"},
+    "cleaner": {"hoodie.clean.commits.retained": "1"},
+    "old name of cleaner": {"hoodie.cleaner.commits.retained": "1"},
+    "unknown": {"hoodie.brand.new": "1"},
+}
+"""What would make the write another one than the table's: refused before it has begun."""
+BY_SET = ("no metadata table", "index", "cleaner")
+
 
 def outcome(action):
     try:
         action()
     except Exception as error:
         causes = java_causes(error)
-        return {"failed": True, "class": classify_causes(causes).value, "message": describe_causes(causes)[:300] if causes else str(error)[:300]}
+        return {"failed": True, "class": classify_causes(causes).value, "message": describe_causes(causes)[:1000] if causes else str(error)[:1000]}
     return {"failed": False}
 
 
@@ -53,11 +77,14 @@ def main(results: str) -> None:
         return {name.split(".")[0].split("_")[0] for name in os.listdir(f"{current.table_path.removeprefix('file://')}/.hoodie/timeline")}
 
     found = {}
-    for way, by in [(way, by_option) for way in WAYS] + [("bare", by_set), ("strategy", by_set)]:
+    ways = OF_THE_TABLE | WAYS
+    table_ways = [(way, by_option) for way in OF_THE_TABLE] + [(way, by_set) for way in BY_SET]
+    for way, by in [*table_ways, *((way, by_option) for way in WAYS), ("bare", by_set), ("strategy", by_set)]:
         name = f"{way} by {'option' if by is by_option else 'SET'}"
-        found[name] = outcome(lambda by=by, way=way: by(WAYS[way])) | {"timeline": sorted(instants())}
+        found[name] = outcome(lambda by=by, way=way: by(ways[way])) | {"timeline": sorted(instants()), "option": next(iter(ways[way]))}
+        found[name]["ofTheTable"] = way in OF_THE_TABLE
         print(f"HOSTILE {name}: {json.dumps(found[name])}", flush=True)
-        for key in WAYS[way]:
+        for key in ways[way]:
             spark.conf.unset(key)
     with open(results, "w", encoding="utf-8") as file:
         json.dump(found, file)

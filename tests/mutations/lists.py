@@ -12,6 +12,7 @@ from tests.mutations import (
     in_deletes,
     in_inserts,
     in_jvm,
+    in_options,
     in_own_agents,
     in_proofs,
     in_publication,
@@ -75,6 +76,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_own_agents.EXECUTORS,
     *in_callback.TELLING,
     *in_inserts.KEYS,
+    *in_options.OPTIONS,
 )
 
 NO_PLACE = {

@@ -147,8 +147,6 @@ ALLOWED_HUDI = (
     "hoodie.datasource.write.row.writer.enable",
     "hoodie.datasource.write.insert.drop.duplicates",
     "hoodie.datasource.insert.dup.policy",
-    "hoodie.write.small.file.limit",
-    "hoodie.write.bulkinsert.*",
 )
 
 _IDENTITY = "the operator decides who runs what and where"

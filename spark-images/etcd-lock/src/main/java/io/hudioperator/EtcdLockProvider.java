@@ -59,6 +59,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     synchronized (entry) {
       requireFree();
       session = session();
+      WriteOptions.require(session, props, () -> metaClient().getTableConfig());
       TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
       try {
         if (!session.acquire(unit.toNanos(time), storage)) {
@@ -104,6 +105,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     try {
       HoodieTableMetaClient metaClient = metaClient();
       CommitChecks.requireGuard(metaClient, session.basePath());
+      WriteOptions.requireMetadataTable(metaClient, props);
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
       CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
       SnapshotCheck.inNonBlockingMode(metaClient, props, session);

@@ -67,6 +67,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       buckets = countsBuckets(writeConfig.get());
       CommitChecks.requireOptions(writeConfig.get());
       TypedProperties props = writeConfig.get().getProps();
+      WriteOptions.requireMetadataTable(metaClient, props);
+      WriteOptions.require(session, props, metaClient::getTableConfig);
       CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
       String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
       CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);

@@ -157,6 +157,17 @@ class HudiIntegrationTest {
         ErrorCode.OPTION, metaClient, Map.of("hoodie.write.lock.provider", "org.apache.hudi.client.transaction.lock.InProcessLockProvider"));
   }
 
+  /** Readers, and the index of later writers, go by the metadata table: a commit that leaves it out is not seen, and then overwritten (F32). */
+  @Test
+  void noCommitThatLeavesOutTheMetadataTable() {
+    assertTrue(table.acquire(session));
+    Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
+    candidates(metaClient, inflight(TestTable.time(0)), config(without)); // there is none
+    metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
+    refused(ErrorCode.OPTION, metaClient, without);
+    candidates(metaClient, inflight(TestTable.time(0)), config(Map.of("hoodie.metadata.enable", "true")));
+  }
+
   @Test
   void anInstantThroughHudisOwnTimeline() throws Exception {
     commit(TestTable.time(0), Map.of());

@@ -51,6 +51,7 @@ class JarIT {
     for (String name :
         List.of(
             "io/hudioperator/protocol.json",
+            "io/hudioperator/hudi_options.tsv",
             "io/hudioperator/EtcdLockProvider.class",
             "io/hudioperator/FencedConflictResolutionStrategy.class",
             "io/hudioperator/GuardedFileSystem.class",

@@ -128,6 +128,22 @@ class NonBlockingTest {
     other.unlock();
   }
 
+  /** Readers, and the index of later writers, go by the metadata table: a commit that leaves it out is not seen, and then overwritten (F32). */
+  @Test
+  void aCommitThatLeavesOutTheMetadataTableIsRefused() {
+    table.concurrency("NonBlocking");
+    Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
+    commit(without, Map.of()); // there is none
+    metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
+    HoodieException e = assertThrows(HoodieException.class, () -> lock(provider(true, without)));
+    assertCode(ErrorCode.OPTION, e);
+    assertTrue(e.getMessage().contains("hoodie.metadata.enable = 'false'"), e.getMessage());
+    assertNull(table.lock());
+    EtcdLockProvider keeping = provider(true, Map.of("hoodie.metadata.enable", "true"));
+    assertTrue(lock(keeping));
+    keeping.unlock();
+  }
+
   private static Throwable refusal(Runnable change) {
     Throwable thrown = assertThrows(HoodieIOException.class, change::run);
     return thrown.getCause() == null ? thrown : thrown.getCause();

@@ -1,0 +1,67 @@
+"""Mutations of what a write may say otherwise than its table, and of the lock provider as Hudi treats it."""
+
+from __future__ import annotations
+
+from tests.mutations.in_jvm import j, t
+from tests.mutations.mutation import AVAILABILITY, mutation
+
+WRITE = "WriteOptionsTest"
+
+OPTIONS = (
+    mutation(
+        "a-commit-may-leave-out-the-metadata-table",
+        "F32",
+        "a commit that does not keep up the metadata table is let through",
+        j("FencedConflictResolutionStrategy", "      WriteOptions.requireMetadataTable(metaClient, props);\n"),
+        t("HudiIntegrationTest.noCommitThatLeavesOutTheMetadataTable"),
+    ),
+    mutation(
+        "a-non-blocking-commit-may-leave-out-the-metadata-table",
+        "F32",
+        "the same where Hudi asks no conflict strategy",
+        j("EtcdLockProvider", "      WriteOptions.requireMetadataTable(metaClient, props);\n"),
+        t("NonBlockingTest.aCommitThatLeavesOutTheMetadataTableIsRefused"),
+    ),
+    mutation(
+        "an-option-that-nobody-knows-is-free",
+        "F32",
+        "a list of known bad options: what is not on it is let through",
+        j("WriteOptions", "if (RULES.containsKey(name) || OF_HUDI.matcher(name).matches() && !name.startsWith(OURS)) {", "if (RULES.containsKey(name)) {"),
+        t(f"{WRITE}.anOptionThatNobodyHasLookedAtIsRefused"),
+    ),
+    mutation(
+        "old-names-are-other-options",
+        "F32",
+        "another name of an option has no rule of its own, so any value",
+        j("WriteOptions", "rules.put(parts[0], same != null ? same : new Rule(", "rules.put(parts[0], new Rule("),
+        t(f"{WRITE}.otherNamesOfAnOptionAreTheOption"),
+    ),
+    mutation(
+        "what-is-rendered-and-hudis-own-are-alike",
+        "F32",
+        "what the operator has rendered for the table is not asked for",
+        j("WriteOptions", "Set<String> needed = said.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
+        t(f"{WRITE}.whatTheOperatorHasRenderedStays"),
+    ),
+    mutation(
+        "a-closed-provider-keeps-the-lock",
+        "F42",
+        "a provider that was closed while it waited enters all the same: nobody gives the lock back",
+        j("EtcdLockProvider", "    mine = true;\n    if (closed) {", "    mine = true;\n    if (false) {"),
+        t("LockProviderTest.closingDoesNotWaitForAThreadThatWaitsForTheLock"),
+    ),
+    mutation(
+        "a-closed-provider-locks-again",
+        f"F42 {AVAILABILITY}",
+        "a provider that is closed can be locked again",
+        j("EtcdLockProvider", "    closed = true;\n"),
+        t("LockProviderTest.aClosedOneLocksNoMore"),
+    ),
+    mutation(
+        "a-provider-names-a-lock-that-it-has-not",
+        f"F42 {AVAILABILITY}",
+        "getLock() is the table's id whether the lock is held or not",
+        j("EtcdLockProvider", 'return mine ? props.getString(TABLE_ID, "") : null;', 'return props.getString(TABLE_ID, "");'),
+        t("LockProviderTest.itNamesALockOnlyWhileItHasIt"),
+    ),
+)
