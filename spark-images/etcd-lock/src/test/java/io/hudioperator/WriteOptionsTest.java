@@ -95,6 +95,19 @@ class WriteOptionsTest {
   }
 
   @Test
+  void thePayloadClassOfOtherMergeModes() {
+    Map<String, String> payloads =
+        Map.of(
+            "COMMIT_TIME_ORDERING", "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+            "CUSTOM", "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
+    payloads.forEach(
+        (mode, payload) -> {
+          Properties write = properties(Map.of("hoodie.datasource.write.payload.class", payload, "hoodie.compaction.payload.class", payload));
+          assertEquals(List.of(), new WriteOptions(Map.of()).problems(write, properties(Map.of("hoodie.record.merge.mode", mode))), mode);
+        });
+  }
+
+  @Test
   void whatMergeIntoSetsIsForMergeInto() throws Exception {
     String classes = "hoodie.write.record.merge.custom.implementation.classes";
     String merger = "org.apache.hudi.common.model.HoodieAvroRecordMerger";
