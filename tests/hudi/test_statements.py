@@ -26,6 +26,8 @@ EXECUTORS = {
     "spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS]),
 }
 COUNTERS = range(1, 10)
+SECONDS = 700
+"""The program runs a hundred statements; on a busy machine of 2 cores it takes minutes."""
 
 
 def listed() -> dict[str, Any]:
@@ -55,7 +57,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     other = table.writer("other", file=CODE, function="updates", python={"batches": [{"ids": list(range(1, 9))}]})
     assert other.wait() == 0, other.log()[-4000:]
     (folder / "raced").touch()
-    assert program.wait() == 0, program.log()[-8000:]
+    assert program.wait(timeout=SECONDS) == 0, program.log()[-8000:]
     (folder / "living").touch()
     assert living.wait() == 0, living.log()[-4000:]
     found = json.loads(results.read_text())
