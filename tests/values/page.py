@@ -28,6 +28,7 @@ the same, and no record is missing or twice.
 What a table cannot hold is refused with class `BadData` (or `SchemaMismatch` for a type), before a row of it comes to Hudi: nothing of the batch is
 committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file where Spark knows it.
 """
+NOTHING = "**No case has been run yet: what follows is what the campaign looks at, and shows nothing.**\n"
 RULES = """\
 ## What is refused
 
@@ -89,7 +90,14 @@ def damaged() -> int:
 def write() -> Path:
     """Write the page; returns its path."""
     found = load()
-    parts = [HEAD, *(_case(case, found["cases"]) for case in CASES), RULES, _refused(found["refused"]), _not_run(found["cases"])]
+    parts = [
+        HEAD,
+        *([] if found["cases"] else [NOTHING]),
+        *(_case(case, found["cases"]) for case in CASES),
+        RULES,
+        _refused(found["refused"]),
+        _not_run(found["cases"]),
+    ]
     TARGET.write_text("\n".join(parts))
     return TARGET.relative_to(ROOT)
 
