@@ -13,9 +13,12 @@ from demo.cluster import kubectl
 JsonDict = dict[str, Any]
 NAME = "beside"
 _CONTAINER = '{name: "beside", image: "hudi-operator/spark:dev", imagePullPolicy: "IfNotPresent", command: ["sleep", "infinity"]%s}'
+_ORDINARY = "Object.spec.containers" + _CONTAINER % ""
+_NATIVE = "Object.spec.initContainers" + _CONTAINER % ', restartPolicy: "Always"'
 _EXPRESSIONS = {
-    "container": "Object{spec: Object.spec{containers: [Object.spec.containers" + _CONTAINER % "" + "]}}",
-    "sidecar": "Object{spec: Object.spec{initContainers: [Object.spec.initContainers" + _CONTAINER % ', restartPolicy: "Always"' + "]}}",
+    "container": f'[JSONPatch{{op: "add", path: "/spec/containers/-", value: {_ORDINARY}}}]',
+    # Our pods have no init containers.
+    "sidecar": f'[JSONPatch{{op: "add", path: "/spec/initContainers", value: [{_NATIVE}]}}]',
 }
 
 
@@ -27,7 +30,7 @@ def policy(kind: str, namespace: str) -> list[JsonDict]:
         "objectSelector": {"matchExpressions": [{"key": "hudioperator.io/role", "operator": "Exists"}]},
         "resourceRules": [rule],
     }
-    mutations = [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _EXPRESSIONS[kind]}}]
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": _EXPRESSIONS[kind]}}]
     spec = {"failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": constraints, "mutations": mutations}
     made = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": f"{NAME}-{kind}"}}
     return [

@@ -46,6 +46,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_proofs.OWNERS,
     *in_proofs.OUTSIDE,
     *in_proofs.PEOPLE,
+    *in_proofs.LAUNCHES,
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_admission.GATES,

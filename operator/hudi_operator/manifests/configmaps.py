@@ -28,7 +28,8 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
         "job.json": _json(job(table, writer, number, run=run)),
     }
-    config_map = _config_map(writer.ref.namespace, name, labels, data)
+    # Nobody changes what a driver that starts again, or its executors, would read (F56).
+    config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
 

@@ -118,6 +118,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"driver": {"javaOptions": ["-XX:+UseSerialGC", "-Dfs.s3a.impl=x"]}},
         ("spec.driver.javaOptions[1]", "'-Dfs.s3a.impl=x'", "is not a JVM option that may be set here"),
     ),
+    (
+        "optionsFile",
+        {"executors": {"javaOptions": ["-XX:VMOptionsFile=/tmp/x"]}},
+        ("spec.executors.javaOptions[0]", "'-XX:VMOptionsFile=/tmp/x' is not a JVM option that may be set here"),
+    ),
     ("env", {"driver": {"env": [{"name": "Hudi_Operator_Role", "value": "x"}]}}, ("spec.driver.env[0].name", "'Hudi_Operator_Role'", "is set by the operator")),
     ("instances", {"executors": {"instances": -1}}, ("spec.executors.instances", "-1", "greater than or equal to 0")),
     ("volumes", {"driver": {"volumes": []}}, ('unknown field "spec.driver.volumes"',)),

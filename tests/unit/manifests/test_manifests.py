@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
-from hudi_operator.model import naming
+from hudi_operator.model import naming, pod_settings
 from hudi_operator.model.config import AgentConfig, OperatorConfig
 from hudi_operator.model.pod_settings import PodSettings
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
@@ -368,3 +368,55 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
     for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
         one = pods._resources(PodSettings(memory="1g", resources=said))
         assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"
+
+
+@pytest.mark.parametrize("section", ["driver", "executors"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("LD_PRELOAD", "set by the operator"),
+        ("java_tool_options", "set by the operator"),
+        ("AWS_SESSION_TOKEN", "set by the operator"),
+        ("A B", "not the name"),
+    ],
+)
+def test_names_of_variables_are_looked_at_again(section: str, name: str, said: str) -> None:
+    """F56: whatever the CRD in the cluster has let pass."""
+    with pytest.raises(SpecError, match=rf"spec\.{section}\.env: '{name}' is {said}"):
+        writer(**{section: {"env": [{"name": name, "value": "x"}]}})
+    with pytest.raises(SpecError, match="more than a name and a plain value"):
+        writer(**{section: {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "-XX:VMOptionsFile=/tmp/x",
+        "-XX:Flags=/tmp/x",
+        "-XX:OnError=/tmp/x",
+        "-XX:OnOutOfMemoryError=/tmp/x",
+        "-XX:CompileCommandFile=x",
+        "-XX:SharedArchiveFile=x",
+    ],
+)
+def test_jvm_options_that_lead_elsewhere_are_refused(option: str) -> None:
+    """F56: files with more options, code, commands."""
+    with pytest.raises(SpecError, match="is not a JVM option"):
+        writer(driver={"javaOptions": [option]})
+
+
+def test_the_crds_and_the_code_allow_the_same() -> None:
+    for path in sorted((Path(__file__).parents[3] / "crds").glob("*.yaml")):
+        text = path.read_text()
+        for rule, number in (
+            (f"'^{pod_settings.JAVA_OPTION}$'", text.count("is not a JVM option")),
+            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii")),
+        ):
+            assert text.count(rule) == number > 0, rule
+    ordinary = ["-XX:+UseG1GC", "-XX:-UseGCOverheadLimit", "-XX:MaxGCPauseMillis=200", "-XX:MaxRAMPercentage=70.5", "-XX:ReservedCodeCacheSize=64m"]
+    more = ["-XX:HeapDumpPath=/tmp/a.hprof", "-XX:NativeMemoryTracking=summary", "-Xss2m", "-Xlog:gc*=info", "-Xint"]
+    assert writer(driver={"javaOptions": [*ordinary, *more], "env": [{"name": "MINE", "value": "x"}]}).driver.java_options == (*ordinary, *more)
+
+
+def test_the_config_map_of_an_attempt_is_immutable() -> None:
+    assert configmaps.attempt_config(table(), writer(), 1, CONFIG, run=1)["immutable"] is True
