@@ -164,8 +164,8 @@ class Metrics:
         meta = observed.table["metadata"]
         namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
         written = {(a.kind, a.name): a.status for a in done if isinstance(a, act.UpdateStatus)}
-        status = written.get((naming.TABLE_KIND, name)) or observed.table.get("status") or {}
-        if status:
+        status = written.get((naming.TABLE_KIND, name), observed.table.get("status"))
+        if status is not None:
             self._timeline(namespace, name, status)
         states = dict.fromkeys(self._states, 0)
         for writer in observed.writers:
