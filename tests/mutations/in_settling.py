@@ -393,7 +393,7 @@ SUSPECTS = (
         "creating-a-table-takes-too-long",
         "F21",
         "who creates a table or its index under the closed gate is fenced for holding the lock",
-        o("reconcile/suspects", 'return view.gate.get("state") == "closed" and inc.is_agent', "return False"),
+        o("reconcile/suspects", 'return inc.is_agent and (view.gate.get("state") == "closed" or', "return inc.is_agent and (False or"),
         f"{RULES}::test_who_creates_the_table_may_hold_its_lock",
     ),
     mutation(

@@ -14,7 +14,7 @@ from typing import Any
 
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
-from hudi_operator.model import naming
+from hudi_operator.model import naming, records
 from hudi_operator.model.facts import EtcdFacts, Stored
 from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
 
@@ -115,9 +115,9 @@ class EtcdStore:
         groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
         for stored, prefix, names in ((answer.responses[0], control, _CONTROL_GROUPS), (answer.responses[1], table, _TABLE_GROUPS)):
             for pair in stored.response_range.kvs:
-                _sort_in(groups, pair.key.decode()[len(prefix) :], names, pair)
+                _sort_in(groups, pair.key.decode(errors="backslashreplace")[len(prefix) :], names, pair)
         if agent and answer.responses[2].response_range.kvs:
-            groups["assignment"] = _stored(answer.responses[2].response_range.kvs[0])
+            groups["assignment"] = _stored("assignment", "", answer.responses[2].response_range.kvs[0])
         return EtcdFacts(**groups)
 
     # ---- transactions
@@ -194,7 +194,7 @@ class EtcdStore:
         """
         key = self.table(table_id, "lock")
         answer = await self._send("read-lock", rpc.txn_request([], [rpc.get(key)]), writes=False)
-        found = [_stored(pair) for pair in answer.responses[0].response_range.kvs]
+        found = [_stored("lock", "", pair) for pair in answer.responses[0].response_range.kvs]
         if not found or found[0].create_revision != create_revision or found[0].value.get("inc") != inc:
             return False
         compare = [rpc.created_at(key, create_revision), rpc.exists(self.control(table_id, f"fence/{inc}"))]
@@ -286,19 +286,13 @@ def _sort_in(groups: dict[str, Any], path: str, names: dict[str, str], pair: Mes
     """Put one key-value pair where EtcdFacts keeps it; keys that this version does not know are left alone."""
     head, _, rest = path.partition("/")
     if not rest and head in ("gate", "lock", "clock"):
-        groups[head] = _stored(pair)
+        groups[head] = _stored(head, "", pair)
     elif rest and head in names:
-        groups.setdefault(names[head], {})[rest] = _stored(pair)
+        groups.setdefault(names[head], {})[rest] = _stored(head, rest, pair)
 
 
-def _stored(pair: Message) -> Stored:
-    try:
-        value = json.loads(pair.value)
-    except ValueError as error:
-        raise Fatal(f"etcd: {pair.key.decode(errors='replace')} does not hold JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise Fatal(f"etcd: {pair.key.decode(errors='replace')} does not hold a JSON object")
-    return Stored(value=value, create_revision=pair.create_revision, mod_revision=pair.mod_revision, lease=pair.lease)
+def _stored(kind: str, name: str, pair: Message) -> Stored:
+    return records.stored(kind, name, pair.value, create_revision=pair.create_revision, mod_revision=pair.mod_revision, lease=pair.lease)
 
 
 def _encode(value: JsonDict) -> bytes:

@@ -81,6 +81,10 @@ class Stored:
     create_revision: int
     mod_revision: int
     lease: int = 0
+    unreadable: str = ""
+    """Why nothing of the value is believed but what the key's name says (see :mod:`hudi_operator.model.records`); empty when it is."""
+    doubts: tuple[str, ...] = ()
+    """Every part of the value that is not believed, with the reason."""
 
 
 @dataclass(frozen=True)

@@ -257,3 +257,5 @@ class Plan:
     sentence: str
     actions: tuple[Action, ...] = ()
     requeue_seconds: float = field(default=15.0)
+    failed: tuple[str, ...] = ()
+    """Parts of the plan that have a defect; the others are to be carried out."""

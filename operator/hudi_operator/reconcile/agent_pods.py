@@ -6,7 +6,7 @@ namespace may do this; all decide alike from the same facts.
 
 from __future__ import annotations
 
-from hudi_operator.model import containers, naming, settle
+from hudi_operator.model import containers, naming, records, settle
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import Subject, prove, silent
@@ -78,7 +78,7 @@ def _proven(view: View, pod: PodFacts) -> bool:
 
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
-        needed = pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
+        needed = records.unplaced(view.etcd) or pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
         # Of a table's own agent each generation has a ConfigMap. It goes first: nothing would lead to it when the pod is gone.
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]

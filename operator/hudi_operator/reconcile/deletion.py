@@ -7,7 +7,7 @@ that path, so that a namespace can be deleted although no agent can run in it an
 
 from __future__ import annotations
 
-from hudi_operator.model import naming
+from hudi_operator.model import naming, records
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.model.proof import pod_proof
@@ -86,6 +86,8 @@ def plan_table(view: View) -> Step:
     ref = view.table.ref
     if not has_finalizer(ref):
         return Step()
+    if unknown := ("the gate" if records.gate_unreadable(view.etcd) else records.undecided(view.etcd)):
+        return Step.of(said=f"deletion waits: {unknown} cannot be read", requeue=2.0)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
         return Step.of(drop_finalizer(TABLE_KIND, ref), said="nothing to settle, the table may go")
     restore = restores.begun(view)

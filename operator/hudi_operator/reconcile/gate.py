@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hudi_operator.model import keys, naming
+from hudi_operator.model import keys, naming, records
 from hudi_operator.model.settle import Phase
 from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile import bootstrap, metadata_table, restores, savepoints
@@ -221,6 +221,8 @@ def report_error(view: View) -> tuple[str, str]:
 def plan_gate(view: View) -> Step:
     """Bring the gate one step nearer to what the spec and the facts ask for. Not called for a duplicate or a deleted table."""
     frozen = freeze_reason(view)
+    if records.gate_unreadable(view.etcd):
+        return Step.of(said="the gate cannot be read: it stays as it is", requeue=5)
     if view.etcd.gate is None:
         if frozen:
             return Step.of(said=f"no gate is made: {frozen}")
@@ -233,6 +235,8 @@ def plan_gate(view: View) -> Step:
         return _put(view, _value(view, CLOSED, base=base, admitted=present_attempts(view)), "taking over the gate, closed")
     if view.gate.get("state") == FROZEN:
         return _frozen(view)
+    if unknown := records.undecided(view.etcd):
+        return Step.of(said=f"the gate stays {view.gate.get('state')}: {unknown} cannot be read", requeue=5)
     if _changed(view):
         return _change(view)
     if closed_for_restore(view) or restores.recorded(view):

@@ -104,6 +104,10 @@ class Reconciler:
             self._sentences.pop(key, None)
             self._quiet.pop(key, None)
             return "ok", None
+        if plan.failed:
+            # What could be planned is done; it goes on, a second apart, whatever the rest is like.
+            self._quiet[key] = -1
+            return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < IDLE_SECONDS
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1

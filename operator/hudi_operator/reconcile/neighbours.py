@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_operator.model import containers, naming
+from hudi_operator.model import containers, naming, records
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.spec import SpecError, TableSpec
 from hudi_operator.reconcile import restores
@@ -54,15 +54,17 @@ async def read_neighbours(key: Key, pods: Iterable[PodFacts], *, kubernetes: Kub
 async def _evidence(specs: Iterable[TableSpec], etcd: EtcdPort) -> frozenset[str] | None:
     permits = asyncio.Semaphore(_PARALLEL_READS)
 
-    async def uids(table_id: str) -> frozenset[str]:
+    async def uids(table_id: str) -> frozenset[str] | None:
         async with permits:
-            return unproven_uids(await etcd.read_table(table_id, ""))
+            facts = await etcd.read_table(table_id, "")
+        return None if records.unplaced(facts) else unproven_uids(facts)
 
     try:
         found = await asyncio.gather(*(uids(spec.table_id) for spec in specs))
     except (Retryable, Fatal):
         return None
-    return frozenset().union(*found)
+    known = [each for each in found if each is not None]
+    return frozenset().union(*known) if len(known) == len(found) else None
 
 
 def _ended(pod: PodFacts) -> bool:

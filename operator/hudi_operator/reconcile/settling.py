@@ -8,6 +8,7 @@ dropped (F14). In mode LeaseOnly proof and drain are skipped: what other lock pr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hudi_operator.model import settle
@@ -17,7 +18,7 @@ from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile import sightings
 from hudi_operator.reconcile.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
-from hudi_operator.reconcile.step import Step, together
+from hudi_operator.reconcile.step import Step, guarded, together
 from hudi_operator.reconcile.view import Incarnation, View
 
 JsonDict = dict[str, Any]
@@ -31,10 +32,13 @@ UNKNOWN_POD = "unknown"
 
 def plan_settling(view: View) -> Step:
     """One step for every incarnation that is being settled."""
-    return together(_plan_one(view, inc) for inc in view.incs if inc.record is not None and not inc.settled)
+    return together(guarded(f"settling {label(i)}", partial(_plan_one, view, i)) for i in view.incs if i.record is not None and not i.settled)
 
 
 def _plan_one(view: View, inc: Incarnation) -> Step:
+    if inc.record is not None and inc.record.unreadable:
+        # Which pods it had, and what of it is proven, nobody knows: everything of it stays as it is (F46).
+        return Step.of(said=f"{label(inc)}: its settle record cannot be read, it stays fenced as it is", requeue=5)
     planners = {
         Phase.Fenced: _fenced,
         Phase.Terminating: _terminating,
@@ -189,6 +193,8 @@ def _draining(view: View, inc: Incarnation) -> Step:
 
 def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> Step:
     """I1: only here a lock is deleted. The phase moves when a later read says that the lock is not this incarnation's."""
+    if inc.lock_unknown:
+        return Step.of(said=f"{label(inc)}: {why}, but nobody can say whose the lock is", requeue=5)
     if inc.lock is not None:
         unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
         return Step.of(unlock, said=f"{label(inc)}: {why}, deleting its lock", requeue=0.5)
@@ -230,6 +236,8 @@ def _finish(view: View, inc: Incarnation) -> Step:
     assert inc.record is not None  # noqa: S101 - callers hold a record
     if inc.lock is not None:
         return _unlocked(view, inc)
+    if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
+        return Step.of(said=f"{label(inc)}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
     if settle.without_outcome(inc.record.value, inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
     value = settle.moved(inc.record.value, Phase.Settled, now_ms=view.now_ms)

@@ -5,11 +5,13 @@ A suspicion is cheap and may be wrong: fencing a healthy writer costs its attemp
 
 from __future__ import annotations
 
-from hudi_operator.model import containers, settle
+from functools import partial
+
+from hudi_operator.model import containers, records, settle
 from hudi_operator.model.settle import Reason
 from hudi_operator.reconcile import gate
 from hudi_operator.reconcile.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
-from hudi_operator.reconcile.step import Step, together
+from hudi_operator.reconcile.step import Step, guarded, together
 from hudi_operator.reconcile.view import Incarnation, View
 
 LOCK_SHOWN_SECONDS = 5.0
@@ -21,7 +23,7 @@ UNASSIGNED_SECONDS = 30.0
 def plan_suspects(view: View) -> Step:
     """Fence every suspect, and keep the timers that make one."""
     steps = [_lock_timer(view)]
-    steps.extend(_plan_one(view, inc) for inc in view.incs if inc.named)
+    steps.extend(guarded(f"fencing {_name(inc)}", partial(_plan_one, view, inc)) for inc in view.incs if inc.named)
     steps.append(_forget_timers(view))
     return together(steps)
 
@@ -126,7 +128,7 @@ def _reason(view: View, inc: Incarnation) -> str:
 
 def _may_hold(view: View, inc: Incarnation) -> bool:
     """F21: who creates the table or its index under the closed gate may hold the lock for hours. Only agents do."""
-    return view.gate.get("state") == "closed" and inc.is_agent
+    return inc.is_agent and (view.gate.get("state") == "closed" or bool(records.gate_unreadable(view.etcd)))
 
 
 def _skewed(view: View, inc: Incarnation) -> bool:

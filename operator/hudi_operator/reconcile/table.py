@@ -6,9 +6,11 @@ a status has announced and makes something new. An executor stops at the first a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from hudi_operator.model import conditions, naming
+from hudi_operator.model import conditions, naming, records
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
@@ -38,7 +40,7 @@ from hudi_operator.reconcile import (
 from hudi_operator.reconcile.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.attempts import Progress
-from hudi_operator.reconcile.step import Step, together
+from hudi_operator.reconcile.step import Step, guarded, together
 from hudi_operator.reconcile.view import View, WriterView, build_view
 
 JsonDict = dict[str, Any]
@@ -71,52 +73,95 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
         return Step.of(said=gate.too_new(view)), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return Step.of(deletion.add_finalizer(TABLE_KIND, ref), said="taking charge of the table", requeue=0.5), {}
-    progress = {w.name: attempts.follow(view, w) for w in view.writers}
+    progress, lost = _follow(view)
+    if records.gate_unreadable(view.etcd) and view.observed.tables_on_path:
+        return Step.of(said="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
     if not gate.is_mine(view) and not ref.deleting and stall.unusable(view) is not None:
         # What may not be used is not taken over, nor is anything touched that may be left there.
         return Step.of(said="the table may not be used as it is specified"), progress
-    fencing = [suspects.plan_suspects(view), settling.plan_settling(view), sightings.plan_sightings(view)]
-    safe = [*fencing, evidence.plan_evidence(view), agent_pods.plan_agent_pods(view)]
+    fencing = [
+        _part(view, *each) for each in (("fences", suspects.plan_suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))
+    ]
+    safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence), _part(view, "agent pods", agent_pods.plan_agent_pods)]
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
-        kept = [agents.plan_agent(view)] if gate.is_mine(view) and restores.begun(view) is not None and not view.observed.namespace_terminating else []
-        return together([*safe, *kept, deletion.plan_table(view)]), progress
-    mine = []
-    if gate.is_mine(view):
-        restoring = bool(gate.closed_for_restore(view))
-        held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring)
-        back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
-        listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
-        services = table_services.plan_requests(view)
-        first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
-        mine = [adoption.plan_adoption(view), agents.plan_agent(view), first, held, back, listing, services, collection.plan_collection(view)]
-    return together([gate.plan_gate(view), *safe, *mine]), progress
+        return together([*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]), progress
+    mine = [_part(view, "the agent", agents.plan_agent), _part(view, "requests", _requests), _part(view, "collection", collection.plan_collection)]
+    return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
+
+
+def _part(view: View, what: str, plan: Callable[[View], Step]) -> Step:
+    return guarded(what, partial(plan, view))
+
+
+def _follow(view: View) -> tuple[dict[str, Progress], Step]:
+    """The writers' progress; of one that cannot be followed its entries as they are, and a step that says so."""
+    found: dict[str, Progress] = {}
+    steps = []
+    for writer in view.writers:
+        found[writer.name] = Progress(tuple(a.entry for a in writer.attempts))
+
+        def follow(writer: WriterView = writer) -> Step:
+            found[writer.name] = attempts.follow(view, writer)
+            return Step()
+
+        steps.append(guarded(f"the attempts of {writer.name}", follow))
+    return found, together(steps)
+
+
+def _kept_agent(view: View) -> Step:
+    begun = gate.is_mine(view) and restores.begun(view) is not None
+    return agents.plan_agent(view) if begun and not view.observed.namespace_terminating else Step()
+
+
+def _requests(view: View) -> Step:
+    """What the agent is asked for. Nothing is asked anew or taken back while it is not known what became of an earlier request."""
+    if records.undecided(view.etcd):
+        return Step()
+    restoring = bool(gate.closed_for_restore(view))
+    held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring)
+    back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
+    listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
+    services = table_services.plan_requests(view)
+    first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
+    return together([adoption.plan_adoption(view), first, held, back, listing, services])
 
 
 def _finish(view: View, step: Step, progress: dict[str, Progress]) -> Plan:
     """Add the writers' actions and all statuses to a step."""
     if not progress and view.writers:
         progress = {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
-    decisions = admission.decide(view, progress)
     if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
-        return Plan("; ".join(step.said), step.actions, step.requeue)
+        return Plan("; ".join(step.said), step.actions, step.requeue, step.failed)
+    decisions: dict[str, Decision] = {}
+    statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
     # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
-    order = sorted(view.writers, key=lambda w: decisions[w.name].kind != "Start")
-    writers = together(_writer_step(view, w, progress[w.name], decisions[w.name]) for w in order)
-    said = (*step.said, *writers.said)
-    sentence = "; ".join(said) or _idle_sentence(view, decisions)
+    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind != "Start")
+    each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
+    writers = together([statuses, *each])
+    said, failed = (*step.said, *writers.said), (*step.failed, *writers.failed)
+    sentence = "; ".join((*said, *failed)) or _idle_sentence(view, decisions)
     finalizers = tuple(a for a in step.actions if isinstance(a, PatchFinalizers))
     rest = tuple(a for a in step.actions if not isinstance(a, PatchFinalizers))
     if finalizers:
-        return Plan(sentence, (*rest, *writers.actions, *finalizers), min(step.requeue, writers.requeue))
-    status = table_status.table_status(view, decisions, sentence)
+        return Plan(sentence, (*rest, *writers.actions, *finalizers), min(step.requeue, writers.requeue), failed)
+    own = guarded("the table's status", partial(_own_status, view, decisions, sentence, failed))
+    plan = (*rest, *own.actions, *writers.actions, *step.late, *writers.late)
+    return Plan(sentence, plan, min(step.requeue, writers.requeue), (*failed, *own.failed))
+
+
+def _decide(view: View, progress: dict[str, Progress], decisions: dict[str, Decision]) -> Step:
+    decisions.update(admission.decide(view, progress))
+    return Step()
+
+
+def _own_status(view: View, decisions: dict[str, Decision], sentence: str, failed: tuple[str, ...]) -> Step:
+    status = table_status.table_status(view, decisions, sentence, failed=failed)
     obj = view.observed.table or {}
-    own: list[Action] = []
     update = table_status.update(obj, status)
-    if update is not None:
-        own.append(update)
-        own.extend(() if view.observed.namespace_terminating else table_status.events(obj, status))
-    return Plan(sentence, (*rest, *own, *writers.actions, *step.late, *writers.late), min(step.requeue, writers.requeue))
+    if update is None:
+        return Step()
+    return Step((update, *(() if view.observed.namespace_terminating else table_status.events(obj, status))))
 
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:

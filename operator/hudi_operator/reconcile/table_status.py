@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hudi_operator.model import conditions, naming, settle
+from hudi_operator.model import conditions, naming, records, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile import adoption, agents, bootstrap, callbacks, gate, metadata_table, restores, savepoints, table_services
@@ -27,14 +27,16 @@ EVENT_LIMIT = 1000
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
+_OUTCOMES = ("bootstrap", "savepoints", "restore", "metadataTable")
+"""Parts of status that tell what became of a request; they stay while that cannot be read."""
 _READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
 
 
-def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -> JsonDict:
-    """The status to store. Equal facts give an equal status; nothing in it counts seconds."""
+def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *, failed: tuple[str, ...] = ()) -> JsonDict:
+    """The status to store. Equal facts give an equal status; nothing in it counts seconds. ``failed`` are parts of the plan that have a defect."""
     stall, generation = table_stall(view), view.table.ref.generation
     status: JsonDict = {"observedGeneration": generation, "tableId": view.table.table_id}
-    mine = gate.is_mine(view)
+    mine = gate.is_mine(view) or bool(records.gate_unreadable(view.etcd))
     if mine:
         status["agent"] = view.agent
         status["timeline"] = _timeline(view)
@@ -56,6 +58,8 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
         told = callbacks.status(view)
         if told:
             status["commitCallback"] = told
+        if records.undecided(view.etcd):
+            status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
         status.update(_read_cost(view))
         settling = _settling(view)
         if settling:
@@ -68,6 +72,7 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str) -
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
     wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
+    wanted.append(_readable(view, failed))
     status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
     return status
 
@@ -153,6 +158,8 @@ def _settling(view: View) -> list[JsonDict]:
 
 
 def _waiting_for(view: View, inc: Incarnation) -> str:
+    if inc.record is not None and inc.record.unreadable:
+        return "a person: its settle record cannot be read"
     if inc.phase in (Phase.Fenced, Phase.Terminating):
         return awaiting_proof(view, inc) or f"proof of death of pod {inc.pod or inc.inc}"
     if inc.phase is Phase.Draining:
@@ -231,8 +238,18 @@ def _ready(view: View, stall: Stall | None) -> Condition:
     return condition("Ready", True, "Ready", f"writers may write{unsafe}")
 
 
+def _readable(view: View, failed: tuple[str, ...]) -> Condition:
+    """F46: which keys are not believed and why, or which part of the plan has a defect; everything that does not depend on them goes on."""
+    found = [f"{each.key} {each.reason}" for each in records.unreadable(view.etcd)]
+    reason = "UnreadableRecord" if found else "PlanningFailed" if failed else "AllReadable"
+    more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+    return condition("RecordsReadable", not (found or failed), reason, "; ".join([*found[:LISTED], *more, *failed]))
+
+
 def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
     ready = _ready(view, stall)
+    if records.gate_unreadable(view.etcd) and stall is None:
+        ready = condition("Ready", False, "RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is")
     busy = ready.status != "True" and stall is None
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
@@ -290,6 +307,7 @@ def update(obj: JsonDict, status: JsonDict) -> UpdateStatus | None:
 _EVENTS = {
     ("Ready", "True"): ("Normal", "Ready"),
     ("Stalled", "True"): ("Warning", ""),
+    ("RecordsReadable", "False"): ("Warning", ""),
     ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
     ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
     ("ServicesHealthy", "False"): ("Warning", ""),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import naming, settle
+from hudi_operator.model import naming, records, settle
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, Stored
 from hudi_operator.model.settle import Phase
@@ -18,6 +18,8 @@ from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.reconcile.ownership import labelled
 
 JsonDict = dict[str, Any]
+LONGEST_DRAIN_SECONDS = 600.0
+"""The most that a HudiTable may ask for."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Incarnation:
     fenced: bool
     record: Stored | None
     """Its settle record."""
+    lock_unknown: bool = False
+    """The lock stands, and nobody can say whose it is."""
 
     @property
     def phase(self) -> Phase | None:
@@ -64,7 +68,7 @@ class Incarnation:
     @property
     def out_of_the_way(self) -> bool:
         """True when its successor may start (F5): fenced and not owner of the lock."""
-        return (self.fenced or self.phase is not None) and self.lock is None
+        return (self.fenced or self.phase is not None) and self.lock is None and not self.lock_unknown
 
     @property
     def settled(self) -> bool:
@@ -168,11 +172,15 @@ class View:
     @property
     def mode(self) -> str:
         """Fencing mode in force: the gate's, because attempts run under it, and the spec's before there is a gate (F8)."""
+        if records.gate_unreadable(self.etcd):
+            return "PodTermination"
         return str(self.gate.get("mode") or self.table.fencing.mode)
 
     @property
     def drain_seconds(self) -> float:
-        """Drain in force: the longer of the gate's and the spec's."""
+        """Drain in force: the longer of the gate's and the spec's; the longest that there is when the gate cannot be read."""
+        if records.gate_unreadable(self.etcd):
+            return LONGEST_DRAIN_SECONDS
         return max(float((self.gate.get("lock") or {}).get("drainSeconds") or 0), float(self.table.fencing.drain_seconds))
 
     @property
@@ -251,8 +259,8 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec |
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
-            if spec is not None and entry.get("incarnation"):
-                owners[entry["incarnation"]] = spec.attempt_id(int(entry["number"]))
+            if spec is not None and entry.get("incarnation") and isinstance(entry.get("number"), int):
+                owners[str(entry["incarnation"])] = spec.attempt_id(entry["number"])
     for kind, report in etcd.reports.items():
         if kind.startswith("attempt/") and report.value.get("inc"):
             owners[str(report.value["inc"])] = kind.removeprefix("attempt/")
@@ -294,6 +302,7 @@ def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[
         queued=any(ticket_owner(name, ticket) == inc for name, ticket in etcd.queue.items()),
         fenced=inc in etcd.fences,
         record=record,
+        lock_unknown=records.owner_unknown(etcd),
     )
 
 
@@ -310,6 +319,14 @@ def _writer_view(obj: JsonDict, spec: WriterSpec | None, error: str, observed: O
     status = obj.get("status") or {}
     if spec is None or observed.etcd is None:
         return WriterView(obj, spec, error, status)
+    try:
+        attempts = _attempts(spec, status, observed, incs, observed.etcd)
+    except (KeyError, TypeError, ValueError, AttributeError) as unread:
+        return WriterView(obj, None, f"status.attempts cannot be read: {type(unread).__name__}: {unread}", status)
+    return WriterView(obj, spec, error, status, attempts)
+
+
+def _attempts(spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts) -> tuple[Attempt, ...]:
     attempts = []
     for entry in sorted(status.get("attempts") or [], key=lambda e: int(e["number"])):
         number = int(entry["number"])
@@ -318,5 +335,5 @@ def _writer_view(obj: JsonDict, spec: WriterSpec | None, error: str, observed: O
         if pod is not None and entry.get("podUid") and pod.uid != entry["podUid"]:
             pod = None
         mine = tuple(i for i in incs if i.attempt == attempt)
-        attempts.append(Attempt(spec, number, entry, pod, mine, attempt in observed.etcd.admits))
-    return WriterView(obj, spec, error, status, tuple(attempts))
+        attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))
+    return tuple(attempts)

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.model import naming
+from hudi_operator.model import naming, records
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import ContainerFacts, EtcdFacts, NodeFacts, Observed, PodFacts, Stored
 from hudi_operator.reconcile import actions as act
@@ -94,6 +94,22 @@ class Key:
     create: int
     mod: int
     lease: str = ""
+
+
+class Garbage(dict[str, Any]):
+    """A value in etcd that nobody of ours writes, as bytes or JSON; the world's own checks read empty texts in it."""
+
+    def __init__(self, written: object = None) -> None:
+        super().__init__()
+        self.written = written
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+def raw(value: dict[str, Any]) -> object:
+    """What stands in etcd."""
+    return value.written if isinstance(value, Garbage) else value
 
 
 @dataclass
@@ -216,11 +232,14 @@ class Store:
         return {k.partition("/")[2]: v for k, v in self.kv.items() if k.startswith(kind + "/")}
 
     def _stored(self, kind: str) -> dict[str, Stored]:
-        return {n: Stored(k.value, k.create, k.mod, 7 if k.lease else 0) for n, k in self.names(kind).items()}
+        return {
+            n: records.stored(kind, n, raw(k.value), create_revision=k.create, mod_revision=k.mod, lease=7 if k.lease else 0)
+            for n, k in self.names(kind).items()
+        }
 
     def _one(self, key: str) -> Stored | None:
         found = self.kv.get(key)
-        return Stored(found.value, found.create, found.mod) if found else None
+        return records.stored(key, "", raw(found.value), create_revision=found.create, mod_revision=found.mod) if found else None
 
     def etcd_facts(self) -> EtcdFacts:
         return EtcdFacts(

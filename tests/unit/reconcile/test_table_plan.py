@@ -13,6 +13,8 @@ from hudi_operator.reconcile import actions as act
 from hudi_operator.reconcile.stall import path_problem
 from hudi_operator.reconcile.table import plan_table
 
+DEAD = {"u": {"kind": "PodTerminated"}}
+
 
 def ready_world(**table: object) -> World:
     world = World()
@@ -249,7 +251,7 @@ def test_a_refused_agent_pod_does_not_keep_status_and_writers_waiting() -> None:
 def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
     """I4: Swept is the agent's word about the instants that it has seen; one that it has not seen is not forgotten."""
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": {"u": {}}}
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": DEAD}
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -262,7 +264,7 @@ def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
 def test_only_its_own_instants_go_with_an_incarnation() -> None:
     """I7"""
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": {"u": {}}}
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": DEAD}
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -275,7 +277,7 @@ def test_only_its_own_instants_go_with_an_incarnation() -> None:
 def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
     """F4: what a writer gave up while it lived is swept again after its pods are proven dead."""
     world = ready_world()
-    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Unlocked", "instants": {}, "proofs": {"u": {}}})
+    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Unlocked", "instants": {}, "proofs": DEAD})
     world.put("fence/dead", {"inc": "dead"})
     world.put("done/abandoned-dead", {"inc": "dead", "instants": ["t1"]})
     plan = plan_table(world.observe(), CONFIG)

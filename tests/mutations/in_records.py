@@ -1,0 +1,55 @@
+"""Mutations of how values of etcd are read, and of what stops when they cannot be."""
+
+from __future__ import annotations
+
+from tests.mutations.in_settling import o
+from tests.mutations.mutation import mutation
+
+UNREADABLE = "tests/unit/reconcile/test_unreadable.py"
+RECORDS = "tests/unit/model/test_records.py"
+
+READING = (
+    mutation(
+        "a-lock-of-nobody-known-is-passed",
+        "I1 F46",
+        "a lock whose owner cannot be read is taken for somebody else's",
+        o("reconcile/settling", "if inc.lock_unknown:", "if inc.lock_unknown and not inc.inc:"),
+        f"{UNREADABLE}::test_an_unreadable_lock_may_be_anybodys",
+    ),
+    mutation(
+        "an-unreadable-record-is-settled-anew",
+        "I6 F46",
+        "a settle record that cannot be read counts as Fenced, without pods and proofs",
+        o("reconcile/settling", "if inc.record is not None and inc.record.unreadable:", "if inc.record is None:"),
+        f"{UNREADABLE}::test_an_unreadable_settle_record_keeps_everything_of_its_incarnation",
+    ),
+    mutation(
+        "an-instant-of-nobody-known-is-left-behind",
+        "I4 F46",
+        "settling ends beside an instant whose owner cannot be read",
+        o("reconcile/settling", "for t, stored in view.etcd.instants.items() if stored.unreadable)", "for t, stored in view.etcd.instants.items() if not t)"),
+        f"{UNREADABLE}::test_an_unreadable_instant_keeps_who_may_own_it",
+    ),
+    mutation(
+        "an-unreadable-gate-is-made-anew",
+        "I1 F46",
+        "a gate that cannot be read is replaced, with another authority",
+        o("reconcile/gate", "if records.gate_unreadable(view.etcd):", "if records.gate_unreadable(view.etcd) and not view.table:"),
+        f"{UNREADABLE}::test_an_unreadable_gate_stays_and_the_dead_are_settled_with_the_longest_drain",
+    ),
+    mutation(
+        "one-defect-stops-the-plan",
+        "F46",
+        "a defect of one planner is everybody's",
+        o("reconcile/step", "    except Exception as error:", "    except MemoryError as error:"),
+        f"{UNREADABLE}::test_a_defect_of_one_planner_keeps_nobody_from_being_fenced",
+    ),
+    mutation(
+        "values-are-believed",
+        "F46",
+        "values are taken as they are",
+        o("model/records", "if wrong:\n                found", "if wrong and not field:\n                found"),
+        f"{RECORDS}::test_a_field_on_which_no_decision_leans_is_left_out",
+        f"{RECORDS}::test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed",
+    ),
+)
