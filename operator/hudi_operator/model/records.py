@@ -37,7 +37,7 @@ class Unreadable:
 # ---- types
 
 
-def text(limit: int = 4096) -> Check:
+def text(limit: int = 1 << 16) -> Check:
     """A text of at most ``limit`` characters."""
     return lambda value: "" if isinstance(value, str) and len(value) <= limit else f"is not a text of at most {limit} characters"
 
@@ -45,6 +45,12 @@ def text(limit: int = 4096) -> Check:
 def whole(most: int = (1 << 63) - 1) -> Check:
     """A whole number from 0 to ``most``; a flag is none."""
     return lambda value: "" if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else f"is not a whole number from 0 to {most}"
+
+
+def integer(value: object) -> str:
+    """A whole number of either sign that 64 bits hold."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    return "" if fits else "is not a whole number"
 
 
 def one_of(*words: str) -> Check:
@@ -110,7 +116,7 @@ class _Kind:
 TEXT, COUNT, MS, TIME = text(), whole(), whole(MAX_MS), text(32)
 _NAMES = dict.fromkeys(("attempt", "pod", "namespace", "podUid", "node", "bootId", "appId"), TEXT)
 _INSTANT = fields(instant=TIME, action=TIME, state=TIME, completionTime=TIME, required=("instant",))
-_COMMIT = fields(instant=TIME, action=TIME, completionTime=TIME, records=COUNT, writer=TEXT, attempt=TEXT, required=("instant",))
+_COMMIT = fields(instant=TIME, action=TIME, completionTime=TIME, records=integer, writer=TEXT, attempt=TEXT, required=("instant",))
 _PROOF = fields(kind=TEXT, detail=TEXT, atMs=MS, required=("kind",))
 _POD = fields(name=TEXT, node=TEXT, evidence=flag)
 _OUTCOME = fields(action=TEXT, outcome=one_of("Completed", "RolledBack", "Gone", "Reexecuted"), failures=COUNT, error=TEXT)
@@ -140,7 +146,7 @@ _TIMELINE: dict[str, Check] = {
     "atMs": MS,
     "agentInc": TEXT,
     "exists": flag,
-    "error": fields(code=TEXT, message=text(1 << 16)),
+    "error": fields(code=TEXT, message=TEXT),
     **dict.fromkeys(("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime"), TIME),
     "pending": listed(_INSTANT),
     "foreign": listed(_INSTANT),
@@ -185,8 +191,8 @@ _KINDS: Mapping[str, _Kind] = {
     "lock": _Kind({"inc": TEXT, "attempt": TEXT, "podUid": TEXT, "nonce": TEXT, "sinceMs": MS}, frozenset({"inc"}), frozenset({"inc"})),
     "clock": _Kind({"value": TIME}),
     "admit": _Kind({"role": TEXT}),
-    "writer": _Kind({**_NAMES, "role": TEXT, "priority": whole(), "protocolVersion": COUNT, "wallClockMs": MS}),
-    "queue": _Kind({"inc": TEXT, "priority": whole(), "overtaken": COUNT, "sinceMs": MS}),
+    "writer": _Kind({**_NAMES, "role": TEXT, "priority": integer, "protocolVersion": COUNT, "wallClockMs": MS}),
+    "queue": _Kind({"inc": TEXT, "priority": integer, "overtaken": COUNT, "sinceMs": MS}),
     "instant": _Kind(
         {"inc": TEXT, "action": TEXT, "state": one_of("Pending", "Abandoned"), "claimedBy": TEXT, "atMs": MS},
         frozenset({"inc", "action", "state", "claimedBy"}),

@@ -14,6 +14,7 @@ from tests.component.operator.servers import Etcd, free_ports, wait_for
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
+from hudi_operator.model import records
 from hudi_operator.model.config import EtcdConfig
 from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown
 
@@ -87,6 +88,19 @@ def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> Non
     assert facts.lock.create_revision == facts.lock.mod_revision > 0
     assert facts.revision >= facts.lock.mod_revision
     assert store.floors() == {facts.cluster_id: facts.revision}
+
+
+def test_what_cannot_be_read_is_told_apart_from_the_rest(store: EtcdStore, etcd: Etcd) -> None:
+    """F46: one value that is not JSON, or not what it should be, once made the whole table unreadable."""
+    values = {"lock": "{not JSON", "settle/i": '{"phase":"Quarantined"}', "writer/i": "[1]", "report/timeline": '{"exists":true,"pendingCount":"many"}'}
+    for key, value in values.items():
+        etcd.ctl("root", "put", table(key), value)
+    found = read(store)
+    assert {each.key for each in records.unreadable(found)} == set(values)
+    assert (found.writers["i"].value, found.reports["timeline"].value) == ({"inc": "i"}, {"exists": True})
+    assert found.lock.unreadable
+    assert not run(store.unlock(T, inc="i", create_revision=found.lock.create_revision))
+    assert read(store).lock is not None
 
 
 def test_a_gate_is_changed_only_as_it_was_read(store: EtcdStore) -> None:

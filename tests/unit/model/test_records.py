@@ -133,3 +133,8 @@ def test_every_key_that_is_not_believed_is_named() -> None:
     )
     assert [each.key for each in records.unreadable(facts)] == ["done/restore-n", "gate"]
     assert records.undecided(facts) == "done/restore-n"
+
+
+def test_a_writer_of_low_priority_is_read_whole() -> None:
+    assert not stored("writer/i", {"podUid": "u", "priority": -1000}).doubts
+    assert not stored("queue/i-n", {"inc": "i", "priority": -1000}).doubts
