@@ -60,6 +60,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
       requireFree();
       session = session();
       WriteOptions.require(session, props, () -> metaClient().getTableConfig());
+      InsertsAhead.look(session, props, storageConf);
       TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
       try {
         if (!session.acquire(unit.toNanos(time), storage)) {

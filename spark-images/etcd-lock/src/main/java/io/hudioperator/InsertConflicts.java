@@ -13,7 +13,6 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.hudi.common.bloom.BloomFilter;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
-import org.apache.hudi.common.model.HoodieFileFormat;
 import org.apache.hudi.common.model.HoodieKey;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
@@ -30,9 +29,9 @@ import org.apache.hudi.storage.StoragePath;
  * Do a commit and one that completed while it was written both insert a record key into one partition (I13, F58)? Each has looked for the key
  * before the other was there, and writes it to a file group of its own: Hudi compares file groups, and both would stand.
  *
- * <p>Exact. Partitions are compared first, then the key ranges of the files' footers, then keys with Bloom filters, then keys with keys. Keys
- * that a file has from the version before it were not inserted. What cannot be read counts as a conflict (I11): the write is repeated
- * and then sees the other commit.
+ * <p>Exact. Partitions are compared first, then the key ranges of the files' footers, then few keys with Bloom filters, then keys with keys. Keys
+ * that a file has from the version before it were not inserted. What cannot be read, or is no base file (none of the indexes that this is asked
+ * for puts new keys into log files), counts as a conflict (I11): the write is repeated and then sees the other commit.
  */
 final class InsertConflicts {
   /** What two such commits may not do: {@code concurrency.insertConflicts} of the table, as the gate says it. */
@@ -58,13 +57,14 @@ final class InsertConflicts {
     }
   }
 
-  /** They write rows that were committed before, or replace none but their own. */
+  /** They write rows that were committed before, or that nobody else could see. */
   private static final Set<WriteOperationType> INSERT_NOTHING =
       Set.of(
           WriteOperationType.COMPACT, WriteOperationType.LOG_COMPACT, WriteOperationType.CLUSTER, WriteOperationType.INDEX, WriteOperationType.BOOTSTRAP);
 
-  private static final int FILES_AT_ONCE = 16; // Bloom filters in memory
+  private static final int HASHES_AT_ONCE = 8_000_000; // of my keys, 8 bytes each
   private static final int KEYS_AT_ONCE = 100_000; // strings in memory
+  private static final int KEYS_READ_PER_FILTERED = 4;
   private static final char FIRST_SURROGATE = '\uD800';
 
   private final Rule rule;
@@ -85,10 +85,12 @@ final class InsertConflicts {
     final String group;
     final StoragePath file;
     final StoragePath previous;
+    final long keys;
 
     Inserted(HoodieWriteStat stat, StoragePath base) {
       partition = stat.getPartitionPath();
       group = stat.getFileId();
+      keys = stat.getNumWrites();
       file = new StoragePath(base, stat.getPath());
       String before = isNew(stat) ? null : stat.getPrevBaseFile();
       previous = before == null || before.isEmpty() ? null : new StoragePath(file.getParent(), before);
@@ -96,11 +98,6 @@ final class InsertConflicts {
 
     static boolean isNew(HoodieWriteStat stat) {
       return stat.getPrevCommit() == null || HoodieWriteStat.NULL_COMMIT.equals(stat.getPrevCommit());
-    }
-
-    /** Keys of a log file are not looked at: none of the indexes that this is asked for puts new keys there. */
-    boolean isBaseFile() {
-      return file.getName().endsWith(HoodieFileFormat.PARQUET.getFileExtension());
     }
 
     String name() {
@@ -118,18 +115,33 @@ final class InsertConflicts {
     Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(other));
     return here.entrySet().stream()
         .filter(files -> there.containsKey(files.getKey()))
-        .map(files -> between(files.getValue(), there.get(files.getKey())))
+        .map(files -> between(other, files.getValue(), there.get(files.getKey())))
         .filter(found -> !found.isEmpty())
         .findFirst()
         .orElse(Set.of());
   }
 
   /** Of one partition. */
-  private Set<String> between(List<Inserted> mine, List<Inserted> others) {
+  private Set<String> between(String instant, List<Inserted> all, List<Inserted> others) {
     if (rule == Rule.PARTITION) {
-      return names(mine.get(0), others.get(0));
+      return names(all.get(0), others.get(0));
     }
-    return mine.stream().map(file -> sharing(file, others)).filter(found -> !found.isEmpty()).findFirst().orElse(Set.of());
+    List<Inserted> mine = all.stream().filter(one -> one.previous != null || !InsertsAhead.apart(one.file, instant)).collect(Collectors.toList());
+    List<Inserted> some = new ArrayList<>();
+    long keys = 0;
+    for (int n = 0; n < mine.size(); n++) {
+      some.add(mine.get(n));
+      keys += mine.get(n).keys;
+      if (keys >= HASHES_AT_ONCE || n == mine.size() - 1) {
+        Set<String> found = sharing(some, others);
+        if (!found.isEmpty()) {
+          return found;
+        }
+        some.clear();
+        keys = 0;
+      }
+    }
+    return Set.of();
   }
 
   /** By partition. */
@@ -145,7 +157,8 @@ final class InsertConflicts {
 
   private HoodieCommitMetadata read(String requested) {
     HoodieInstant completed =
-        metaClient.getActiveTimeline().filterCompletedInstants().getInstantsAsStream().filter(i -> i.requestedTime().equals(requested)).findFirst()
+        metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstantsAsStream() // a savepoint bears the time of its commit
+            .filter(i -> i.requestedTime().equals(requested)).findFirst()
             .orElseThrow(() -> ErrorCode.SNAPSHOT_MOVED.exception("instant " + requested + " is not among the completed ones any more"));
     try {
       return TimelineUtils.getCommitMetadata(completed, metaClient.getActiveTimeline());
@@ -154,28 +167,24 @@ final class InsertConflicts {
     }
   }
 
-  private Set<String> sharing(Inserted mine, List<Inserted> others) {
-    List<Inserted> close = new ArrayList<>();
-    for (Inserted other : others) {
-      if (!mine.isBaseFile() || !other.isBaseFile()) {
-        return names(mine, other);
-      }
-      if (!mine.group.equals(other.group)) { // two changes of one file group are a conflict already
-        close.add(other);
-      }
-    }
+  private Set<String> sharing(List<Inserted> mine, List<Inserted> others) {
     try {
-      close.removeIf(other -> apart(mine, other));
-      for (int from = 0; from < close.size(); from += FILES_AT_ONCE) {
-        Inserted other = firstSharing(mine, close.subList(from, Math.min(close.size(), from + FILES_AT_ONCE)));
-        if (other != null) {
-          return names(mine, other);
+      long[] hashes = null;
+      for (Inserted other : others) {
+        List<Inserted> close = mine.stream().filter(one -> !apart(one, other)).collect(Collectors.toList());
+        if (close.isEmpty() || !maybe(close, other)) {
+          continue;
+        }
+        hashes = hashes == null ? hashes(mine) : hashes;
+        Set<String> found = share(close, other, hashes);
+        if (!found.isEmpty()) {
+          return found;
         }
       }
       return Set.of();
     } catch (RuntimeException e) { // for example, cleaned meanwhile
-      System.err.println("cannot compare the keys of " + mine.file + " with those of " + close.size() + " files, which counts as a conflict: " + e);
-      return names(mine, close.get(0));
+      System.err.println("cannot compare the keys of " + mine.get(0).file + " and others with what was inserted beside them, which counts as a conflict: " + e);
+      return names(mine.get(0), others.get(0));
     }
   }
 
@@ -212,61 +221,64 @@ final class InsertConflicts {
     return HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file);
   }
 
-  /** The first of the others that has inserted a key which is inserted in mine, too. */
-  private Inserted firstSharing(Inserted mine, List<Inserted> others) {
-    List<BloomFilter> filters = others.stream().map(o -> utils(o.file).readBloomFilterFromMetadata(storage, o.file)).collect(Collectors.toList());
-    boolean[] maybe = new boolean[others.size()];
-    Hashes hashes = new Hashes();
-    forEachKey(
-        mine.file,
-        key -> {
-          hashes.add(key);
-          for (int n = 0; n < maybe.length; n++) {
-            maybe[n] = maybe[n] || filters.get(n) == null || filters.get(n).mightContain(key);
-          }
-        });
-    long[] sorted = hashes.sorted();
-    for (int n = 0; n < maybe.length; n++) {
-      if (maybe[n] && share(mine, others.get(n), sorted)) {
-        return others.get(n);
-      }
+  /**
+   * False when the other file's Bloom filter knows none of these keys. Asked only for few keys: a filter takes more time for a key than it takes to
+   * read some of a file.
+   */
+  private boolean maybe(List<Inserted> mine, Inserted other) {
+    long keys = mine.stream().mapToLong(one -> one.keys).sum();
+    BloomFilter filter = keys * KEYS_READ_PER_FILTERED <= other.keys ? utils(other.file).readBloomFilterFromMetadata(storage, other.file) : null;
+    boolean[] maybe = {filter == null};
+    for (Inserted one : filter == null ? List.<Inserted>of() : mine) {
+      forEachKey(one.file, key -> maybe[0] = maybe[0] || filter.mightContain(key));
     }
-    return null;
+    return maybe[0];
   }
 
-  private boolean share(Inserted mine, Inserted other, long[] hashes) {
+  private long[] hashes(List<Inserted> mine) {
+    Hashes hashes = new Hashes();
+    mine.forEach(one -> forEachKey(one.file, hashes::add));
+    return hashes.sorted();
+  }
+
+  private Set<String> share(List<Inserted> mine, Inserted other, long[] hashes) {
     Set<String> both = new HashSet<>();
-    boolean[] shared = {false};
+    Set<String> found = new TreeSet<>();
     forEachKey(
         other.file,
         key -> {
-          if (!shared[0] && Arrays.binarySearch(hashes, Hashes.hash(key)) >= 0) {
+          if (found.isEmpty() && Arrays.binarySearch(hashes, Hashes.hash(key)) >= 0) {
             both.add(key);
             if (both.size() >= KEYS_AT_ONCE) {
-              shared[0] = insertedByBoth(mine, other, both);
+              found.addAll(insertedByBoth(mine, other, both));
               both.clear();
             }
           }
         });
-    return shared[0] || !both.isEmpty() && insertedByBoth(mine, other, both);
+    return found.isEmpty() && !both.isEmpty() ? insertedByBoth(mine, other, both) : found;
   }
 
-  /** Has one of these keys of the other file been inserted by it, and by mine? */
-  private boolean insertedByBoth(Inserted mine, Inserted other, Set<String> keys) {
-    Set<String> both = new HashSet<>();
-    forEachKey(
-        mine.file,
-        key -> {
-          if (keys.contains(key)) {
-            both.add(key);
-          }
-        });
-    for (Inserted side : List.of(mine, other)) {
-      if (side.previous != null && !both.isEmpty()) {
-        forEachKey(side.previous, both::remove);
+  /** The first of my files that has inserted one of these keys of the other file, which that one has inserted, too. */
+  private Set<String> insertedByBoth(List<Inserted> mine, Inserted other, Set<String> keys) {
+    for (Inserted one : mine) {
+      Set<String> both = new HashSet<>();
+      forEachKey(
+          one.file,
+          key -> {
+            if (keys.contains(key)) {
+              both.add(key);
+            }
+          });
+      for (Inserted side : List.of(one, other)) {
+        if (side.previous != null && !both.isEmpty()) {
+          forEachKey(side.previous, both::remove);
+        }
+      }
+      if (!both.isEmpty()) {
+        return names(one, other);
       }
     }
-    return !both.isEmpty();
+    return Set.of();
   }
 
   private void forEachKey(StoragePath file, Consumer<String> consumer) {

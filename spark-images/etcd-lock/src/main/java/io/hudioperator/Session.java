@@ -36,7 +36,8 @@ public final class Session {
   private final Semaphore turn = new Semaphore(1, true);
   /** Held while an instant is given up, and while one gets leave to be published: in a JVM with several threads it is one or the other. */
   private final Object word = new Object();
-  private final Set<String> pending = ConcurrentHashMap.newKeySet();
+  final Set<String> pending = ConcurrentHashMap.newKeySet();
+  volatile InsertConflicts.Rule insertRule = InsertConflicts.Rule.KEY; // as the gate has said it last
   private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
   volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
@@ -387,7 +388,8 @@ public final class Session {
   /** Hudi asks for conflicts of this instant now, under the lock. Returns what the table's gate says about inserts. */
   InsertConflicts.Rule conflictsChecked(String instant) {
     HeldLock lock = held;
-    return lock == null ? InsertConflicts.Rule.KEY : lock.conflictsChecked(instant);
+    insertRule = lock == null ? InsertConflicts.Rule.KEY : lock.conflictsChecked(instant);
+    return insertRule;
   }
 
   /** A writer's lock cycle in the non-blocking mode: {@link #commitsChecked} is asked for before anything is published. */

@@ -10,7 +10,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Random;
 import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.avro.Schema;
@@ -18,6 +21,7 @@ import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.HoodieConfig;
+import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.engine.LocalTaskContextSupplier;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieRecord;
@@ -30,11 +34,13 @@ import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.exception.HoodieWriteConflictException;
+import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.hudi.io.storage.HoodieAvroFileWriter;
 import org.apache.hudi.io.storage.HoodieFileWriterFactory;
 import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -106,7 +112,44 @@ class InsertConflictsTest {
 
   /** A commit that makes one file group. */
   private HoodieCommitMetadata inserts(String partition, String group, String... keys) throws Exception {
-    return content(WriteOperationType.UPSERT, stat(partition, group, write(partition, group, true, keys), ""));
+    HoodieWriteStat stat = stat(partition, group, write(partition, group, true, keys), "");
+    stat.setNumWrites(keys.length);
+    return content(WriteOperationType.UPSERT, stat);
+  }
+
+  private EtcdLockProvider provider(String index) {
+    Properties options = new Properties();
+    options.putAll(
+        Map.of("hoodie.base.path", table.folder.toString(), "hoodie.write.lock.etcd.table_id", table.id, "hoodie.index.type", index));
+    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+  }
+
+  private void lookAhead() {
+    EtcdLockProvider provider = provider("SIMPLE");
+    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+    provider.unlock();
+  }
+
+  /** What could be compared before the lock is not read again under it; what is committed meanwhile is. */
+  @Test
+  void keysAreComparedBeforeTheLock() throws Exception {
+    String pending = request();
+    HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+    String file = mine.getWriteStats().get(0).getPath();
+    Path marker = table.folder.resolve(".hoodie/.temp/" + pending + "/" + file + ".marker.CREATE");
+    Files.createDirectories(marker.getParent());
+    Files.createFile(marker);
+    String apart = commit(inserts("p", "g", "b", "m"));
+    lookAhead();
+    String same = commit(inserts("p", "h", "b", "k"));
+    lookAhead();
+    String later = commit(inserts("p", "i", "b", "m"));
+    Files.delete(table.folder.resolve(file));
+    InsertConflicts underTheLock = new InsertConflicts(InsertConflicts.Rule.KEY, false, metaClient);
+    assertEquals(Set.of(), underTheLock.between(mine, apart), "nothing is read");
+    assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
+    assertEquals(Set.of("p/f", "p/i"), underTheLock.between(mine, later), "it is read, and is gone");
+    assertEquals(Set.of("p/f", "p/g"), new InsertConflicts(InsertConflicts.Rule.PARTITION, false, metaClient).between(mine, apart));
   }
 
   private String request() {
@@ -209,6 +252,15 @@ class InsertConflictsTest {
     assertEquals(Set.of(), shared(one, other));
   }
 
+  /** Few keys against many: the Bloom filter of the many is asked before they are read. */
+  @Test
+  void fewKeysAgainstMany() throws Exception {
+    String[] many = IntStream.range(0, 100).mapToObj(n -> "key-" + n).toArray(String[]::new);
+    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "key-50"), inserts("p", "g", many)));
+    assertEquals(Set.of(), shared(inserts("p", "f", "key-50-"), inserts("p", "g", many)));
+    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", many), inserts("p", "f", "key-50")));
+  }
+
   @Test
   void everyFileIsCompared() throws Exception {
     HoodieWriteStat[] mine = new HoodieWriteStat[20];
@@ -276,6 +328,35 @@ class InsertConflictsTest {
     HoodieCommitMetadata packed = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, more), before));
     assertEquals(Set.of(), shared(packed, inserts("p", "g", keys)));
     assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", more)));
+  }
+
+  /** Printed: what a commit pays, under the lock, for a million keys inserted beside a million; 10 files each. */
+  @Test
+  @Tag("extra")
+  void theCostOfAMillionKeysBesideAMillion() throws Exception {
+    for (String keys : List.of("ordered", "random")) {
+      HoodieCommitMetadata mine = million(keys, "f", 0);
+      String theirs = commit(million(keys, "g", 1));
+      for (int round = 0; round < 3; round++) {
+        long begin = System.nanoTime();
+        assertEquals(Set.of(), new InsertConflicts(InsertConflicts.Rule.KEY, false, metaClient).between(mine, theirs));
+        System.out.println("COST " + keys + " keys: " + (System.nanoTime() - begin) / 1_000_000 + " ms");
+      }
+    }
+  }
+
+  private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {
+    Random random = new Random(seed);
+    HoodieWriteStat[] stats = new HoodieWriteStat[10];
+    for (int file = 0; file < stats.length; file++) {
+      String[] keys = new String[100_000];
+      for (int n = 0; n < keys.length; n++) {
+        keys[n] = how.equals("random") ? new UUID(random.nextLong(), random.nextLong()).toString() : String.format("%d-%02d-%06d", seed, file, n);
+      }
+      stats[file] = stat("p", group + file, write("p", group + file, true, keys), "");
+      stats[file].setNumWrites(keys.length);
+    }
+    return content(WriteOperationType.UPSERT, stats);
   }
 
   @Test
