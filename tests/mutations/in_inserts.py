@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import mutation
 
@@ -10,7 +11,7 @@ STRATEGY, INSERTS = "FencedConflictResolutionStrategy", "InsertConflicts"
 KEYS = (
     mutation(
         "inserted-keys-are-not-compared",
-        "I13",
+        "I13 F58",
         "two commits that insert one new key into two file groups are no conflict, as with Hudi's own strategies",
         j(STRATEGY, " || !sameKeys(mine, other).isEmpty();", ";"),
         t("InsertConflictsTest.theLaterCommitOfOneNewKeyIsRefused"),
@@ -87,5 +88,19 @@ KEYS = (
         "all keys are read while the lock is held",
         j("EtcdLockProvider", "    InsertsAhead.look(session, props, storageConf);\n"),
         t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
+    ),
+    mutation(
+        "the-audit-does-not-count-keys",
+        "I13",
+        "a key that stands twice is not called wrong",
+        a("audit/rows", "    if twice:\n", "    if twice < 0:\n"),
+        "tests/hudi/test_audit.py::test_a_key_that_stands_twice",
+    ),
+    mutation(
+        "the-audit-believes-log-files",
+        "availability",
+        "a healthy table is called wrong when a late commit has brought an older version of a row",
+        a("audit/rows", "    if not ordering or ", "    if ordering or "),
+        "tests/hudi/test_audit.py::test_a_late_commit_that_brings_an_older_version_is_no_damage",
     ),
 )

@@ -1,4 +1,4 @@
-"""`audit`: does a table hold what it should? Ten checks of any Hudi table, as a command and as a library.
+"""`audit`: does a table hold what it should? Eleven checks of any Hudi table, as a command and as a library.
 
     report = audit(spark, "s3a://lake/flights", keys=..., expected=...)
     assert report.outcome is Outcome.OK, report.text()
@@ -24,7 +24,7 @@ __all__ = ["TITLES", "Check", "Expected", "Facts", "Keys", "Outcome", "Report", 
 STEPS = 20
 #: How often a table that changes meanwhile is read again.
 ATTEMPTS = 3
-ROW_CHECKS = ("rows", "origin", "hudi-rs", "incremental")
+ROW_CHECKS = ("rows", "origin", "unique", "hudi-rs", "incremental")
 
 
 def audit(
@@ -97,8 +97,9 @@ def _row_checks(
     return {
         "rows": lambda: rows.expected(spark, snapshot, expected) if expected else not_asked("rows", "no expected rows were given"),
         "origin": lambda: rows.origin(snapshot, facts, look.archived),
+        "unique": lambda: rows.unique(snapshot, facts),
         "hudi-rs": lambda: rows.hudi_rs(spark, path, snapshot, facts, hudi_rs_options),
-        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps),
+        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps, ordering=look.ordering()),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+from hudi_runtime import merging
 from hudi_runtime import timeline as tl
 from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_file
 from hudi_runtime.errors import classify, environment_secrets, redact
@@ -114,6 +115,13 @@ class Look:
         for instant, java_instant, java in self._java_instants(timeline, ("rollback",)):
             for victim in json.loads(str(java.readRollbackMetadata(java_instant).toString())).get("commitsRollback") or []:
                 yield str(victim), instant.requested
+
+    def ordering(self) -> list[str]:
+        """Columns whose values tell readers which of two versions of a row stays; none where writers merge, or the later commit stays."""
+        config = self.table.meta_client().getTableConfig()
+        by_readers = str(config.getTableType().name()) == merging.MERGE_ON_READ
+        by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[merging.EVENT_TIME]
+        return [str(name) for name in config.getOrderingFields()] if by_readers and by_value else []
 
     def archived(self) -> frozenset[str]:
         """Requested times of the completed instants that have been archived."""

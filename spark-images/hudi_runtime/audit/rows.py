@@ -16,7 +16,7 @@ from pyspark.sql.types import MapType, StructType
 
 from hudi_runtime import timeline as tl
 from hudi_runtime.audit.facts import Commit, Facts, is_data_file
-from hudi_runtime.audit.report import Check, ok, unknown, violated
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
 
 #: Makes the rows that are expected, from the session and the table's schema (without Hudi's own columns).
 Expected = Callable[[SparkSession, StructType], DataFrame]
@@ -110,6 +110,21 @@ def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[s
     return ok("origin", f"{sum(counts.values())} rows of {len(counts)} completed instants")
 
 
+def unique(snapshot: DataFrame, facts: Facts) -> Check:
+    """No record key twice in a partition (I13), unless the table's gate says that nobody looks at that."""
+    if facts.keys is not None and facts.keys.control.get("gate", {}).get("insertConflicts") == "Ignore":
+        return not_asked("unique", "the table allows it (concurrency.insertConflicts: Ignore)")
+    if not {KEY, PARTITION} <= set(snapshot.columns):
+        return unknown("unique", "the rows do not name their keys (hoodie.populate.meta.fields is off)")
+    counted = snapshot.groupBy(KEY, PARTITION).count()
+    keys, twice = counted.agg(sql.count("*"), sql.count(sql.expr("nullif(count > 1, false)"))).collect()[0]
+    if twice:
+        worst = counted.where("count > 1").orderBy(sql.col("count").desc(), KEY, PARTITION).limit(EXAMPLES).collect()
+        examples = [f"{row['count']} × key {row[KEY]} in partition {row[PARTITION] or '(none)'}" for row in worst]
+        return violated("unique", f"{twice} of {keys} keys stand more than once in their partition", examples)
+    return ok("unique", f"{keys} keys")
+
+
 # -- hudi-rs -------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -180,8 +195,11 @@ def for_hudi_rs(path: str) -> str:
 # -- incremental ---------------------------------------------------------------------------------------------------------------------------
 
 
-def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int) -> Check:
+def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int, ordering: Sequence[str] = ()) -> Check:
     """A consumer that pulls by completion time, commit by commit, ends with the final row of each key.
+
+    Where readers merge by the columns `ordering`, Hudi's pulls give whatever a log file holds: a version that the one in the table goes before, by
+    those columns, is left out.
 
     Only the last `steps` commits are pulled one by one, what is older in one pull before them. Where files of the beginning were cleaned, the
     pull begins behind them.
@@ -200,7 +218,7 @@ def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Fact
         return unknown("incremental", "files of the newest commit were cleaned: nothing is left to pull")
     columns = [KEY, PARTITION, COMMIT_TIME, *user_columns(snapshot)]
     pulls = [_pull(spark, path, start, end, columns) for start, end in windows(begin, pulled, ends)]
-    union = reduce(DataFrame.unionByName, pulls)
+    union = without_overtaken(reduce(DataFrame.unionByName, pulls), snapshot, ordering)
     newest = Window.partitionBy(KEY, PARTITION).orderBy(sql.col("__end").desc())
     last = union.withColumn("__rank", sql.row_number().over(newest)).where("__rank = 1").drop("__rank", "__end")
     if any(c.deletes for c in pulled):  # a pull does not tell of deleted rows: of these keys the final row is "none"
@@ -214,6 +232,19 @@ def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Fact
     if found[0] or found[1]:
         return _differs("incremental", found, here="the snapshot", there=f"the incremental pull from {since}")
     return ok("incremental", f"{len(ends)} pulls from {since}")
+
+
+def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence[str]) -> DataFrame:
+    """Pulled rows without those that have lower ordering values than the same record in the table."""
+    if not ordering or not set(ordering) <= set(snapshot.columns):
+        return pulled
+    shown = snapshot.select(KEY, PARTITION, _values(ordering).alias("__shown")).groupBy(KEY, PARTITION).agg(sql.max("__shown").alias("__shown"))
+    overtaken = sql.coalesce(_values(ordering) < sql.col("__shown"), sql.lit(False))
+    return pulled.join(shown, [KEY, PARTITION], "left").where(~overtaken).drop("__shown")
+
+
+def _values(ordering: Sequence[str]) -> Any:
+    return sql.struct(*(sql.col(f"`{name}`") for name in ordering))
 
 
 def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
