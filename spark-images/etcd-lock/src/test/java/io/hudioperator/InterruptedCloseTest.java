@@ -30,8 +30,12 @@ class InterruptedCloseTest {
   void begin() throws IOException {
     fs = SlowStore.guarded();
     session = table.session("ns.a", Map.of("basePath", "slow:" + table.folder));
-    assertTrue(table.acquire(session));
     instant = TestTable.time(0);
+  }
+
+  /** By the thread that commits: an instant is begun and completed in the turn of one thread (F60). */
+  private void beginInstant() throws IOException {
+    assertTrue(table.acquire(session));
     fs.create(SlowStore.path(table, instant + ".commit.requested")).close();
     session.conflictsChecked(instant);
   }
@@ -51,6 +55,7 @@ class InterruptedCloseTest {
         new Thread(
             () -> {
               try {
+                beginInstant();
                 act.run();
               } catch (IOException | RuntimeException e) {
                 error.set(e);

@@ -151,7 +151,7 @@ class TimelineGuardTest {
     refused(ErrorCode.NOT_OWNER, () -> write(TestTable.time(2) + ".commit.requested"));
     session.release();
     assertTrue(table.acquire(session));
-    fs.create(new Path(metadata), false).close();
+    TestTable.write(fs, new Path(metadata), TestTable.COMPLETED);
   }
 
   @Test
