@@ -55,4 +55,26 @@ SENT = (
         a("settle", "            if not self._drained(inc):\n                continue\n"),
         f"{SETTLER}::test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed",
     ),
+    mutation(
+        "only-publications-drain",
+        "I1 F37",
+        "a file of the archived timeline, of the metadata table or the table's properties without an answer: the lock is released at once",
+        j("Session", "if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {", "if (!lock.unknown().isEmpty()) {"),
+        t("UnansweredTest.theNextOwnerBeginsWhenItHasLanded"),
+        t("UnansweredTest.aSecondTryThatIsAnsweredSaysNothingAboutTheFirst"),
+    ),
+    mutation(
+        "sent-under-another-lock",
+        "I1 F37",
+        "a file that was opened under an earlier lock is sent under a later one",
+        j("Unanswered", "      lock.requireOpen();\n"),
+        t("UnansweredTest.whatWasOpenedUnderALockIsNotSentWhenItIsGone"),
+    ),
+    mutation(
+        "ranges-are-cut-off",
+        "I11 F38",
+        "of a range with more than 10,000 keys the rest counts as absent",
+        j("GrpcEtcdClient", "if (op.getResponseRange().getMore()) {", "if (op.getResponseRange().getCount() < 0) {"),
+        t("EtcdFacadeTest.aRangeThatIsTooLargeIsNotCutOff"),
+    ),
 )

@@ -61,8 +61,7 @@ RELEASE = (
         "a completed file is checked when it is opened, not when its request goes out",
         j(
             "TimelineGuard",
-            '() -> beforeWrite("close " + path, target, path, lister)',
-            "() -> {}",
+            '            beforeWrite("close " + path, target, path, lister);\n',
         ),
         t("ReleaseTest.closingAfterTheLockWentAwaySendsNothing"),
     ),

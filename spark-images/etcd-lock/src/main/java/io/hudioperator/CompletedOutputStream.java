@@ -19,12 +19,20 @@ final class CompletedOutputStream extends FSDataOutputStream {
   private final GuardedOutputStream.Check beforeSending;
   private final TimelineGuard.Call<FSDataOutputStream> create;
   private final Publication publication;
+  private final Runnable answered;
   private boolean closed;
 
-  /** {@code publication} null = the file itself completes no instant of the table: a temporary one, or the metadata table's. */
+  /**
+   * {@code publication} null = the file itself completes no instant of the table: a temporary one, or the metadata table's. {@code answered}
+   * is run when the store has said that the file is there.
+   */
   CompletedOutputStream(
-      Path path, GuardedOutputStream.Check beforeSending, TimelineGuard.Call<FSDataOutputStream> create, Publication publication) {
-    this(path, new ByteArrayOutputStream(), beforeSending, create, publication);
+      Path path,
+      GuardedOutputStream.Check beforeSending,
+      TimelineGuard.Call<FSDataOutputStream> create,
+      Publication publication,
+      Runnable answered) {
+    this(path, new ByteArrayOutputStream(), beforeSending, create, publication, answered);
   }
 
   private CompletedOutputStream(
@@ -32,13 +40,15 @@ final class CompletedOutputStream extends FSDataOutputStream {
       ByteArrayOutputStream content,
       GuardedOutputStream.Check beforeSending,
       TimelineGuard.Call<FSDataOutputStream> create,
-      Publication publication) {
+      Publication publication,
+      Runnable answered) {
     super(content, null, 0);
     this.path = path;
     this.content = content;
     this.beforeSending = beforeSending;
     this.create = create;
     this.publication = publication;
+    this.answered = answered;
   }
 
   @Override
@@ -62,6 +72,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
     if (publication != null) {
       publication.completed();
     }
+    answered.run();
   }
 
   /** Table version 9: every completed file is an Avro file with one record. */

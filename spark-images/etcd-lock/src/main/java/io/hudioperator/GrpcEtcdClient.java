@@ -66,6 +66,7 @@ import java.util.logging.Logger;
  * endpoint that is half open again and again (measured: outages of 6 s instead of 2 s).
  */
 final class GrpcEtcdClient implements EtcdClient {
+  private static final int RANGE_LIMIT = 10_000;
   private static final Metadata.Key<String> HAS_LEADER = Metadata.Key.of("hasleader", Metadata.ASCII_STRING_MARSHALLER);
 
   /** grpc tells at INFO that epoll is missing (the jar has no natives); kept from being collected with its level. */
@@ -148,6 +149,9 @@ final class GrpcEtcdClient implements EtcdClient {
     List<List<KeyValue>> reads = new ArrayList<>();
     for (ResponseOp op : answer.getResponsesList()) {
       if (op.hasResponseRange()) {
+        if (op.getResponseRange().getMore()) { // part of the keys would be taken for all of them (F38, I11)
+          throw new EtcdException(EtcdException.Outcome.REFUSED, "etcd: a range has more than " + RANGE_LIMIT + " keys", null);
+        }
         List<KeyValue> found = new ArrayList<>();
         op.getResponseRange().getKvsList().forEach(kv -> found.add(keyValue(kv)));
         reads.add(found);
@@ -341,7 +345,7 @@ final class GrpcEtcdClient implements EtcdClient {
       case RANGE:
         return request
             .setRequestRange(
-                RangeRequest.newBuilder().setKey(bytes(op.key)).setRangeEnd(bytes(TableKeys.rangeEnd(op.key))).setLimit(10_000))
+                RangeRequest.newBuilder().setKey(bytes(op.key)).setRangeEnd(bytes(TableKeys.rangeEnd(op.key))).setLimit(RANGE_LIMIT))
             .build();
       default:
         return request.setRequestRange(RangeRequest.newBuilder().setKey(bytes(op.key))).build();

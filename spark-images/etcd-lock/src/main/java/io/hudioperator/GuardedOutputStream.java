@@ -15,12 +15,15 @@ final class GuardedOutputStream extends FSDataOutputStream {
 
   private final FSDataOutputStream inner;
   private final Check beforeClose;
+  private final Runnable answered;
   private boolean closed;
 
-  GuardedOutputStream(FSDataOutputStream inner, Check beforeClose) throws IOException {
+  /** {@code answered} is run when the store has said that the file is there. */
+  GuardedOutputStream(FSDataOutputStream inner, Check beforeClose, Runnable answered) throws IOException {
     super(inner, null, inner.getPos());
     this.inner = inner;
     this.beforeClose = beforeClose;
+    this.answered = answered;
   }
 
   @Override
@@ -35,5 +38,6 @@ final class GuardedOutputStream extends FSDataOutputStream {
           inner.close();
           return null;
         });
+    answered.run();
   }
 }

@@ -16,6 +16,7 @@ final class HeldLock {
   private final Thread thread = Thread.currentThread();
   private String lastPromised;
   private final List<Publication> publications = new ArrayList<>();
+  private final List<String> unanswered = new ArrayList<>();
   private final Set<String> checked = new HashSet<>();
   private final boolean nonBlocking;
   private final boolean gateClosed;
@@ -117,6 +118,21 @@ final class HeldLock {
     return added;
   }
 
+  /** A file that completes no instant of the table is about to be sent; false = the lock is being released, which does not wait for it. */
+  synchronized boolean sends(String file) {
+    return !releasing && unanswered.add(file);
+  }
+
+  /** The store has said that the file is there. An earlier request for it that had no answer still counts. */
+  synchronized void answered(String file) {
+    unanswered.remove(file);
+  }
+
+  /** Files that have been sent, or may yet be, without an answer: they may land within the drain (F37). */
+  synchronized List<String> unanswered() {
+    return new ArrayList<>(unanswered);
+  }
+
   synchronized void requireOpen() throws TimelineRefusedException {
     if (releasing) {
       throw ErrorCode.TOKEN.refusal("the lock is being released");
@@ -130,6 +146,10 @@ final class HeldLock {
 
   synchronized List<Publication> unknown() {
     return publications.stream().filter(p -> p.outcome() == Publication.Outcome.UNKNOWN).collect(Collectors.toList());
+  }
+
+  String unknownInstants() {
+    return unknown().stream().map(p -> p.instant).collect(Collectors.joining(","));
   }
 
   synchronized List<String> completed() {

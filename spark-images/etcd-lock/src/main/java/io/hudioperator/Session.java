@@ -2,7 +2,6 @@ package io.hudioperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -223,8 +222,9 @@ public final class Session {
       return;
     }
     lock.beginRelease();
-    if (!lock.unknown().isEmpty()) {
-      log.line("drain").with("token", lock.token).with("detail", instantsOf(lock.unknown())).write(0, true);
+    if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {
+      log.line("drain").with("token", lock.token).with("detail", lock.unknownInstants()).write(0, true);
+      lock.unanswered().forEach(file -> System.err.println("before the lock is released: no answer about " + file));
       Pause.millis(liveness.durations().drain * 1000L); // the wait before release
       lookUntilKnown(lock);
     }
@@ -255,10 +255,9 @@ public final class Session {
     }
   }
 
-  private static String instantsOf(List<Publication> publications) {
-    List<String> names = new ArrayList<>();
-    publications.forEach(p -> names.add(p.instant));
-    return String.join(",", names);
+  /** The lock that is held now, whoever asks; null = none. Its release waits for what is sent under it. */
+  HeldLock heldNow() {
+    return held;
   }
 
   // ---- timeline rules, asked by TimelineGuard

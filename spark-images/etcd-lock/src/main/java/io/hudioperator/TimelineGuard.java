@@ -25,14 +25,30 @@ final class TimelineGuard {
   static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
-      return new GuardedOutputStream(create.run(), () -> {}); // a task that is cancelled ends after its uploads (F31)
+      Unanswered sent = Unanswered.ofProperties(path);
+      return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a task that is cancelled ends after its uploads (F31)
     }
     requireOwnTurn("create " + path, target, path);
     Publication publication = beforeWrite("create " + path, target, path, lister);
+    Unanswered sent = publication == null ? Unanswered.of(target, path) : Unanswered.NONE;
     if (target.kind == TimelinePath.Kind.COMPLETED) {
-      return new CompletedOutputStream(path, () -> beforeWrite("close " + path, target, path, lister), create, publication);
+      return new CompletedOutputStream(
+          path,
+          () -> {
+            beforeWrite("close " + path, target, path, lister);
+            sent.closing();
+          },
+          create,
+          publication,
+          sent::answered);
     }
-    return new GuardedOutputStream(create.run(), () -> recheckOnClose(target, path));
+    return new GuardedOutputStream(
+        create.run(),
+        () -> {
+          recheckOnClose(target, path);
+          sent.closing();
+        },
+        sent::answered);
   }
 
   /** On object stores the request goes out in close(): a requested file is checked again there. */
@@ -57,10 +73,12 @@ final class TimelineGuard {
       requireOwnTurn("rename to " + to, target, to);
     }
     Publication publication = target == null ? null : beforeWrite("rename to " + to, target, to, lister);
+    Unanswered sent = target != null && publication == null ? Unanswered.of(target, to) : Unanswered.ofProperties(to);
     boolean renamed = Uninterrupted.run(rename);
     if (renamed && publication != null) {
       publication.completed();
     }
+    sent.answered();
     return renamed;
   }
 

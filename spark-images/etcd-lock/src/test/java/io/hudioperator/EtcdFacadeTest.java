@@ -48,6 +48,21 @@ class EtcdFacadeTest {
   }
 
   @Test
+  void aRangeThatIsTooLargeIsNotCutOff() throws Exception {
+    for (int first = 0; first < 10_000; first += 100) {
+      Txn txn = Txn.when();
+      for (int i = first; i < first + 100; i++) {
+        txn.then(Txn.Op.put(table.keys.tablePrefix() + "many/" + i, "", 0));
+      }
+      table.client.txn(txn);
+    }
+    assertEquals(10_000, table.etcd.range("many/").size());
+    table.etcd.put("many/one-more", "");
+    HoodieException e = assertThrows(HoodieException.class, () -> table.etcd.range("many/"));
+    assertTrue(e.getMessage().contains("more than 10000 keys"), e.getMessage());
+  }
+
+  @Test
   void aLostAnswerOfCompareAndSetIsFoundOut() {
     FaultyEtcd faulty = new FaultyEtcd(table.client);
     EtcdFacade facade = new EtcdFacade(faulty, table.keys.prefix(), table.keys.tablePrefix(), table.keys.controlPrefix());
