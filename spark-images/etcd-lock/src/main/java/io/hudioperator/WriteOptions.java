@@ -43,7 +43,7 @@ final class WriteOptions {
   private static final int VALUE_LIMIT = 80;
   private static final String INDEX = "hoodie.index.type";
   private static final String PAYLOAD = "hoodie.datasource.write.payload.class";
-  private static final String COMPACTION_PAYLOAD = "hoodie.compaction.payload.class";
+  private static final Set<String> OF_PAYLOADS = Set.of(PAYLOAD, "hoodie.compaction.payload.class", "_hoodie.merger.payload.class");
   private static final Map<String, String> PAYLOADS =
       Map.of(
           "EVENT_TIME_ORDERING", "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
@@ -198,7 +198,7 @@ final class WriteOptions {
   /** What the table's properties say of an option; Hudi itself tells writes the payload class that stands for the table's merge mode. */
   private static Set<String> inTable(Rule rule, Properties table) {
     Set<String> found = rule.properties.stream().map(table::getProperty).filter(Objects::nonNull).map(String::strip).collect(Collectors.toSet());
-    if (rule.name.equals(PAYLOAD) || rule.name.equals(COMPACTION_PAYLOAD)) {
+    if (OF_PAYLOADS.contains(rule.name)) {
       found.add(PAYLOADS.getOrDefault(table.getProperty(HoodieTableConfig.RECORD_MERGE_MODE.key(), ""), ""));
     }
     return found;

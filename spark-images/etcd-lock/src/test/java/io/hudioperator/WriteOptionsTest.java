@@ -102,7 +102,8 @@ class WriteOptionsTest {
             "CUSTOM", "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
     payloads.forEach(
         (mode, payload) -> {
-          Properties write = properties(Map.of("hoodie.datasource.write.payload.class", payload, "hoodie.compaction.payload.class", payload));
+          Properties write = new Properties();
+          List.of("hoodie.datasource.write.payload.class", "hoodie.compaction.payload.class", "_hoodie.merger.payload.class").forEach(n -> write.setProperty(n, payload));
           assertEquals(List.of(), new WriteOptions(Map.of()).problems(write, properties(Map.of("hoodie.record.merge.mode", mode))), mode);
         });
   }
