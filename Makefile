@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills mutations bench-lock bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ history: faults-setup ## three writers read, decide and write at once, one is ki
 kills: ## kill a writer of a real cluster 60 times while three others write; continues where it was cut off; writes docs/results/kills.md
 	@hack/venv >/dev/null
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.kills
+
+chaos: ## kill and freeze drivers, agents, operator, etcd and S3 of a real cluster while writers upsert the same keys (CHAOS="mor-default --minutes 5"); writes docs/results/chaos.md
+	@hack/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.chaos $(CHAOS)
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove

@@ -1,0 +1,57 @@
+"""`make chaos`: writers of overlapping keys on a real cluster while drivers, agents, the operator, etcd and S3 are killed and frozen.
+
+    python -m tests.chaos                              20 minutes of each cell, with a seed of its own
+    python -m tests.chaos mor-default --minutes 5      one cell
+    python -m tests.chaos --page                       only docs/results/chaos.md, from the results that are there
+
+Cells: cow-default, cow-bucket, mor-default, mor-bucket (table type, index). Needs the cluster (`make demo`, or `hack/run-demo install`);
+E2E_INSTALLED=1 uses the chart that is installed. Raw results are files in tests/chaos/results, one per run; they are kept with the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+for place in (ROOT / "hack", ROOT / "tests" / "e2e"):
+    sys.path.insert(0, str(place))
+
+from tests.chaos.campaign import INDEXES, TYPES, Chaos  # noqa: E402
+from tests.chaos.page import PAGE, RESULTS, page, results  # noqa: E402
+
+CELLS = tuple(f"{kind}-{index}" for index in INDEXES for kind in TYPES)
+
+
+def main() -> int:
+    """Exit status 1 when a run is not ok."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="kill and freeze everything while writers write the same keys")
+    parser.add_argument("cells", nargs="*", metavar="CELL", help=f"{', '.join(CELLS)} (default: all)")
+    parser.add_argument("--minutes", type=float, default=20.0, help="of faults in each run (default 20)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of keys and faults (default: the time)")
+    parser.add_argument("--page", action="store_true", help="only write docs/results/chaos.md")
+    given = parser.parse_args()
+    if unknown := set(given.cells) - set(CELLS):
+        parser.error(f"CELL: {', '.join(sorted(unknown))} is none of {', '.join(CELLS)}")
+    good = True
+    if not given.page:
+        os.environ["PATH"] = os.pathsep.join(
+            [str(Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator")) / "bin"), os.environ["PATH"]]
+        )
+        with Chaos() as chaos:
+            for number, cell in enumerate(given.cells or CELLS):
+                found = chaos.run(cell, given.seed + number, given.minutes * 60)
+                RESULTS.mkdir(parents=True, exist_ok=True)
+                (RESULTS / f"{cell}-{given.seed + number}.json").write_text(json.dumps(found, indent=1) + "\n")
+                print(f"{cell}, seed {given.seed + number}: {found['verdict']} {found['bad'] or ''}", flush=True)
+                good = good and found["verdict"] == "ok"
+    PAGE.write_text(page(results()))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""docs/results/chaos.md, from the raw results."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "chaos" / "results"
+PAGE = ROOT / "docs" / "results" / "chaos.md"
+HEAD = """\
+# Chaos
+
+Written by `make chaos` (`tests/chaos`) from the raw results in `tests/chaos/results`; do not edit. A real cluster on one machine: three writers and a
+program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an agent, the operator, etcd
+or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
+Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, and every check holds.
+Cleaning and compaction run beside the writers. Not part of it yet: faults of executors, archival, list-append histories.
+"""
+
+
+def results() -> list[dict[str, Any]]:
+    """All raw results, the oldest first."""
+    return sorted((json.loads(path.read_text()) for path in RESULTS.glob("*.json")), key=lambda one: str(one["at"]))
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    """The page; without a result it says so."""
+    if not found:
+        return f"{HEAD}\nNot run yet.\n"
+    lines = [
+        "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | settled | keys | verdict |",
+        "|---|---:|---:|---|---|---|---:|---:|---:|---|",
+    ]
+    for one in found:
+        hits = Counter(
+            f"{fault['how']} {'driver' if fault['target'].startswith(('w', 'threads')) else fault['target']}" for fault in one["faults"] if fault["hit"]
+        )
+        faults = ", ".join(f"{number} {name}" for name, number in sorted(hits.items())) or "none"
+        told = "ok" if one["verdict"] == "ok" else "**broken**: " + "; ".join(f"{name}: {said}" for name, said in one["bad"].items())
+        lines.append(
+            f"| {one['cell']} | {one['seconds'] / 60:.0f} | {one['seed']} | {one['commit']} | {one['at']} | {faults} "
+            f"| {sum(one['batches'].values())} | {one['settled']} | {one['keys']} | {told} |"
+        )
+    good = sum(one["verdict"] == "ok" for one in found)
+    total = sum(one["seconds"] for one in found) / 3600
+    return "\n".join([HEAD, *lines, "", f"{good} of {len(found)} runs ok, {total:.1f} hours of faults.", ""])
