@@ -25,6 +25,14 @@ from tests.faults.results import commit
 
 SOURCES = 3
 """Writers with a source of their own; one program with two threads comes on top."""
+WITH_EXECUTOR = 2
+"""The number of the source writer that has an executor; the others write in their drivers."""
+EXECUTOR = {
+    "instances": 1,
+    "memory": "512m",
+    "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+    "resources": {"requests": {"cpu": "50m"}},
+}
 BATCHES = 100_000
 """More than a run can commit: writers are ended, they do not finish."""
 TYPES = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
@@ -34,7 +42,7 @@ PODS = {
     "etcd": (OPERATOR_NAMESPACE, "app.kubernetes.io/component=etcd"),
     "s3": ("storage", "app.kubernetes.io/name=s3"),
 }
-"""Namespace and labels of the pods that a fault may be put to; agents are in the namespace of the table."""
+"""Namespace and labels of the pods that a fault may be put to; agents and executors are in the namespace of the table."""
 
 
 class Chaos:
@@ -104,7 +112,8 @@ class Run:
         for number in range(SOURCES):
             arguments = {"seed": str(self.seed), "writer": str(number), "batches": str(BATCHES), "pause": "1"}
             source = {"python": {"configMapRef": ref, "function": "batches", "arguments": arguments}}
-            self._writer(f"w{number}", {"source": source, "operation": "Upsert", "driver": SMALL, "retryPolicy": retry})
+            executors = {"executors": EXECUTOR} if number == WITH_EXECUTOR else {}
+            self._writer(f"w{number}", {"source": source, "operation": "Upsert", "driver": SMALL, "retryPolicy": retry} | executors)
         arguments_of_program = [str(self.seed), str(SOURCES), str(BATCHES), "2"]
         self._writer("threads", {"application": {"configMapRef": ref, "arguments": arguments_of_program}, "driver": SMALL, "retryPolicy": retry})
 
@@ -138,7 +147,7 @@ class Run:
             if target == "driver":
                 pods = [pod["metadata"]["name"] for pod in self.space.drivers(writer) if pod["status"].get("phase") == "Running"]
                 return cluster.host_pids(self.space.namespace, pods[-1]) if pods else []
-            namespace, labels = PODS.get(target, (self.space.namespace, "hudioperator.io/role=agent"))
+            namespace, labels = PODS.get(target, (self.space.namespace, f"hudioperator.io/role={target}"))
             found = cluster.items("pods", "-n", namespace, "-l", labels, "--field-selector=status.phase=Running")
             names = [pod["metadata"]["name"] for pod in found]
             return cluster.host_pids(namespace, names[-1]) if names else []
@@ -179,7 +188,8 @@ class Run:
         answers = self.space.audit("t", rows)
         bad = {check["name"]: str(check["sentence"])[:500] for check in answers.checks if check["outcome"] not in ("ok", "not asked")}
         unnamed = [one["instant"] for one in first.commits if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)]
-        ok = not bad and not unnamed and answers.outcomes["rows"] == "ok"
+        gaps = workload.gaps(committed)
+        ok = not bad and not unnamed and not gaps and answers.outcomes["rows"] == "ok"
         return {
             "verdict": "ok" if ok else "broken",
             "bad": bad,
@@ -187,6 +197,7 @@ class Run:
             "batches": {name: sum(1 for writer, _ in set(committed) if writer == n) for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])},
             "keys": len(rows),
             "unnamed": unnamed,
+            "gaps": gaps,
             "settled": len([s for s in settlings(self.space.watch.changes("/settle/")) if s.attempt.startswith(f"{self.space.namespace}.")]),
             "faults": self._faults,
         }

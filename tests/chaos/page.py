@@ -14,16 +14,22 @@ HEAD = """\
 # Chaos
 
 Written by `make chaos` (`tests/chaos`) from the raw results in `tests/chaos/results`; do not edit. A real cluster on one machine: three writers and a
-program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an agent, the operator, etcd
+program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an executor, an agent, the operator, etcd
 or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
-Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, and every check holds.
-Cleaning and compaction run beside the writers. Not part of it yet: faults of executors, archival, list-append histories.
+Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
+batch is missing whose writer went on to a later one. Cleaning and compaction run beside the writers. Not part of it yet: archival, list-append histories.
 """
 
 
 def results() -> list[dict[str, Any]]:
     """All raw results, the oldest first."""
     return sorted((json.loads(path.read_text()) for path in RESULTS.glob("*.json")), key=lambda one: str(one["at"]))
+
+
+def _broken(one: dict[str, Any]) -> list[str]:
+    found = [f"{name}: {said}" for name, said in one["bad"].items()]
+    found += [f"{what}: {', '.join(one[what])}" for what in ("unnamed", "gaps") if one.get(what)]
+    return found
 
 
 def page(found: list[dict[str, Any]]) -> str:
@@ -39,7 +45,7 @@ def page(found: list[dict[str, Any]]) -> str:
             f"{fault['how']} {'driver' if fault['target'].startswith(('w', 'threads')) else fault['target']}" for fault in one["faults"] if fault["hit"]
         )
         faults = ", ".join(f"{number} {name}" for name, number in sorted(hits.items())) or "none"
-        told = "ok" if one["verdict"] == "ok" else "**broken**: " + "; ".join(f"{name}: {said}" for name, said in one["bad"].items())
+        told = "ok" if one["verdict"] == "ok" else "**broken**: " + "; ".join(_broken(one))
         lines.append(
             f"| {one['cell']} | {one['seconds'] / 60:.0f} | {one['seed']} | {one['commit']} | {one['at']} | {faults} "
             f"| {sum(one['batches'].values())} | {one['settled']} | {one['keys']} | {told} |"

@@ -104,7 +104,14 @@ def expected(seed: int, committed: Iterable[tuple[int, int]]) -> pd.DataFrame:
     return frame.sort_values("ts").drop_duplicates("id", keep="last").sort_values("id").reset_index(drop=True)
 
 
-TARGETS = ("driver", "agent", "operator", "etcd", "s3")
+def gaps(committed: Iterable[tuple[int, int]]) -> list[str]:
+    """Batches `writer.batch` that are not committed although a later one of their writer is: each writer begins a batch when the last one is acknowledged."""
+    there = set(committed)
+    last = {writer: max(batch for one, batch in there if one == writer) for writer, _ in there}
+    return [f"{writer}.{batch}" for writer in sorted(last) for batch in range(last[writer]) if (writer, batch) not in there]
+
+
+TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
 """What faults are put to."""
 
 
@@ -113,8 +120,8 @@ def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, 
     chance = random.Random(f"faults/{seed}")
     found, at = [], 0.0
     while (at := at + chance.uniform(10, 30)) < seconds:
-        target = chance.choices(TARGETS, weights=(6, 2, 1, 1, 1))[0]
+        target = chance.choices(TARGETS, weights=(6, 1, 2, 1, 1, 1))[0]
         how = chance.choice(("kill", "freeze"))
-        longest = 40 if target in ("driver", "agent") else 8  # an etcd or S3 that is away for long is a fault of its own
+        longest = 40 if target in ("driver", "executor", "agent") else 8  # an etcd or S3 that is away for long is a fault of its own
         found.append((round(at, 1), how, target, chance.randrange(writers), round(chance.uniform(1, longest), 1)))
     return found

@@ -34,6 +34,11 @@ def test_a_batch_that_is_not_committed_is_not_due() -> None:
     assert len(some) == workload.ROWS
 
 
+def test_a_batch_that_is_missing_before_a_later_one_is_a_gap() -> None:
+    assert workload.gaps([(0, 0), (0, 1), (1, 0), (1, 0)]) == []
+    assert workload.gaps([(0, 0), (0, 3), (1, 1)]) == ["0.1", "0.2", "1.0"]
+
+
 def test_no_two_batches_have_the_same_ts() -> None:
     stamps = [workload.rows(7, writer, batch)[0][3] for writer in range(5) for batch in range(30)]
     assert len(set(stamps)) == len(stamps)
@@ -52,10 +57,11 @@ def test_a_schedule_comes_from_its_seed_and_meets_everything() -> None:
 def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
     one = {
         "cell": "mor-default", "seconds": 1200.0, "seed": 5, "commit": "abc", "at": "2026-01-01T00:00Z", "verdict": "broken", "bad": {"rows": "81 keys twice"},
-        "batches": {"w0": 3}, "settled": 1, "keys": 9, "faults": [{"how": "kill", "target": "w1", "hit": True}, {"how": "kill", "target": "s3", "hit": False}],
+        "gaps": ["0.1"], "batches": {"w0": 3}, "settled": 1, "keys": 9,
+        "faults": [{"how": "kill", "target": "w1", "hit": True}, {"how": "kill", "target": "s3", "hit": False}],
     }  # fmt: skip
     text = page.page([one])
     assert "1 kill driver |" in text
-    assert "**broken**: rows: 81 keys twice" in text
+    assert "**broken**: rows: 81 keys twice; gaps: 0.1" in text
     assert "0 of 1 runs ok, 0.3 hours of faults." in text
     assert "Not run yet." in page.page([])
