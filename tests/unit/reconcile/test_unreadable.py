@@ -220,7 +220,7 @@ def test_a_defect_of_one_planner_keeps_nobody_from_being_fenced(scene: tuple[Wor
     world, victim = scene
 
     def broken(*args: Any, **kwargs: Any) -> Any:
-        raise TypeError("unhashable type: 'list'")
+        raise ValueError("unhashable type: 'list'")
 
     monkeypatch.setattr(module, name, broken)
     plan = world.reconcile()

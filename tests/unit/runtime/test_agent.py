@@ -62,8 +62,8 @@ def test_an_etcd_that_was_set_back_is_left_at_once() -> None:
 def test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once() -> None:
     """I12: the next one goes on with what is pending, after the proof; this one neither waits nor leaves in order."""
     stop: Any = Stop(3)
-    agent = Agent.__new__(Agent)
-    agent._name, agent._stop = "agent-x", stop
+    agent = Failing(AssertionError("a tick of its own"), stop)
+    agent._tick = lambda: Agent._tick(agent)  # type: ignore[method-assign]
     agent._assignments = {"t1": SimpleNamespace(must_end=False), "t2": SimpleNamespace(must_end=True)}  # type: ignore[dict-item]
     with pytest.raises(MustEnd, match="after an executor was lost"):
         agent.run()
