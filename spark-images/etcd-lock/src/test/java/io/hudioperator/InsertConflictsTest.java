@@ -1,9 +1,11 @@
 package io.hudioperator;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -287,9 +289,31 @@ class InsertConflictsTest {
   @Test
   void rangesOfKeysThatAreOrderedInTwoWaysTellNothing() throws Exception {
     String smile = "\uD83D\uDE00";
+    String wave = "\uFF5Ex";
     HoodieCommitMetadata one = inserts("p", "f", "a", smile);
-    assertEquals(Set.of("p/f", "p/g"), shared(one, inserts("p", "g", smile, "\uFF5E")));
-    assertEquals(Set.of(), shared(one, inserts("p", "h", "\uFF5E")));
+    HoodieCommitMetadata two = inserts("p", "g", smile, wave);
+    orderedByBytes(two, smile, wave);
+    assertEquals(Set.of("p/f", "p/g"), shared(one, two));
+    assertEquals(Set.of(), shared(one, inserts("p", "h", wave)));
+  }
+
+  /** Changes the file's range to what a writer says that orders keys by their bytes in UTF-8: least and greatest key change places in the footer. */
+  private void orderedByBytes(HoodieCommitMetadata of, String least, String greatest) throws Exception {
+    Path file = Path.of(table.folder.toString(), of.getWriteStats().get(0).getPath());
+    String text = Files.readString(file, StandardCharsets.ISO_8859_1);
+    String changed = text;
+    for (String[] each : new String[][] {{"hoodie_min_record_key", least, greatest}, {"hoodie_max_record_key", greatest, least}}) {
+      int at = changed.indexOf(bytes(each[1]), changed.lastIndexOf(each[0]));
+      assertTrue(at > 0 && bytes(each[1]).length() == bytes(each[2]).length());
+      changed = changed.substring(0, at) + bytes(each[2]) + changed.substring(at + bytes(each[1]).length());
+    }
+    assertNotEquals(text, changed);
+    Files.writeString(file, changed, StandardCharsets.ISO_8859_1);
+    Files.deleteIfExists(file.resolveSibling("." + file.getFileName() + ".crc"));
+  }
+
+  private static String bytes(String text) {
+    return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
   }
 
   @ParameterizedTest
