@@ -101,6 +101,9 @@ class Metrics:
         )
         self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
+        self.clock = Gauge(
+            "hudi_operator_api_clock_offset_seconds", "By how much the API server's clock is ahead of the operator's, within a second", registry=self.registry
+        )
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
         self.etcd_seconds = Histogram("hudi_operator_etcd_seconds", "Duration of a call to etcd", ["action"], buckets=_LATENCY, registry=self.registry)
 
@@ -116,6 +119,8 @@ class Metrics:
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
         """What stands in status, also when nothing is changed (after a restart, F54), and actions that changed something."""
         self._shown(observed, done)
+        if observed.api_now_ms is not None:
+            self.clock.set((observed.api_now_ms - observed.now_ms) / 1000)
         for action in done:
             if isinstance(action, act.Fence | act.Adopt):
                 self.fences.labels(str(action.settle.get("reason") or "")).inc()

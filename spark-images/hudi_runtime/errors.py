@@ -23,6 +23,7 @@ class FailureClass(enum.Enum):
     LOCK_TIMEOUT = "LockTimeout"
     FENCED = "Fenced"
     HEARTBEAT_LOST = "HeartbeatLost"
+    CLOCK_SKEW = "ClockSkew"
     OPTION_NOT_ALLOWED = "OptionNotAllowed"
     STORAGE_UNREACHABLE = "StorageUnreachable"
     POSITION_LOST = "PositionLost"
@@ -42,6 +43,7 @@ EXIT_CODES: Mapping[FailureClass, int] = {
     FailureClass.BAD_DATA: 10,
     FailureClass.INFRASTRUCTURE: 11,
     FailureClass.STORAGE_UNREACHABLE: 11,
+    FailureClass.CLOCK_SKEW: 11,
     FailureClass.ENDED_FOR_CHANGE: 12,
     FailureClass.WRITE_CONFLICT: 13,
     FailureClass.LOCK_TIMEOUT: 14,
@@ -115,6 +117,7 @@ _CODES: Mapping[str, FailureClass] = {
     "HUDIOP-FENCED": FailureClass.FENCED,
     "HUDIOP-ETCD-SILENT": FailureClass.HEARTBEAT_LOST,
     "HUDIOP-ETCD-SET-BACK": FailureClass.HEARTBEAT_LOST,
+    "HUDIOP-CLOCK-BEHIND": FailureClass.CLOCK_SKEW,
     "HUDIOP-OPTION": FailureClass.OPTION_NOT_ALLOWED,
     "HUDIOP-LOCK-TIMEOUT": FailureClass.LOCK_TIMEOUT,
     "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,

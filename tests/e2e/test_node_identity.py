@@ -18,6 +18,7 @@ from node import frozen
 from scene import Scene
 from support import OUT, SMALL, Space
 from test_node_faults import past_services, stuck
+from tests import other_clock
 from tests.faults.s3proxy import Proxy, completed, completed_in_metadata
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
@@ -69,12 +70,12 @@ def judged(scene: Scene, instant: str, pod: str, at: float, back: float) -> None
 
 def test_a_boot_id_that_is_not_the_nodes_from_the_start(space: Space, proxy: Proxy, image: str) -> None:
     """As in a sandbox with its own kernel."""
-    driver = {**SMALL, "env": [{"name": clock_image.BOOT_VARIABLE, "value": "1"}]}
+    driver = {**SMALL, "env": [{"name": other_clock.BOOT_VARIABLE, "value": "1"}]}
     scene = Scene(space, proxy, "sandboxed", victim={"driver": driver, "retryPolicy": {"limit": 0}}, image=image)
     instant, pod = scene.inflight()
     said = registration(scene, pod)
-    assert said["bootId"] == clock_image.BOOT_ID
-    assert boot_id(said["node"]) != clock_image.BOOT_ID
+    assert said["bootId"] == other_clock.BOOT_ID
+    assert boot_id(said["node"]) != other_clock.BOOT_ID
     assert not scene.space.watch.latest(f"/{scene.table_id}/seen/{said['inc']}")
     held = scene.hold(completed_in_metadata, instant)
     at = time.time()

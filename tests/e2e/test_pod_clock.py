@@ -10,6 +10,7 @@ import pytest
 from conftest import CACHE
 from scene import Scene
 from support import OUT, SMALL, Space, wait_for
+from tests import other_clock
 from tests.faults.s3proxy import Proxy
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
@@ -22,7 +23,7 @@ def image() -> str:
 
 
 def victim(seconds: int, **more: Any) -> dict[str, Any]:
-    return {"driver": {**SMALL, "env": [{"name": clock_image.VARIABLE, "value": str(seconds)}]}, **more}
+    return {"driver": {**SMALL, "env": [{"name": other_clock.VARIABLE, "value": str(seconds)}]}, **more}
 
 
 def registered(scene: Scene) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ SIMULATED = "tests/unit/reconcile/test_simulated.py"
 REQUESTS = "tests/unit/reconcile/test_simulated_requests.py"
 PLAN = "tests/unit/reconcile/test_table_plan.py"
 GATE = "tests/unit/reconcile/test_gate.py"
+ATTEMPTS = "tests/unit/reconcile/test_attempts.py"
 RULES = "tests/unit/reconcile/test_rules.py"
 COLLECTION = "tests/unit/reconcile/test_collection.py"
 PROOF = "tests/unit/model/test_proof.py"
@@ -379,8 +380,22 @@ SUSPECTS = (
         "a-fast-clock-is-welcome",
         "I10 F19",
         "a host whose clock is far ahead stays registered and takes the table's clock with it",
-        o("reconcile/suspects", "said - view.now_ms > view.table.lock.max_clock_skew_seconds * 1000", "said - view.now_ms > view.now_ms"),
+        o("model/clocks", "said_ms - max(now_ms, api_now_ms) > skew_seconds * 1000", "said_ms - max(now_ms, api_now_ms) > now_ms"),
         f"{PLAN}::test_a_fast_clock_is_fenced",
+    ),
+    mutation(
+        "the-operators-clock-is-right",
+        "F47",
+        "a host that is ahead of the operator's clock is fenced, whatever the API server's says",
+        o("model/clocks", "said_ms - max(now_ms, api_now_ms) >", "said_ms - now_ms >"),
+        f"{PLAN}::test_nobody_is_fenced_because_of_one_clock",
+    ),
+    mutation(
+        "a-clock-costs-retries",
+        "F47",
+        "an attempt lost to a clock counts against the limit of retries",
+        o("reconcile/attempts", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
+        f"{ATTEMPTS}::test_attempts_lost_to_a_clock_back_off_and_do_not_count",
     ),
     mutation(
         "locks-are-held-for-ever",

@@ -11,9 +11,12 @@ import json
 import logging
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +38,8 @@ EVENT_SECONDS = 3.0
 """An event is for people: settling does not wait long for it."""
 _PARALLEL_REQUESTS = 32
 _PAGE = 500
+_PROMPT_SECONDS = 1.0
+"""An answer that took longer says too little about the time at which it was given."""
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -108,6 +113,8 @@ class ApiServer:
         self._client = client.ApiClient(configuration)
         self._timeout = timeout
         self._permits = asyncio.Semaphore(_PARALLEL_REQUESTS)
+        self.clock_offset_ms: int | None = None
+        """By how much the API server's wall clock is ahead of this process's, by its last prompt answer; None: there was none yet."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -131,7 +138,9 @@ class ApiServer:
         limit = aiohttp.ClientTimeout(total=timeout or self._timeout)
         try:
             async with self._permits:
+                sent = time.time()
                 response = await self._client.call_api(*arguments, _request_timeout=limit)
+                self._compare_clocks(response.getheader("Date"), sent, time.time())
                 raw = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             kind = Retryable if method == "GET" else OutcomeUnknown
@@ -140,6 +149,12 @@ class ApiServer:
             raise ApiError(response.status, _message(raw), retry_after=_seconds(response.getheader("Retry-After")))
         answer = json.loads(raw) if raw else {}
         return answer if isinstance(answer, dict) else {}
+
+    def _compare_clocks(self, date: str | None, sent: float, received: float) -> None:
+        # A date has whole seconds: the server's clock was between it and a second later, at some moment between the two here.
+        if date and 0 <= received - sent < _PROMPT_SECONDS:
+            with suppress(ValueError, TypeError):
+                self.clock_offset_ms = round(1000 * (parsedate_to_datetime(date).timestamp() + 0.5 - (sent + received) / 2))
 
 
 def _message(raw: bytes) -> str:
@@ -177,6 +192,10 @@ class KubernetesStore:
         self._instance = instance
 
     # ---- reads
+
+    def clock_offset_ms(self) -> int | None:
+        """By how many milliseconds the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+        return self._api.clock_offset_ms
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         """A linearizable read of one object."""

@@ -25,6 +25,8 @@ WRITE_CONFLICT = "WriteConflict"
 LOCK_TIMEOUT = "LockTimeout"
 FENCED = "Fenced"
 HEARTBEAT_LOST = "HeartbeatLost"
+CLOCK_SKEW = "ClockSkew"
+"""The host's wall clock is off: repeated with back-off, and not counted against the limit of retries (F47)."""
 NODE_LOST = "NodeLost"
 OPTION_NOT_ALLOWED = "OptionNotAllowed"
 STORAGE_UNREACHABLE = "StorageUnreachable"
@@ -59,6 +61,7 @@ MESSAGE_CLASSES = frozenset(
         LOCK_TIMEOUT,
         FENCED,
         HEARTBEAT_LOST,
+        CLOCK_SKEW,
         OPTION_NOT_ALLOWED,
         STORAGE_UNREACHABLE,
         POSITION_LOST,
@@ -139,6 +142,8 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
         kind = HEARTBEAT_LOST
     elif kind == INFRASTRUCTURE and fenced_reason == "HeldTooLong":
         kind = FENCED
+    elif kind in (INFRASTRUCTURE, FENCED) and fenced_reason == CLOCK_SKEW:
+        kind = CLOCK_SKEW
     return Outcome(kind, code, _first_line(pod, main, report, kind), report)
 
 

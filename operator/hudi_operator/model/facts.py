@@ -134,6 +134,8 @@ class Observed:
     """Seconds, on this process's monotonic clock, since each named timer was first requested (see StartTimer). Lost at failover."""
     now_ms: int = 0
     """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
+    api_now_ms: int | None = None
+    """The API server's wall clock at the same moment, as the dates of its answers tell it (within about a second); None: not known."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ step is repeated finds what an earlier one made.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -201,11 +202,11 @@ def run_started_ms(status: JsonDict) -> int:
 
 
 def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """Failed attempts of the present run since a streaming one got on; those that were stopped do not count."""
+    """Failed attempts of the present run since a streaming one got on; those that were stopped or lost to a clock (F47) do not count."""
     began = run_started_ms(status)
     count = 0
     for entry in reversed(entries):
-        if entry.get("class") not in _HARMLESS and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
+        if entry.get("class") not in (*_HARMLESS, classify.CLOCK_SKEW) and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
             count += 1
         if entry.get("advanced"):
             break
@@ -240,7 +241,8 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict,
     ended = conditions.from_rfc3339(str(last.get("endTime") or ""))
     if ended is None:
         return 0
-    count = max(1, failures(status, entries))
+    skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
+    count = max(1, skewed or failures(status, entries))
     delay = min(writer.retry.backoff_seconds * 2.0 ** (count - 1), writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

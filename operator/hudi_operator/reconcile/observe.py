@@ -87,6 +87,7 @@ class Observer:
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
         neighbours = await self._neighbours(key, spec, pods.values())
+        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return Observed(
             table=table,
             writers=writers,
@@ -95,7 +96,8 @@ class Observer:
             etcd=read.facts,
             etcd_error=read.error,
             timers=self._timers.ages(key),
-            now_ms=int(time.time() * 1000),
+            now_ms=now_ms,
+            api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
             overlapping=await self._overlapping(spec, read.facts),
             source_tables=sources,

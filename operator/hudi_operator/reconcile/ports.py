@@ -95,6 +95,9 @@ class EtcdPort(Protocol):
 class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""
 
+    def clock_offset_ms(self) -> int | None:
+        """By how many milliseconds the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         """One object; None when it does not exist."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hudi_operator.model import containers, records, settle
+from hudi_operator.model import clocks, containers, records, settle
 from hudi_operator.model.settle import Reason
 from hudi_operator.reconcile import gate
 from hudi_operator.reconcile.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
@@ -132,12 +132,9 @@ def _may_hold(view: View, inc: Incarnation) -> bool:
 
 
 def _skewed(view: View, inc: Incarnation) -> bool:
-    """F19: the registration's wall clock was ahead by more than the skew allowed; that is certain whatever the registration's age.
-
-    A clock that is behind cannot be told from an old registration; it does no harm: acquire refuses there (HUDIOP-CLOCK-BEHIND).
-    """
+    """F19: the registration's wall clock was ahead by more than the skew allowed, not by the operator's clock alone (F47)."""
     said = inc.registration.value.get("wallClockMs") if inc.registration is not None else None
-    return isinstance(said, int) and bool(view.now_ms) and said - view.now_ms > view.table.lock.max_clock_skew_seconds * 1000
+    return clocks.ahead(said, now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
 
 
 def _stop_is_over(view: View, inc: Incarnation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hudi_operator.model import conditions, naming, records, settle
+from hudi_operator.model import clocks, conditions, naming, records, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile import adoption, agents, bootstrap, callbacks, gate, metadata_table, restores, savepoints, table_services
@@ -72,7 +72,7 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
     wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
-    wanted.append(_readable(view, failed))
+    wanted += [_readable(view, failed), _clocks(view)]
     status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
     return status
 
@@ -244,6 +244,12 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
     reason = "UnreadableRecord" if found else "PlanningFailed" if failed else "AllReadable"
     more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
     return condition("RecordsReadable", not (found or failed), reason, "; ".join([*found[:LISTED], *more, *failed]))
+
+
+def _clocks(view: View) -> Condition:
+    """F47: the operator's clock differs from the API server's. Nobody is fenced for that; back-off and schedules go by the operator's."""
+    said = clocks.disagreement(now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
+    return condition("ClocksAgree", not said, "OperatorClock" if said else "WithinMaxClockSkew", said)
 
 
 def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:

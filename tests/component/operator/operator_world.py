@@ -94,7 +94,8 @@ class World:
 
     # ---- operator
 
-    def start_operator(self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None) -> Operator:
+    def start_operator(self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None, **more: str) -> Operator:
+        """``more``: environment variables on top."""
         metrics, probes = self.ports(2)
         number = len(self.operators)
         config = {
@@ -119,6 +120,7 @@ class World:
             "KUBECONFIG": str(self.operator_kubeconfig or self.cluster.kubeconfig),
             "POD_NAMESPACE": self.operator_namespace,
             "POD_NAME": f"operator-{number}",
+            **more,
         }
         operator = Operator(self.spawn(variables, log), log, metrics, probes)
         self.operators.append(operator)
@@ -260,13 +262,13 @@ class World:
         done = self.etcd.ctl("writer", "lease", "grant", str(seconds))
         return done.stdout.split()[1]
 
-    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300) -> str:
-        """What a JVM does at its start; returns the incarnation."""
+    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300, clock_seconds: int = 0) -> str:
+        """What a JVM does at its start; returns the incarnation. ``clock_seconds``: by how much its host's wall clock is ahead."""
         meta, inc = pod["metadata"], str(uuid.uuid4())
         value = {
             "inc": inc, "attempt": f"{self.namespace}.{meta['name']}", "role": role, "pod": meta["name"], "namespace": self.namespace,
             "podUid": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
-            "wallClockMs": int(time.time() * 1000),
+            "wallClockMs": int((time.time() + clock_seconds) * 1000),
         }  # fmt: skip
         self._leases[inc] = self.lease(lease_seconds)
         self.etcd.put(self.key(table_id, f"writer/{inc}"), value)

@@ -135,6 +135,10 @@ class Store:
     events: list[act.EmitEvent] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     terminating: bool = False
+    operator_clock_ms: int = 0
+    """By how much the operator's wall clock is ahead of the right time."""
+    api_clock_ms: int = 0
+    """By how much the API server's is."""
     agent_hangs_at: str = ""
     """``first outcome``: agents die after the first outcome they have written."""
     table_error: dict[str, str] | None = None
@@ -297,7 +301,8 @@ class Store:
             nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
-            now_ms=self.now_ms,
+            now_ms=self.now_ms + self.operator_clock_ms,
+            api_now_ms=self.now_ms + self.api_clock_ms,
             fresh_uuid=f"authority-{next(self.counter)}",
             source_tables=self.sources,
             namespace_terminating=self.terminating,

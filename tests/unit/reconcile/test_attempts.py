@@ -36,6 +36,16 @@ def test_backoff_doubles_up_to_its_cap(failed: int, seconds: int) -> None:
     assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
 
 
+def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:
+    """F47"""
+    lost = entries("Infrastructure", "Infrastructure", *["ClockSkew"] * 8)
+    assert attempts.failures(status(), lost) == 2
+    assert attempts.verdict(writer(), status(), lost) == ""
+    delay = attempts.next_retry_ms(writer(), status(), lost) - ENDED_MS
+    assert 60_000 <= delay <= 60_000 * (1 + attempts.JITTER)
+    assert attempts.next_retry_ms(writer(), status(), entries("ClockSkew")) - ENDED_MS < 20_000
+
+
 @pytest.mark.parametrize("kind", ["Succeeded", "Cancelled", ""])
 def test_no_backoff_without_a_failure(kind: str) -> None:
     assert attempts.next_retry_ms(writer(), status(), entries(kind)) == 0

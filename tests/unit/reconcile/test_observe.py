@@ -47,6 +47,9 @@ class Ports:
     def floors(self) -> dict[str, int]:
         return {}
 
+    def clock_offset_ms(self) -> int:
+        return 0
+
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
         return self._facts
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from simulated_world import CONFIG, World, finished
 
+from hudi_operator.model import clocks
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.reconcile import actions as act
 from hudi_operator.reconcile.stall import path_problem
@@ -185,6 +186,28 @@ def test_a_fast_clock_is_fenced() -> None:
     world.put(f"writer/{agent.inc}", {**world.kv[f"writer/{agent.inc}"].value, "wallClockMs": world.now_ms + 3_600_000})
     plan = world.reconcile()
     assert [a.settle["reason"] for a in plan.actions if isinstance(a, act.Fence)] == ["ClockSkew"]
+
+
+@pytest.mark.parametrize("wrong", ["operator_clock_ms", "api_clock_ms"])
+@pytest.mark.parametrize("by_ms", [-3_600_000, 3_600_000])
+def test_nobody_is_fenced_because_of_one_clock(wrong: str, by_ms: int) -> None:
+    """F47: the operator's, or the API server's, against the other one and the host's."""
+    world = ready_world()
+    setattr(world, wrong, by_ms)
+    world.make_writer("w")
+    for _ in range(20):
+        plan = world.reconcile()
+        assert not [a for a in plan.actions if isinstance(a, act.Fence)]
+        world.tick()
+    assert world.table is not None
+    shown = world.condition(world.table, "ClocksAgree")
+    behind = (by_ms < 0) == (wrong == "operator_clock_ms")
+    assert (shown["status"], shown["message"]) == ("False", f"the operator's clock is more than 5 s {'behind' if behind else 'ahead of'} the API server's")
+
+
+def test_nobody_is_fenced_while_only_the_operators_clock_is_known() -> None:
+    assert not clocks.ahead(10_000, now_ms=1, api_now_ms=None, skew_seconds=5)
+    assert clocks.ahead(10_000, now_ms=1, api_now_ms=1, skew_seconds=5)
 
 
 def test_an_old_registration_is_no_slow_clock() -> None:
