@@ -107,14 +107,23 @@ def of_foreach_batch(number, go):
     (gates / f"in{number}").mkdir()
     (gates / f"in{number}" / "one.json").write_text('{"x": 1}\n')
 
+    errors = []
+
     def batch(_frame, _number):
         mine = [tuple(row) for row in rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
         go()
-        save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+        try:
+            save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+        except Exception as error:
+            errors.append(error)
+            raise
 
     stream = spark.readStream.schema("x int").json(str(gates / f"in{number}"))
     query = stream.writeStream.foreachBatch(batch).option("checkpointLocation", str(gates / f"checkpoint{number}")).trigger(availableNow=True).start()
-    query.awaitTermination()
+    try:
+        query.awaitTermination()
+    except Exception as error:
+        raise errors[0] if errors else error from None  # the stream's own error says first where Python was
 
 
 READERS = {
@@ -187,11 +196,14 @@ def works():
     outcome("MergeIntoHoodieTableCommand", lambda: spark.sql(merge))
     outcome("DeleteHoodieTableCommand", lambda: spark.sql("DELETE FROM counted WHERE id = 20"))
     outcome("append/delete", lambda: save(new(21), "delete"))
-    outcome("append/insert_overwrite", lambda: save(spark.createDataFrame([(30, "x", "new", 1)], new(0).schema), "insert_overwrite"))
-    outcome("overwrite/insert_overwrite", lambda: save(spark.createDataFrame([(31, "x", "new", 1)], new(0).schema), "insert_overwrite", "overwrite"))
+    save(spark.createDataFrame([(30, "x", "new", 1)], new(0).schema))
+    outcome("append/insert_overwrite", lambda: save(spark.createDataFrame([(31, "x", "new", 1)], new(0).schema), "insert_overwrite"))
+    outcome("overwrite/insert_overwrite", lambda: save(spark.createDataFrame([(32, "x", "new", 1)], new(0).schema), "insert_overwrite", "overwrite"))
     outcome("errorifexists/", lambda: save(new(40), mode="errorifexists"))
     outcome("ignore/", lambda: save(new(41), mode="ignore"))
     outcome("append/delete_partition", lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}))
+    for mode in ("append", "overwrite"):
+        outcome(f"{mode}/insert_overwrite_table", lambda mode=mode: save(rows().select("id", "p", "v", "ts"), "insert_overwrite_table", mode))
 
 
 REFUSED = {
@@ -205,7 +217,7 @@ REFUSED = {
     "RepairHoodieTableCommand": "MSCK REPAIR TABLE counted",
     "CreateHoodieTableAsSelectCommand": f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts",
     "CreateHoodieTableLikeCommand": "CREATE TABLE alike LIKE counted USING hudi",
-    "CreateIndexCommand": "CREATE INDEX later ON counted (v) USING column_stats",
+    "CreateIndexCommand": "CREATE INDEX later ON counted USING column_stats(v)",
     "DropIndexCommand": "DROP INDEX later ON counted",
     "RefreshIndexCommand": "REFRESH INDEX later ON counted",
     "CompactionHoodieTableCommand": "RUN COMPACTION ON counted",
@@ -226,11 +238,46 @@ REFUSED = {
     "DropHoodieTableCommand": "DROP TABLE another",
 }
 """Those that the list refuses, and those that change nothing."""
+LOOKS = (
+    "DESCRIBE TABLE counted",
+    "DESCRIBE TABLE counted v",
+    "SHOW TBLPROPERTIES counted",
+    "SHOW TABLES",
+    "CACHE TABLE counted",
+    "UNCACHE TABLE counted",
+    "CACHE TABLE kept AS SELECT * FROM counted",
+    "REFRESH TABLE counted",
+    "EXPLAIN SELECT * FROM counted",
+    "ANALYZE TABLE counted COMPUTE STATISTICS FOR COLUMNS v",
+)
+"""Spark has two classes for most of them: which one it is shows when it has run."""
+
+
+def named():
+    """Whatever a statement has done to this program's catalog."""
+    spark.sql(f"CREATE TABLE IF NOT EXISTS counted USING hudi LOCATION '{path}'")
+
+
+def look(sql):
+    frame = spark.sql(sql)
+    frame.collect()
+    plan = frame._jdf.logicalPlan()
+    if plan.getClass().getSimpleName() == "CommandResult":
+        plan = plan.commandLogicalPlan()
+    found.setdefault(plan.getClass().getSimpleName(), {"failed": False})
 
 
 def lists():
     for name, sql in REFUSED.items():
+        named()
         outcome(name, lambda sql=sql: spark.sql(sql).collect())
+    for sql in LOOKS:
+        named()
+        try:
+            look(sql)
+        except Exception as error:
+            print("LOOK", sql, str(error)[:300], flush=True)
+    named()
     latest = current.read_table().selectExpr("max(_hoodie_commit_time)").collect()[0][0]
     arguments = {"copy_to_temp_view": ", view_name => 'copied'", "commits_compare": f", path => '{path}'"}
     for name in listed["procedures"]:

@@ -40,7 +40,7 @@ def listed() -> dict[str, Any]:
 @pytest.mark.parametrize("mode", ["local", "executors"])
 def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> None:
     """F33, F40, F59: the rows that are due are there, whatever the program tried, and what it was refused left nothing behind."""
-    table = world.table(f"statements-{mode}")
+    commit, table = commit_of_the_run(), world.table(f"statements-{mode}")
     world.create(table, agent=AGENT, process=agent)
     seed = table.writer("seed", python={"batches": [{"rows": [*rows(COUNTERS, "a", "0", 1), *rows([60], "y", "seed", 1)]}]})
     assert seed.wait() == 0, seed.log()[-4000:]
@@ -62,7 +62,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     (folder / "living").touch()
     assert living.wait() == 0, living.log()[-4000:]
     found = json.loads(results.read_text())
-    keep(mode, found)
+    keep(mode, found, commit)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
 
     wrong, due = judged(found), []
@@ -86,6 +86,7 @@ def judged(found: dict[str, Any]) -> dict[str, Any]:
     ]:
         seen = found.get(name)
         if seen is None:
+            assert verdict == "refused", f"{name} is allowed and was not run"
             continue
         by_the_list = "[HUDIOP-STATEMENT]" in seen.get("message", "")
         if by_the_list is not (verdict == "refused") or (verdict == "works" and seen["failed"]):
@@ -93,8 +94,13 @@ def judged(found: dict[str, Any]) -> dict[str, Any]:
     return wrong
 
 
-def keep(mode: str, found: dict[str, Any]) -> None:
+def commit_of_the_run() -> str:
+    """Asked when the run begins: files may change while it lasts."""
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    return os.environ.get("STATEMENTS_COMMIT", found)
+
+
+def keep(mode: str, found: dict[str, Any], commit: str) -> None:
     SEEN.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    what = {"mode": mode, "commit": os.environ.get("STATEMENTS_COMMIT", commit), "date": time.strftime("%Y-%m-%d"), "found": found}
+    what = {"mode": mode, "commit": commit, "date": time.strftime("%Y-%m-%d"), "found": found}
     (SEEN / f"{mode}.json").write_text(json.dumps(what, indent=1), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.in_jvm import j, t
-from tests.mutations.mutation import mutation
+from tests.mutations.mutation import Edit, mutation
 
 STATEMENTS = (
     mutation(
@@ -49,6 +49,38 @@ STATEMENTS = (
         "I8 F33",
         "a statement that nobody has looked at runs",
         j("Statements", 'return !"works".equals(verdict) && !"harmless".equals(verdict);', 'return "refused".equals(verdict);'),
+        t("StatementsTest.whatIsNotListedIsRefused"),
+    ),
+    mutation(
+        "every-empty-table-is-ones-own",
+        "I9 F63",
+        "a read of any table without commits counts as one of the writer's own table, which had commits",
+        j("TableReads", "return !hadCommits;", "return true;"),
+        t("SnapshotMovedTest.anEmptyTableIsNotTheOneThatHadCommits"),
+    ),
+    mutation(
+        "no-empty-table-is-ones-own",
+        "I9 F63",
+        "a read of the writer's own table before its first commit does not count",
+        j("TableReads", "return !hadCommits;", "return false;"),
+        t("SnapshotMovedTest.anEmptyTableMayBeTheOneThatHadNone"),
+    ),
+    mutation(
+        "drop-of-the-catalog-is-not-judged",
+        "I8 F64",
+        "DROP TABLE … PURGE is not refused while it is Spark's own command",
+        j("StatementRules", "} else if (command instanceof DropTable) {", "} else if (command instanceof DropTable && spark == null) {"),
+        "tests/hudi/test_statements.py::test_no_statement_loses_a_row[local]",
+    ),
+    mutation(
+        "overwriting-is-allowed",
+        "I8 F65",
+        "a program saves with mode overwrite and operation insert_overwrite, for which Hudi deletes the folder",
+        Edit(
+            "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements.json",
+            """operation insert_overwrite",\n   "verdict": "refused",\n   "instead": "mode append with the same""",
+            """operation insert_overwrite",\n   "verdict": "works",\n   "note": "mode append with the same""",
+        ),
         t("StatementsTest.whatIsNotListedIsRefused"),
     ),
 )

@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import java.util.Map;
+import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
@@ -42,6 +43,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
       Map<String, String> env = System.getenv();
       if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
         session = Sessions.openDriver(env, Map.of(), Sessions::haltJvm);
+        TableReads.of(session).begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
       }
       return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
     }

@@ -10,12 +10,15 @@ import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
+import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -103,14 +106,14 @@ final class StatementRules {
 
   // ---- reads
 
-  private static void read(BaseRelation relation) {
+  static void read(BaseRelation relation) {
     Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
     if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
       return;
     }
     if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
       TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
-      Sessions.all().forEach(s -> TableReads.of(s).read(nothing));
+      Sessions.all().stream().map(TableReads::of).filter(TableReads::mayHaveBeenEmpty).forEach(r -> r.read(nothing));
       return;
     }
     HoodieTableMetaClient table = table(source);
@@ -145,8 +148,13 @@ final class StatementRules {
       save((SaveIntoDataSourceCommand) command);
     } else if (command instanceof InsertIntoHadoopFsRelationCommand) {
       requireOutside(((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
+    } else if (command instanceof DropTable) {
+      drop((DropTable) command);
+    } else if (command instanceof DropHoodieTableCommand) {
+      DropHoodieTableCommand drop = (DropHoodieTableCommand) command;
+      drop(metadata(drop.tableIdentifier()), drop.purge());
     } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
-      Statements.statement(command instanceof DropHoodieTableCommand && deletes((DropHoodieTableCommand) command) ? name + "+delete" : name).require();
+      Statements.statement(name).require();
     }
     if (command.getClass().getName().startsWith(HUDI)) {
       spark.sessionState().catalog().invalidateAllCachedTables();
@@ -179,9 +187,21 @@ final class StatementRules {
     }
   }
 
-  private boolean deletes(DropHoodieTableCommand drop) {
-    CatalogTable table = metadata(drop.tableIdentifier());
-    return drop.purge() || table != null && table.tableType() == CatalogTableType.MANAGED();
+  /** Hudi's catalog makes a command of Hudi's of it only when it runs (F64). */
+  private void drop(DropTable drop) {
+    if (drop.child() instanceof ResolvedIdentifier) {
+      Identifier name = ((ResolvedIdentifier) drop.child()).identifier();
+      String[] database = name.namespace();
+      CatalogTable table = metadata(new TableIdentifier(name.name(), scala.Option.apply(database.length == 0 ? null : database[database.length - 1])));
+      if (isHudi(table)) {
+        drop(table, drop.purge());
+      }
+    }
+  }
+
+  private static void drop(CatalogTable table, boolean purge) {
+    boolean deletes = purge || table != null && table.tableType() == CatalogTableType.MANAGED();
+    Statements.statement(deletes ? "DropHoodieTableCommand+delete" : "DropHoodieTableCommand").require();
   }
 
   /** Does a command of Spark's own name a Hudi table? */

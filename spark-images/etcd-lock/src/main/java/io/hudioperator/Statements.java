@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.regex.Pattern;
 import org.apache.spark.sql.hudi.command.procedures.HoodieProcedures;
 import org.apache.spark.sql.hudi.command.procedures.Procedure;
 import scala.collection.Iterator;
@@ -12,7 +11,6 @@ import scala.collection.Iterator;
 /** What programs may do to a Hudi table, one verdict for each statement, procedure and way to save; what is not listed is refused. */
 final class Statements {
   private static final JsonNode LIST = load();
-  private static final Pattern OUTER = Pattern.compile("\\$.*$");
 
   private final String what;
   private final JsonNode entry;
@@ -49,17 +47,20 @@ final class Statements {
     return new Statements("CALL " + name, LIST.path("procedures").path(name));
   }
 
-  /** Hudi's registry knows names and builders; a builder lies in the class of what it builds. */
+  /** Hudi's registry knows names and builders. Several names may stand for one class: then the one that is refused counts. */
   private static String nameOf(Class<?> procedure) {
-    String wanted = OUTER.matcher(procedure.getName()).replaceFirst("");
+    String found = procedure.getSimpleName();
     Iterator<String> names = HoodieProcedures.procedures().keysIterator();
     while (names.hasNext()) {
       String name = names.next();
-      if (OUTER.matcher(HoodieProcedures.procedures().apply(name).getClass().getName()).replaceFirst("").equals(wanted)) {
-        return name;
+      if (HoodieProcedures.newBuilder(name).build().getClass() == procedure) {
+        found = name;
+        if (new Statements(name, LIST.path("procedures").path(name)).isRefused()) {
+          return name;
+        }
       }
     }
-    return procedure.getSimpleName();
+    return found;
   }
 
   boolean isRefused() {

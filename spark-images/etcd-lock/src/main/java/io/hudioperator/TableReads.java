@@ -7,8 +7,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.WeakHashMap;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.table.timeline.HoodieTimeline;
+import org.apache.hudi.exception.HoodieException;
+import org.apache.hudi.storage.StorageConfiguration;
 
 /**
  * What the threads of this process have read of a table, and from which read each of its writes was made. A write is compared with what was
@@ -107,9 +110,25 @@ final class TableReads {
 
   private final Map<Long, OfThread> threads = new HashMap<>();
   private final TreeMap<String, Write> writes = new TreeMap<>();
+  private volatile boolean hadCommits;
 
   static TableReads of(Session session) {
     return ALL.computeIfAbsent(session, k -> new TableReads());
+  }
+
+  /** Before this process reads anything: has the table commits? What cannot be told counts as no (F63). */
+  void begin(StorageConfiguration<?> conf, String basePath) {
+    try {
+      HoodieTableMetaClient table = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(basePath).build();
+      hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
+    } catch (HoodieException e) { // there is no table yet, or it cannot be read now
+      hadCommits = false;
+    }
+  }
+
+  /** May a relation of a table without commits, which does not say of which one, be of this table? */
+  boolean mayHaveBeenEmpty() {
+    return !hadCommits;
   }
 
   /** This thread has got rows of the table. */

@@ -15,6 +15,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.apache.hudi.EmptyRelation;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
@@ -28,6 +29,7 @@ import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -184,6 +186,25 @@ class SnapshotMovedTest {
     reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
     reads.begun(NOW);
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** F63: a relation of an empty table does not say of which one; it is not the one that had commits when this process began. */
+  @Test
+  void anEmptyTableIsNotTheOneThatHadCommits() {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.of(session).begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+    StatementRules.read(new EmptyRelation(null, new StructType()));
+    TableReads.of(session).begun(NOW);
+    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  @Test
+  void anEmptyTableMayBeTheOneThatHadNone() {
+    TableReads.of(session).begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+    StatementRules.read(new EmptyRelation(null, new StructType()));
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.of(session).begun(NOW);
+    assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
   /** F60: a thread that has not acquired the lock commits nothing under that of another one. */
