@@ -70,7 +70,7 @@ STATEMENTS = (
         "I8 F64",
         "DROP TABLE … PURGE is not refused while it is Spark's own command",
         j("StatementRules", "} else if (command instanceof DropTable) {", "} else if (command instanceof DropTable && spark == null) {"),
-        "tests/hudi/test_statements.py::test_no_statement_loses_a_row[local]",
+        "tests/hudi/test_statements.py::test_no_statement_loses_a_row",
     ),
     mutation(
         "overwriting-is-allowed",
