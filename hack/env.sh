@@ -18,6 +18,7 @@ LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
 JARS=$CACHE/jars          # Hudi's bundle, S3, Kafka and Avro jars (hack/fetch-jars)
 KAFKA=$CACHE/kafka        # the broker that tests start (hack/fetch-kafka)
+HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/fetch-hdfs)
 VENV=$CACHE/venv          # Python for development and tests (hack/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig

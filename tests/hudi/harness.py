@@ -218,7 +218,7 @@ class Table:
         spark = self.world.spark()
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         s3 = self.path.startswith("s3a://")
-        for key, value in self.world.s3_settings().items() if s3 else ():
+        for key, value in (self.world.s3_settings() if s3 else self.spec.storage.options).items():
             hadoop.set(key, value)
 
         def wanted(session: Any, _: Any) -> Any:
@@ -253,7 +253,7 @@ class World:
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
         self.tables: set[str] = set()
-        self._config = OperatorConfig(allowed_schemes=("s3a", "file"))
+        self._config = OperatorConfig(allowed_schemes=("s3a", "file", "hdfs"))
 
     def start(self) -> None:
         self.etcd.start()

@@ -47,4 +47,11 @@ ASKING = (
         a("store", "    if missing:\n", "    if missing and not path:\n"),
         "tests/unit/runtime/test_store.py::test_what_is_missing_is_named",
     ),
+    mutation(
+        "a-marker-is-there-before-its-content",
+        "F64",
+        "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority leaves an empty one",
+        j("TableStorage", "boolean renames = StoreProbe.renames(base, conf);", "boolean renames = false;"),
+        t("AuthorityMarkerTest.whoDiesWhileItWritesTheMarkerStopsNobody"),
+    ),
 )

@@ -45,8 +45,12 @@ public final class StoreProbe {
    */
   public static List<String> missing(String basePath, Configuration conf) throws IOException {
     Path base = new Path(basePath);
-    boolean renames = HoodieStorageUtils.getStorage(new StoragePath(basePath), new HadoopStorageConfiguration(conf)).needCreateTempFile();
-    return new StoreProbe(base.getFileSystem(conf), base, renames).missing();
+    return new StoreProbe(base.getFileSystem(conf), base, renames(base, conf)).missing();
+  }
+
+  /** Whether Hudi writes a file there under another name first, and renames it. */
+  static boolean renames(Path base, Configuration conf) {
+    return HoodieStorageUtils.getStorage(new StoragePath(base.toString()), new HadoopStorageConfiguration(conf)).needCreateTempFile();
   }
 
   private interface Check {

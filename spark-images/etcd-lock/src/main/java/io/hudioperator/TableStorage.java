@@ -5,6 +5,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -46,7 +47,7 @@ final class TableStorage {
     for (FileStatus status : list(fs, folder)) {
       String name = status.getPath().getName();
       if (name.startsWith(".")) {
-        continue; // checksum files of local file systems
+        continue; // checksum files of local file systems; what was to become a marker
       }
       if (!name.equals(tableId)) {
         throw ErrorCode.OTHER_AUTHORITY.exception(base + " is marked as table " + name + ", this is table " + tableId);
@@ -67,13 +68,16 @@ final class TableStorage {
     return true;
   }
 
-  private static boolean create(FileSystem fs, Path path, String content) throws IOException {
-    try (OutputStream out = fs.create(path, false)) {
+  /** False when it is there already. Where a file is seen from its creation on it is renamed into place: nobody leaves an empty one (F64). */
+  private boolean create(FileSystem fs, Path path, String content) throws IOException {
+    boolean renames = StoreProbe.renames(base, conf);
+    Path first = renames ? new Path(path.getParent(), "." + path.getName() + "." + UUID.randomUUID()) : path;
+    try (OutputStream out = fs.create(first, false)) {
       out.write(content.getBytes(StandardCharsets.UTF_8));
-      return true;
     } catch (FileAlreadyExistsException e) {
       return false;
     }
+    return !renames || fs.rename(first, path);
   }
 
   private static String read(FileSystem fs, Path path) throws IOException {

@@ -1,0 +1,83 @@
+"""Stores other than S3: what docs/stores.md says was shown on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.hudi.harness import Process, Table, World, rows, until
+from tests.hudi.hdfs_server import HdfsServer
+
+from hudi_operator.model.services import KINDS
+from hudi_runtime.audit import TITLES
+
+pytestmark = pytest.mark.extra
+
+
+@pytest.fixture(scope="module")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    server = HdfsServer(tmp_path_factory.mktemp("hdfs") / "hdfs")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+def test_hdfs(world: World, hdfs: HdfsServer, kind: str) -> None:
+    name = f"hdfs-{kind.lower()}"
+    two_writers_one_killed(world, world.table(name, type=kind, path=f"{hdfs.url}/lake/{name}", services=services(kind)), without=("hudi-rs",))
+
+
+def services(kind: str) -> dict[str, object]:
+    """None but, in a MergeOnRead table, a compaction after a few commits."""
+    off: dict[str, object] = {name: {"enabled": False} for name in KINDS}
+    return off if kind == "CopyOnWrite" else off | {"compaction": {"afterCommits": 3}}
+
+
+def two_writers_one_killed(world: World, table: Table, *, without: tuple[str, ...] = ()) -> None:
+    """The agent asks the store and makes the table; of two writers of one file group one is killed in its write and settled, while the other commits;
+    the next attempt loses a race and is repeated. No row is lost, by the audit (except the checks in `without`: of a reader that does not know the scheme).
+    """
+    name = table.spec.ref.name
+    agent = world.agent(f"agent-{name}", storage=table)
+    world.create(table, agent=f"agent-{name}", process=agent)
+    seed = table.writer("seed", python={"batches": [{"rows": rows(range(20), "a", "seed", 1)}, {"rows": rows(range(20, 40), "b", "seed", 1)}]})
+    assert seed.wait() == 0, seed.log()[-4000:]
+    killed = world.folder / f"gate-{name}-killed"
+    victim = table.writer(
+        "victim", python={"batches": [{"rows": rows(range(5), "a", "first", 2)}, {"rows": rows(range(5, 10), "a", "victim", 3), "gate": str(killed)}]}
+    )
+    instant = in_its_write(table, victim, killed)
+    victim.kill()
+    other = table.writer("other", python={"batches": [{"rows": rows(range(10, 15), "a", "other", 2)}]})
+    assert other.wait() == 0, other.log()[-4000:]
+    inc = table.fence(victim)
+    assert until("swept", lambda: table.outcomes(inc), alive=agent) == {instant: "RolledBack"}
+    table.settled(inc)
+    raced = world.folder / f"gate-{name}-raced"
+    batches = [{"rows": rows(range(5), "a", "first", 2)}, {"rows": rows(range(5, 10), "a", "second", 4), "gate": str(raced)}]
+    again = table.writer("victim", python={"batches": batches})
+    in_its_write(table, again, raced)
+    rival = table.writer("rival", python={"batches": [{"rows": rows(range(15, 20), "a", "rival", 2)}]})
+    assert rival.wait() == 0, rival.log()[-4000:]
+    raced.touch()
+    assert again.wait() == 0, again.log()[-4000:]
+    assert again.termination()["conflicts"] >= 1, "both have written the same file group"
+    if table.spec.type == "MergeOnRead":
+        compacted = lambda: [one for one in table.report().get("commits", ()) if one["action"] == "commit"]  # noqa: E731
+        until("it is compacted", compacted, alive=agent)
+    until("nothing is pending", lambda: table.report().get("pending") == [], alive=agent)
+    mine = [*rows(range(5), "a", "first", 2), *rows(range(5, 10), "a", "second", 4)]
+    theirs = [*rows(range(10, 15), "a", "other", 2), *rows(range(15, 20), "a", "rival", 2), *rows(range(20, 40), "b", "seed", 1)]
+    table.audited([*mine, *theirs], only=[check for check in TITLES if check not in without])
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
+
+
+def in_its_write(table: Table, writer: Process, gate: Path) -> str:
+    """The instant of a writer that waits at the gate, with a task under way."""
+    until("it is in its write", Path(f"{gate}.reached").exists, alive=writer)
+    return until(
+        "its instant is recorded", lambda: [one.key.rsplit("/", 1)[-1] for one in table.keys("instant/") if one.value["inc"] == writer.inc], alive=writer
+    )[0]
