@@ -13,10 +13,10 @@ REPO=$(dirname "$HACK")
 export HUDI_OPERATOR_CACHE HUDI_OPERATOR_CLUSTER
 
 CACHE=$HUDI_OPERATOR_CACHE
-BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw
+BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw, fake-gcs-server
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
-JARS=$CACHE/jars          # Hudi's bundle, S3, Kafka and Avro jars (hack/fetch-jars)
+JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/fetch-jars)
 KAFKA=$CACHE/kafka        # the broker that tests start (hack/fetch-kafka)
 HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/fetch-hdfs)
 VENV=$CACHE/venv          # Python for development and tests (hack/venv)
@@ -29,6 +29,7 @@ KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print substr($2, 2)}' "$HAC
 ETCD_VERSION=$(awk '$1 == "go.etcd.io/etcd/server/v3" {print substr($2, 2)}' "$HACK/etcd/go.mod")
 HELM_VERSION=4.3.1
 VERSITYGW_VERSION=1.8.0
+FAKE_GCS_SERVER_VERSION=1.56.1
 BASE_IMAGE=docker.io/library/python:3.11-slim-bookworm # `FROM python:3.11-slim-bookworm`; made locally, see hack/base-image
 
 STARTED=${EPOCHREALTIME/[.,]/}

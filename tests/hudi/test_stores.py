@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.hudi.gcs_server import GcsServer
 from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.hdfs_server import HdfsServer
 
@@ -23,10 +24,25 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcsServer]:
+    server = GcsServer(tmp_path_factory.mktemp("gcs") / "gcs")
+    server.start()
+    yield server
+    server.stop()
+
+
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_hdfs(world: World, hdfs: HdfsServer, kind: str) -> None:
     name = f"hdfs-{kind.lower()}"
     two_writers_one_killed(world, world.table(name, type=kind, path=f"{hdfs.url}/lake/{name}", services=services(kind)), without=("hudi-rs",))
+
+
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+def test_gs(world: World, gcs: GcsServer, kind: str) -> None:
+    name = f"gs-{kind.lower()}"
+    table = world.table(name, type=kind, path=f"gs://{gcs.bucket}/{name}", storage={"options": gcs.options}, services=services(kind))
+    two_writers_one_killed(world, table, without=("hudi-rs",))
 
 
 def services(kind: str) -> dict[str, object]:

@@ -66,7 +66,7 @@ class OperatorConfig:
     pod_etcd: PodEtcdConfig = PodEtcdConfig()
     spark_image: str = "hudi-operator/spark:dev"
     image_pull_policy: str = "IfNotPresent"
-    allowed_schemes: tuple[str, ...] = ("s3a",)
+    allowed_schemes: tuple[str, ...] = ("s3a", "hdfs", "gs")
     path_prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Namespace to allowed path prefixes; a namespace that is not listed may use any path."""
     option_patterns: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
         "sparkImage": "hudi-operator/spark:dev",
         "imagePullPolicy": "IfNotPresent",
-        "allowedSchemes": ["s3a"],
+        "allowedSchemes": ["s3a", "hdfs", "gs"],
         "pathPrefixes": {"a": ["s3a://x/"]},
         "options": {"allow": []},
         "agent": {

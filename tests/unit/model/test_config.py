@@ -32,7 +32,7 @@ def test_sample() -> None:
 
 def test_nothing_means_defaults() -> None:
     assert OperatorConfig.from_dict(None) == OperatorConfig()
-    assert OperatorConfig.from_dict({}).allowed_schemes == ("s3a",)
+    assert OperatorConfig.from_dict({}).allowed_schemes == ("s3a", "hdfs", "gs")
 
 
 @pytest.mark.parametrize(

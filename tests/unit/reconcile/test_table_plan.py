@@ -90,8 +90,8 @@ def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
         ("s3a:///t", {}, False),
         ("hdfs:///t", {}, False),
         ("http://169.254.169.254/latest/meta-data", {}, False),
-        ("hdfs://nn:8020/t", {}, False),
-        ("gs://lake/t", {}, False),
+        ("hdfs://nn:8020/t", {}, True),
+        ("gs://lake/t", {}, True),
         ("abfss://c@a.dfs.core.windows.net/t", {}, False),
         ("s3a://key:secret@lake/t", {}, False),
         ("s3a://lake/../t", {}, False),
@@ -111,8 +111,9 @@ def test_paths(path: str, prefixes: dict[str, tuple[str, ...]], allowed: bool) -
 
 
 def test_a_scheme_that_no_test_has_run_on_is_allowed_by_word_only() -> None:
-    assert "scheme hdfs is not allowed; allowed: s3a" in path_problem("hdfs://nn:8020/t", "lake", OperatorConfig())
-    assert not path_problem("hdfs://nn:8020/t", "lake", OperatorConfig(allowed_schemes=("s3a", "hdfs")))
+    path = "abfs://lake@account.dfs.core.windows.net/t"
+    assert "scheme abfs is not allowed; allowed: s3a, hdfs, gs" in path_problem(path, "lake", OperatorConfig())
+    assert not path_problem(path, "lake", OperatorConfig(allowed_schemes=("s3a", "abfs")))
 
 
 def test_a_path_that_is_not_allowed_gets_nothing() -> None:

@@ -129,7 +129,7 @@ final class EtcdServer implements AutoCloseable {
     throw new AssertionError("these tests need a real etcd: set HUDI_OPERATOR_ETCD or put etcd on PATH; looked at " + candidates);
   }
 
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     try (ServerSocket socket = new ServerSocket(0)) {
       return socket.getLocalPort();
     }
