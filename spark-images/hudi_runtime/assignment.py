@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from hudi_runtime import adoption, bootstrap, callback, creation, facts, merging, store, triggers
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
+from hudi_runtime.bucket import Bucket
 from hudi_runtime.callback_plan import Source
 from hudi_runtime.errors import FailureClass, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.etcd import Entry, Etcd, now_ms
@@ -71,6 +72,7 @@ class Assignment:
         self._bootstrap: bootstrap.Bootstrap | None = None
         self._metadata: MetadataTable | None = None
         self._gauge: Gauge | None = None
+        self._bucket = Bucket(spark, self.spec.path)
         self._courier: callback.Courier | None = None
         self._timeline: tl.Timeline | None = None
         self._retired = False
@@ -351,7 +353,7 @@ class Assignment:
         counts = self._services.counts(timeline, records) if self._services is not None else {}
         newest = facts.commits(table, timeline)
         report = facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest)
-        self._report({**report, **value_of(self._gauge.latest if self._gauge is not None else None)})
+        self._report({**report, **self._bucket.look(), **value_of(self._gauge.latest if self._gauge is not None else None)})
         self._listed = time.monotonic()
         self._interval = LIST_SECONDS if timeline.pending else IDLE_LIST_SECONDS
 

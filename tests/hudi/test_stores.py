@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.hudi.gcs_server import GcsServer
@@ -11,6 +12,7 @@ from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.hdfs_server import HdfsServer
 
 from hudi_operator.model.services import KINDS
+from hudi_runtime import bucket
 from hudi_runtime.audit import TITLES
 
 pytestmark = pytest.mark.extra
@@ -43,6 +45,47 @@ def test_gs(world: World, gcs: GcsServer, kind: str) -> None:
     name = f"gs-{kind.lower()}"
     table = world.table(name, type=kind, path=f"gs://{gcs.bucket}/{name}", storage={"options": gcs.options}, services=services(kind))
     two_writers_one_killed(world, table, without=("hudi-rs",))
+
+
+def test_settings_of_a_bucket(world: World) -> None:
+    """Asked of a real S3 server, and read from the SDK's own classes; what versitygw does not implement (lifecycle rules, replication) is not known."""
+    spark = world.spark()
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    for key, value in world.s3_settings().items():
+        hadoop.set(key, value)
+    model: Any = spark.sparkContext._jvm.com.amazonaws.services.s3.model
+    assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(rules=None, retention="", replicas=None)
+    client = spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/").getFileSystem(hadoop).getAmazonS3ClientForTesting("a test")
+    client.createBucket(model.CreateBucketRequest("locked").withObjectLockEnabledForBucket(True))
+    retained = model.ObjectLockRule().withDefaultRetention(model.DefaultRetention().withMode("GOVERNANCE").withDays(3))
+    locked = model.ObjectLockConfiguration().withObjectLockEnabled("Enabled").withRule(retained)
+    client.setObjectLockConfiguration(model.SetObjectLockConfigurationRequest().withBucketName("locked").withObjectLockConfiguration(locked))
+    found = bucket.Bucket(spark, "s3a://locked/settings").look()["bucket"]
+    assert found["unknown"] == ["lifecycle rules", "replication"]
+    (sentence,) = found["harmful"]
+    assert sentence.startswith("Object Lock keeps every new object (GOVERNANCE, 3 days)")
+    lifecycle = spark.sparkContext._jvm.com.amazonaws.services.s3.model.lifecycle
+    made_rule = model.BucketLifecycleConfiguration.Rule
+    prefix = lifecycle.LifecycleFilter(lifecycle.LifecyclePrefixPredicate("settings/"))
+    tagged = lifecycle.LifecycleFilter(lifecycle.LifecycleTagPredicate(model.Tag("a", "b")))
+    uploads = model.AbortIncompleteMultipartUpload().withDaysAfterInitiation(7)
+    made = [
+        made_rule().withId("expires").withStatus("Enabled").withFilter(prefix).withExpirationInDays(30),
+        made_rule()
+        .withId("archives")
+        .withStatus("Enabled")
+        .withPrefix("")
+        .addTransition(model.BucketLifecycleConfiguration.Transition().withDays(9).withStorageClass("GLACIER")),
+        made_rule().withId("uploads").withStatus("Enabled").withFilter(prefix).withAbortIncompleteMultipartUpload(uploads),
+        made_rule().withId("tagged").withStatus("Enabled").withFilter(tagged).withExpirationInDays(1),
+        made_rule().withId("off").withStatus("Disabled").withFilter(prefix).withExpirationInDays(1),
+    ]
+    assert bucket.ask(spark, f"file://{world.folder}") is None
+    assert bucket.rules(model.BucketLifecycleConfiguration(made)) == (
+        bucket.Rule("expires", "settings/", 30),
+        bucket.Rule("archives", "", 9),
+        bucket.Rule("uploads", "settings/", None),
+    )
 
 
 def services(kind: str) -> dict[str, object]:

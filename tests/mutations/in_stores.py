@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
+from tests.mutations.in_settling import o
 from tests.mutations.mutation import Mutation, mutation
 
 BUCKET, RENAMES = t("StoreProbeTest.whatABucketLacksIsNamed"), t("StoreProbeTest.whatRenamesLackIsNamed")
@@ -53,5 +54,19 @@ ASKING = (
         "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority leaves an empty one",
         j("TableStorage", "boolean renames = StoreProbe.renames(base, conf);", "boolean renames = false;"),
         t("AuthorityMarkerTest.whoDiesWhileItWritesTheMarkerStopsNobody"),
+    ),
+    mutation(
+        "a-rule-around-the-table-is-none-of-its-business",
+        "F61",
+        "a lifecycle rule for the whole bucket is not told",
+        a("bucket", "(folder.startswith(rule.prefix) or rule.prefix.startswith(folder))", "rule.prefix.startswith(folder)"),
+        "tests/unit/runtime/test_bucket.py::test_an_expiry_rule_over_the_tables_files_is_named",
+    ),
+    mutation(
+        "harmful-settings-are-kept-back",
+        "F61",
+        "what the agent has found of the bucket is in no condition",
+        o("reconcile/table_status", 'condition("BucketSafe", False, "HarmfulSettings"', 'condition("BucketSafe", True, "HarmfulSettings"'),
+        "tests/unit/reconcile/test_bucket_settings.py::test_a_rule_is_named_until_it_is_gone",
     ),
 )

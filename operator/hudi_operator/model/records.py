@@ -155,6 +155,7 @@ _TIMELINE: dict[str, Check] = {
     "commitsSince": mapped(COUNT),
     "readCost": fields(baseBytes=COUNT, logBytes=COUNT, fileGroups=COUNT, fileGroupsWithLogs=COUNT),
     "commits": listed(_COMMIT),
+    "bucket": fields(harmful=listed(TEXT), unknown=listed(TEXT)),
 }
 _CONFLICT = fields(instant=TIME, retriedAs=TIME, fileGroups=listed(TEXT), yielded=flag, atMs=MS)
 _ATTEMPT: dict[str, Check] = {

@@ -279,8 +279,22 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         table_services.healthy(view),
         bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
         *callbacks.delivered(view),
+        *_bucket(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
+
+
+def _bucket(view: View) -> list[Condition]:
+    """Settings of the bucket that damage the table; none where there is no bucket of S3. What was known stays while no agent is there."""
+    report = gate.timeline_report(view)
+    if "bucket" not in report:
+        old = next((c for c in view.status.get("conditions") or [] if c.get("type") == "BucketSafe"), None)
+        return [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))] if old and not report.get("exists") else []
+    told = report["bucket"]
+    unknown = f"not known: {', '.join(told['unknown'])}" if told.get("unknown") else ""
+    if told.get("harmful"):
+        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told["harmful"], *([unknown] if unknown else [])]))]
+    return [Condition("BucketSafe", "Unknown", "NotTold", unknown) if unknown else condition("BucketSafe", True, "NothingHarmful")]
 
 
 def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
@@ -317,6 +331,7 @@ _EVENTS = {
     ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
     ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
     ("ServicesHealthy", "False"): ("Warning", ""),
+    ("BucketSafe", "False"): ("Warning", ""),
     (callbacks.CONDITION, "False"): ("Warning", "CallbackFailed"),
 }
 

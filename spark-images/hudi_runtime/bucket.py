@@ -1,0 +1,158 @@
+"""Settings of an S3 bucket that damage tables, asked through S3's own API (docs/stores.md). They are reported; nothing is decided by them.
+
+What the store does not implement, or the table's credentials may not ask, is not known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+GUARD = "io.hudioperator.GuardedFileSystem"
+S3_EXCEPTION = "com.amazonaws.services.s3.model.AmazonS3Exception"
+_NO_SUCH_SETTING = frozenset({"NoSuchLifecycleConfiguration", "ObjectLockConfigurationNotFoundError", "ReplicationConfigurationNotFoundError"})
+AGAIN_SECONDS = 3600.0
+LIMIT = 200
+"""Characters of a rule's name that are shown."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A lifecycle rule that is switched on. `days`: after which it removes or moves objects; 0: on a day; None: it does neither."""
+
+    name: str
+    prefix: str
+    days: int | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the API has answered; None: not known."""
+
+    rules: tuple[Rule, ...] | None = None
+    retention: str | None = None
+    """Of Object Lock, for every new object; empty: none."""
+    replicas: tuple[str, ...] | None = None
+
+
+def harmful(settings: Settings, prefix: str) -> list[str]:
+    """What damages a table whose keys begin with `prefix`, one sentence each, with the name of the rule."""
+    found = []
+    folder = f"{prefix.strip('/')}/"
+    for rule in settings.rules or ():
+        if rule.days is not None and (folder.startswith(rule.prefix) or rule.prefix.startswith(folder)):
+            when = f"after {rule.days} days" if rule.days else "on a day"
+            found.append(f"lifecycle rule {rule.name[:LIMIT]!r} (prefix {rule.prefix[:LIMIT]!r}) removes or moves files {when} that the table still names")
+    if settings.retention:
+        found.append(f"Object Lock keeps every new object ({settings.retention}): rollback, cleaning and archival must be able to delete")
+    if settings.replicas:
+        found.append(f"replication rule {', '.join(settings.replicas)[:LIMIT]} copies files in any order: the copy is no table that may be written to")
+    return found
+
+
+def unknown(settings: Settings) -> list[str]:
+    """What the store has not told."""
+    asked = {"lifecycle rules": settings.rules, "Object Lock": settings.retention, "replication": settings.replicas}
+    return [name for name, answer in asked.items() if answer is None]
+
+
+class Bucket:
+    """The bucket of one table; `look` asks at most once in AGAIN_SECONDS."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._path = path
+        self._asked = -AGAIN_SECONDS
+        self._found: dict[str, Any] = {}
+
+    def look(self) -> dict[str, Any]:
+        """`{"bucket": {"harmful": sentences, "unknown": names}}` for the report; empty where there is no bucket of S3."""
+        if time.monotonic() - self._asked >= AGAIN_SECONDS:
+            settings = ask(self._spark, self._path)
+            self._asked = time.monotonic()
+            prefix = self._path.partition("://")[2].partition("/")[2]
+            self._found = {} if settings is None else {"bucket": {"harmful": harmful(settings, prefix), "unknown": unknown(settings)}}
+        return self._found
+
+
+def ask(spark: SparkSession, path: str) -> Settings | None:
+    """Ask the store of `path` with the table's own client; None when it is no bucket of S3."""
+    context: Any = spark.sparkContext
+    fs = context._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(context._jsc.hadoopConfiguration())
+    if str(fs.getClass().getName()) == GUARD:
+        fs = fs.getRawFileSystem()
+    if str(fs.getClass().getName()) != S3A:
+        return None
+    client, bucket = fs.getAmazonS3ClientForTesting("settings of the bucket"), str(fs.getBucket())
+    request = context._jvm.com.amazonaws.services.s3.model.GetObjectLockConfigurationRequest().withBucketName(bucket)
+    no_rules: tuple[Rule, ...] = ()
+    no_replicas: tuple[str, ...] = ()
+    return Settings(
+        rules=_answer(lambda: rules(client.getBucketLifecycleConfiguration(bucket)), no_rules),
+        retention=_answer(lambda: retention(client.getObjectLockConfiguration(request).getObjectLockConfiguration()), ""),
+        replicas=_answer(lambda: replicas(client.getBucketReplicationConfiguration(bucket)), no_replicas),
+    )
+
+
+def _answer(question: Callable[[], T], none: T) -> T | None:
+    """The answer; `none` when the store says that there is no such setting; None when it does not say."""
+    try:
+        return question()
+    except Py4JJavaError as error:
+        refused: Any = error.java_exception
+        if str(refused.getClass().getName()) == S3_EXCEPTION and str(refused.getErrorCode()) in _NO_SUCH_SETTING:
+            return none
+        return None
+
+
+def rules(configuration: Any) -> tuple[Rule, ...]:
+    """Of the SDK's BucketLifecycleConfiguration (None: there is none): those that are switched on and may match files without tags."""
+    if configuration is None:
+        return ()
+    found = []
+    for rule in configuration.getRules() or ():
+        parts = _predicates(rule.getFilter().getPredicate()) if rule.getFilter() is not None else []
+        kinds = {str(part.getClass().getSimpleName()): part for part in parts}
+        if str(rule.getStatus()) == "Enabled" and "LifecycleTagPredicate" not in kinds:
+            named = kinds.get("LifecyclePrefixPredicate")
+            prefix = named.getPrefix() if named is not None else rule.getPrefix()
+            found.append(Rule(str(rule.getId() or ""), str(prefix or ""), _days(rule)))
+    return tuple(found)
+
+
+def _predicates(predicate: Any) -> list[Any]:
+    if predicate is None:
+        return []
+    if str(predicate.getClass().getSimpleName()) != "LifecycleAndOperator":
+        return [predicate]
+    return [inner for operand in predicate.getOperands() for inner in _predicates(operand)]
+
+
+def _days(rule: Any) -> int | None:
+    """Expiry, or the move to another class of storage, which may be one that nobody can read at once. Of the current version: old ones may go."""
+    moves = list(rule.getTransitions() or ())
+    days = [int(rule.getExpirationInDays()), *(int(move.getDays()) for move in moves)]
+    if rule.getExpirationDate() is not None or any(move.getDate() is not None for move in moves):
+        return 0
+    return min((number for number in days if number > 0), default=None)
+
+
+def retention(configuration: Any) -> str:
+    """Of the SDK's ObjectLockConfiguration: mode and duration for every new object; empty: none."""
+    rule = configuration.getRule() if configuration is not None else None
+    default = rule.getDefaultRetention() if rule is not None else None
+    if default is None:
+        return ""
+    return f"{default.getMode()}, {default.getDays()} days" if default.getDays() is not None else f"{default.getMode()}, {default.getYears()} years"
+
+
+def replicas(configuration: Any) -> tuple[str, ...]:
+    """Of the SDK's BucketReplicationConfiguration: names of the rules that are switched on."""
+    return tuple(sorted(str(name) for name, rule in dict(configuration.getRules() or {}).items() if str(rule.getStatus()) == "Enabled"))
