@@ -97,6 +97,16 @@ class Assignment:
         """Whether this agent may not go on: what it has left pending is for the next one, when every executor of this one is proven dead (I12)."""
         return self._services is not None and self._services.unproven
 
+    @property
+    def fenced(self) -> bool:
+        """Whether this process knows that its incarnation at the table was ended: it does nothing there any more (I2)."""
+        return self._session is not None and self._session.state == "FENCED"
+
+    def fence_stands(self) -> bool:
+        """The same, asked of etcd."""
+        session = self._session
+        return session is not None and (self.fenced or self._etcd.get(f"{self._etcd.prefix}/control/{self.spec.id}/fence/{session.inc}") is not None)
+
     def step(self) -> None:
         """One pass: read etcd, and do what is due."""
         if time.monotonic() < self._retry_at:

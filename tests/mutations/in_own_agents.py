@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tests.mutations.in_agent import RUNTIME, SERVICES, SETTLER, a
+from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
+AGENT = f"{RUNTIME}/test_agent.py::test_the_fence_of_one_table_lets_the_others_end_what_they_are_at"
 OWN_AGENTS = "tests/unit/reconcile/test_own_agents.py"
 
 EXECUTORS = (
@@ -79,5 +81,29 @@ EXECUTORS = (
         "an agent that may not repeat what it has left pending stays",
         a("agent", "isinstance(error, MustEnd) or ETCD_SET_BACK", "ETCD_SET_BACK"),
         f"{RUNTIME}/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
+    ),
+)
+
+SHARED = (
+    mutation(
+        "the-fence-of-one-table-halts-the-agent-of-all",
+        "F48",
+        "a fenced incarnation ends the JVM of an agent, in the middle of what it is at for other tables",
+        j("Liveness", "    if (!me.isAgent()) {\n      halt.halt(", "    if (me != null) {\n      halt.halt("),
+        t("RegistrationTest.theFenceOfOneTableLeavesTheOthersOfAnAgent"),
+    ),
+    mutation(
+        "an-agent-that-hands-over-waits-for-nobody",
+        "F48",
+        "an agent leaves at once when one of its tables has ended it",
+        a("agent", "        while self._assignments and time.monotonic() < end and", "        while not self._assignments and time.monotonic() < end and"),
+        AGENT,
+    ),
+    mutation(
+        "an-agent-that-hands-over-is-killed-at-once",
+        "F48",
+        "the pod of an agent that serves several tables has the grace of any fenced pod",
+        o("reconcile/settling", "_kill(p, _grace(inc, p)) for p in live", "_kill(p) for p in live"),
+        "tests/unit/reconcile/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
     ),
 )

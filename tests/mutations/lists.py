@@ -77,6 +77,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_restore.UNDOING,
     *in_deletes.DELETES,
     *in_own_agents.EXECUTORS,
+    *in_own_agents.SHARED,
     *in_callback.TELLING,
     *in_inserts.KEYS,
     *in_options.OPTIONS,

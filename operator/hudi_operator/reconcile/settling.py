@@ -13,7 +13,7 @@ from typing import Any
 
 from hudi_operator.model import settle
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.model.naming import EVIDENCE_FINALIZER
+from hudi_operator.model.naming import EVIDENCE_FINALIZER, LABEL_ROLE, LABEL_TABLE, ROLE_AGENT
 from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.model.settle import Phase
 from hudi_operator.reconcile import sightings
@@ -25,6 +25,10 @@ JsonDict = dict[str, Any]
 
 KILL_GRACE_SECONDS = 5
 """Grace of a fenced pod: it can do nothing useful any more. Never 0: a forced deletion proves nothing."""
+HAND_OVER_SECONDS = 120
+"""Grace of an agent's pod that serves several tables: it lets the others end what they are at (F48)."""
+LOCKED_HAND_OVER_SECONDS = 30
+"""The same while the fenced incarnation has the lock, and writers wait for it."""
 PROOF_EXPECTED_SECONDS = 60.0
 """A kubelet that works has ended a pod after this time; then a person is told."""
 UNKNOWN_POD = "unknown"
@@ -85,8 +89,15 @@ def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
     return ((own,) if own is not None else ()) + executors
 
 
-def _kill(pod: PodFacts) -> DeletePod:
-    return DeletePod(pod.namespace, pod.name, pod.uid, KILL_GRACE_SECONDS)
+def _kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
+    return DeletePod(pod.namespace, pod.name, pod.uid, grace)
+
+
+def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
+    """Seconds that a pod of a fenced incarnation has to end by itself. The proof is its end, however long that takes."""
+    if pod is None or pod.labels.get(LABEL_ROLE) != ROLE_AGENT or LABEL_TABLE in pod.labels:
+        return KILL_GRACE_SECONDS
+    return LOCKED_HAND_OVER_SECONDS if inc.lock is not None or inc.lock_unknown else HAND_OVER_SECONDS
 
 
 def _subjects(view: View, inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]:
@@ -149,7 +160,7 @@ def _terminating(view: View, inc: Incarnation) -> Step:
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
     actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
-    actions.extend(_kill(p) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
+    actions.extend(_kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
     said = f"{label(inc)}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{label(inc)}: proofs recorded"
@@ -167,7 +178,7 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
     """What a person should know when a proof does not come; empty while a kubelet may still deliver it."""
     if view.mode == "LeaseOnly" or inc.phase not in (Phase.Fenced, Phase.Terminating):
         return ""
-    overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS)
+    overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS + _grace(inc, view.pods_by_uid.get(inc.pod_uid)))
     for subject, pod in proofs_missing(view, inc):
         node = view.nodes.get(subject.node)
         stuck = pod is None or not subject.evidence or (bool(subject.node) and (node is None or not node.ready))

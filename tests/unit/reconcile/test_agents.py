@@ -75,3 +75,31 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
         world.now += 0.5
     delay = agents.FIRST_BACKOFF_SECONDS * agents.BACKOFF_FACTOR ** (failures - 1)
     assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
+
+
+@pytest.mark.parametrize(("own", "locked", "grace"), [(False, False, 120), (False, True, 30), (True, False, 5)])
+def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(own: bool, locked: bool, grace: int) -> None:
+    """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
+    world = ready_world(**({"agent": {"memory": "1g"}} if own else {}))
+    agent = world.agent_process()
+    assert agent is not None
+    agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed
+    if locked:
+        world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
+    ended: act.DeletePod | None = None
+    while ended is None:
+        plan = world.reconcile()
+        ended = next((a for a in plan.actions if isinstance(a, act.DeletePod) and a.name == agent.pod), None)
+        world.tick()
+        assert world.now < 300
+    assert ended.grace_seconds == grace
+    assert f"settle/{agent.inc}" in world.kv
+    world.run(lambda w: (current := w.agent_process()) is not None and current.inc != agent.inc, seconds=20)
+    assert agent.alive or own, "the next one waits for its end"
+    if not (own or locked):
+        world.run(lambda w: w.is_true(w.table, "Ready"), seconds=30)
+        assert agent.alive, "the table waits for the end of what other tables are at"
+    if locked:
+        assert "lock" in world.kv, "no lock without proof"
+    world.run(lambda w: "lock" not in w.kv and w.names("settle")[agent.inc].value["phase"] == "Settled")
+    assert not agent.alive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,7 @@ class Failing(Agent):
 
     def __init__(self, error: Exception, stop: Stop) -> None:
         self._name, self._stop, self._error, self.closed = "agent-x", stop, error, False  # type: ignore[assignment]
+        self._handing_over, self._assignments, self._left = threading.Event(), {}, []
 
     def _tick(self) -> None:
         raise self._error
@@ -75,12 +77,19 @@ class Assigned:
 
     def __init__(self, spark: object, value: dict[str, object], **more: object) -> None:
         self.value, self.idle, self.reachable, self.must_end, self.said = value, False, True, False, []  # type: ignore[var-annotated]
+        self.fenced = False
 
     def step(self) -> None:
         pass
 
     def retire(self, *, gone: bool) -> None:
         self.said.append("gone" if gone else "changed")
+
+    def fence_stands(self) -> bool:
+        return self.fenced
+
+    def cancel_service(self) -> None:
+        self.said.append("cancelled")
 
     def close(self) -> bool:
         self.said.append("closed")
@@ -95,7 +104,7 @@ def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "Assignment", Assigned)
     spark: Any = None
     stop: Any = Stop(1)
-    agent = Agent(spark, "agent-x", stop=stop)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
     agent._tick()
     made: dict[str, Any] = dict(agent._assignments)
     wanted["t1"] = {"n": 2}
@@ -110,3 +119,27 @@ def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.Mon
     agent._tick()
     assert made["t2"].said[-1] == "closed"
     assert agent._assignments.keys() == {"t1"}
+
+
+def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F48: nothing more is done at the fenced table, and it is left by nobody's word; the process ends when the others have left."""
+    etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", {"n": 1}, 1) for name in ("t1", "t2")])
+    monkeypatch.setattr(module, "unbound", lambda spark: etcd)
+    monkeypatch.setattr(module, "Assignment", Assigned)
+    monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
+    spark: Any = None
+    stop: Any = SimpleNamespace(requested=False, wait=lambda seconds: None)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
+    agent._tick()
+    made: dict[str, Any] = dict(agent._assignments)
+    made["t1"].fenced = True
+    run = threading.Thread(target=agent.run, daemon=True)
+    run.start()
+    run.join(0.5)
+    assert run.is_alive(), "the other table is cut off"
+    assert made["t1"].said == ["cancelled"]
+    assert made["t2"].said == []
+    made["t2"].idle = True
+    run.join(10)
+    assert not run.is_alive()
+    assert (made["t1"].said, made["t2"].said) == (["cancelled"], ["closed"])

@@ -169,11 +169,17 @@ final class Liveness implements Runnable {
     }
   }
 
+  /**
+   * Ends this incarnation, and a writer's JVM with it. An agent's JVM has an incarnation at each of its tables: it hands over in order, so
+   * that one of them does not end what the others are at (F48).
+   */
   void fenced(String why) {
     if (ended == null) {
       ended = State.FENCED;
     }
-    halt.halt(EXIT_FENCED, why);
+    if (!me.isAgent()) {
+      halt.halt(EXIT_FENCED, why);
+    }
   }
 
   /** A clean exit begins: the registration that it removes is missed no more. A fence still ends this incarnation (I2). */

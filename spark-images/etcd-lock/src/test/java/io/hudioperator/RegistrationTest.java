@@ -195,6 +195,23 @@ class RegistrationTest {
   }
 
   @Test
+  void theFenceOfOneTableLeavesTheOthersOfAnAgent() throws Exception {
+    try (TestTable second = new TestTable()) {
+      Session fenced = table.session("ns.agent", Map.of("role", "agent"));
+      Session other = second.session("ns.agent", Map.of("role", "agent"));
+      table.fence(fenced.inc());
+      TestTable.await(Duration.ofSeconds(6), "the session is fenced", () -> fenced.state().equals("FENCED"));
+      assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> table.acquire(fenced)));
+      assertTrue(table.halts.isEmpty(), "one table ends the process of all (F48)");
+      assertTrue(second.acquire(other));
+      other.release();
+      assertTrue(other.close());
+      assertFalse(fenced.close(), "the operator settles it");
+      assertNotNull(table.etcd.get("writer/" + fenced.inc()));
+    }
+  }
+
+  @Test
   void aLostLeaseIsNotReplacedAfterTheFence() throws EtcdException {
     Session session = table.session("ns.a");
     KeyValue before = table.etcd.get("alive/" + session.inc());
