@@ -38,6 +38,21 @@ READING = (
         f"{UNREADABLE}::test_an_unreadable_gate_stays_and_the_dead_are_settled_with_the_longest_drain",
     ),
     mutation(
+        "a-ticket-is-somebody-elses",
+        "F46 availability",
+        "the name of a ticket is cut at its last hyphen: an incarnation is fenced that never was, and nobody can prove it dead",
+        (
+            o("model/records", "        said = {}  # the value", "        said = dict(said)  # the value"),
+            o(
+                "model/records",
+                'return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]',
+                'return name.rpartition("-")[0]',
+            ),
+        ),
+        f"{RECORDS}::test_a_ticket_names_its_incarnation_and_not_a_part_of_its_nonce",
+        "tests/unit/reconcile/test_table_plan.py::test_who_waits_for_the_lock_is_nobody_else",
+    ),
+    mutation(
         "one-defect-stops-the-plan",
         "F46",
         "a defect of one planner is everybody's",

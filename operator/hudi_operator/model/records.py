@@ -8,6 +8,7 @@ key and the reason are kept for people, and no reader raises.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ MAX_BYTES = 1 << 20
 """A longer value is not parsed: nobody of ours writes more than 64 KiB."""
 MAX_MS = 253_402_300_799_999
 """Last millisecond of the year 9999."""
+_NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,10 @@ def stored(kind: str, name: str, raw: object, *, create_revision: int = 0, mod_r
     if unreadable:
         doubts = doubts or [unreadable]
         found = {}
-    return Stored({**found, **_said_by_name(kind, name)}, create_revision, mod_revision, lease, unreadable=unreadable, doubts=tuple(doubts))
+    said = _said_by_name(kind, name)
+    if kind == "queue" and found.get("inc"):
+        said = {}  # the value says it, too, and more plainly: the name has a nonce behind it
+    return Stored({**found, **said}, create_revision, mod_revision, lease, unreadable=unreadable, doubts=tuple(doubts))
 
 
 def _decode(raw: bytes) -> tuple[object, str]:
@@ -271,7 +276,12 @@ def _said_by_name(kind: str, name: str) -> JsonDict:
     if kind == "admit":
         agent = naming.split_attempt(name)[1].startswith("hudi-agent-") if "." in name else False
         return {"attempt": name, "role": naming.ROLE_AGENT} if agent else {"attempt": name}
-    return {"inc": name.rpartition("-")[0]} if kind == "queue" else {}
+    return {"inc": ticket_owner(name)} if kind == "queue" else {}
+
+
+def ticket_owner(name: str) -> str:
+    """Incarnation in the name ``<inc>-<nonce>`` of a ticket; both are UUIDs with hyphens of their own."""
+    return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]
 
 
 # ---- what is not believed

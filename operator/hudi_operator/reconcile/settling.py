@@ -15,7 +15,7 @@ from hudi_operator.model import settle
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, LABEL_ROLE, LABEL_TABLE, ROLE_AGENT
 from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
-from hudi_operator.model.settle import Phase
+from hudi_operator.model.settle import Phase, Reason
 from hudi_operator.reconcile import sightings
 from hudi_operator.reconcile.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
 from hudi_operator.reconcile.step import Step, guarded, together
@@ -29,6 +29,8 @@ HAND_OVER_SECONDS = 120
 """Grace of an agent's pod that serves several tables: it lets the others end what they are at (F48)."""
 LOCKED_HAND_OVER_SECONDS = 30
 """The same while the fenced incarnation has the lock, and writers wait for it."""
+_OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG)
+"""Why an agent is fenced whose process is well: a lost lease or a wrong clock are the process's own, or its host's."""
 PROOF_EXPECTED_SECONDS = 60.0
 """A kubelet that works has ended a pod after this time; then a person is told."""
 UNKNOWN_POD = "unknown"
@@ -94,8 +96,13 @@ def _kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
 
 
 def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
-    """Seconds that a pod of a fenced incarnation has to end by itself. The proof is its end, however long that takes."""
+    """Seconds that a pod of a fenced incarnation has to end by itself. The proof is its end, however long that takes.
+
+    Only an agent that is alive and whose trouble is with this table has anything to hand over.
+    """
     if pod is None or pod.labels.get(LABEL_ROLE) != ROLE_AGENT or LABEL_TABLE in pod.labels:
+        return KILL_GRACE_SECONDS
+    if inc.record is None or inc.record.value.get("reason") not in _OF_ONE_TABLE:
         return KILL_GRACE_SECONDS
     return LOCKED_HAND_OVER_SECONDS if inc.lock is not None or inc.lock_unknown else HAND_OVER_SECONDS
 

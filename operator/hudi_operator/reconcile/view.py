@@ -251,7 +251,7 @@ def _names(etcd: EtcdFacts) -> list[str]:
 
 def ticket_owner(name: str, ticket: Stored) -> str:
     """Incarnation of a ticket ``<inc>-<nonce>``."""
-    return str(ticket.value.get("inc") or name.rpartition("-")[0])
+    return str(ticket.value.get("inc") or records.ticket_owner(name))
 
 
 def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec | None, str]]) -> dict[str, str]:

@@ -59,6 +59,9 @@ def stored(key: str, raw: object) -> Any:
     return records.stored(kind, name, raw)
 
 
+INC = "f4cc3e84-3674-4137-89bd-5d1d6548d09b"
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_what_is_no_object_is_unreadable_and_says_why(key: str) -> None:
     for raw in GARBAGE:
@@ -125,6 +128,12 @@ def test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed(key: st
     found = stored(key, value)
     assert found.unreadable.startswith(reason)
     assert set(found.value) <= {"inc"}
+
+
+@pytest.mark.parametrize("value", [{"inc": INC, "priority": 0}, {"inc": [1]}, b"{"])
+def test_a_ticket_names_its_incarnation_and_not_a_part_of_its_nonce(value: Any) -> None:
+    """Otherwise there is somebody whom no pod can ever prove dead."""
+    assert stored(f"queue/{INC}-eddea38b-f834-45b4-8568-0123456789ab", value).value["inc"] == INC
 
 
 def test_every_key_that_is_not_believed_is_named() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from simulated_world import CONFIG, World, ready_world
 
-from hudi_operator.model import naming
+from hudi_operator.model import naming, settle
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.reconcile import actions as act
 from hudi_operator.reconcile import agents
@@ -77,8 +77,17 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
     assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
 
 
-@pytest.mark.parametrize(("own", "locked", "grace"), [(False, False, 120), (False, True, 30), (True, False, 5)])
-def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(own: bool, locked: bool, grace: int) -> None:
+@pytest.mark.parametrize(
+    ("reason", "own", "locked", "grace"),
+    [
+        ("Deleted", False, False, 120),
+        ("HeldTooLong", False, True, 30),
+        ("HeldTooLong", True, True, 5),
+        ("LeaseGone", False, False, 5),
+        ("ClockSkew", False, True, 5),
+    ],
+)
+def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: str, own: bool, locked: bool, grace: int) -> None:
     """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
     world = ready_world(**({"agent": {"memory": "1g"}} if own else {}))
     agent = world.agent_process()
@@ -86,6 +95,11 @@ def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(own: bool
     agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed
     if locked:
         world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
+    record = settle.new_record(
+        inc=agent.inc, attempt=agent.attempt, role="agent", namespace="lake", pod=agent.pod, pod_uid=agent.pod_uid, boot_id="", node="", app_id="",
+        reason=reason, now_ms=world.now_ms,
+    )  # fmt: skip
+    world._do_Fence(act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0))
     ended: act.DeletePod | None = None
     while ended is None:
         plan = world.reconcile()
@@ -95,11 +109,11 @@ def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(own: bool
     assert ended.grace_seconds == grace
     assert f"settle/{agent.inc}" in world.kv
     world.run(lambda w: (current := w.agent_process()) is not None and current.inc != agent.inc, seconds=20)
-    assert agent.alive or own, "the next one waits for its end"
-    if not (own or locked):
+    assert agent.alive or grace == 5, "the next one waits for its end"
+    if grace == 120:
         world.run(lambda w: w.is_true(w.table, "Ready"), seconds=30)
         assert agent.alive, "the table waits for the end of what other tables are at"
-    if locked:
+    if locked and agent.alive:
         assert "lock" in world.kv, "no lock without proof"
     world.run(lambda w: "lock" not in w.kv and w.names("settle")[agent.inc].value["phase"] == "Settled")
     assert not agent.alive

@@ -211,6 +211,17 @@ def test_nobody_is_fenced_while_only_the_operators_clock_is_known() -> None:
     assert clocks.ahead(10_000, now_ms=1, api_now_ms=1, skew_seconds=5)
 
 
+def test_who_waits_for_the_lock_is_nobody_else() -> None:
+    """A ticket's name has a nonce with hyphens behind the incarnation, as the JVM writes it."""
+    world = ready_world()
+    agent = world.agent_process()
+    assert agent is not None
+    world.put(f"queue/{agent.inc}-eddea38b-f834-45b4-8568-0123456789ab", {"inc": agent.inc, "priority": 0, "overtaken": 0, "sinceMs": 0})
+    for _ in range(60):
+        assert not [a for a in world.reconcile().actions if isinstance(a, act.Fence)]
+        world.tick()
+
+
 def test_an_old_registration_is_no_slow_clock() -> None:
     world = ready_world()
     for key in [k for k in world.kv if k.startswith("alive/")]:
