@@ -113,6 +113,7 @@ def test_s3(world: World) -> None:
     assert writer.termination()["class"] == "Fenced"
     assert table.fence(writer) == inc
     assert until("swept", lambda: table.outcomes(inc), alive=process) == {victim: "RolledBack"}
+    assert table.report()["bucket"] == {"harmful": [], "unknown": ["lifecycle rules", "replication"]}, "what versitygw tells"
     table.audited(rows(range(5), "a", "seed", 1))
     error = until("the missing bucket is reported", lambda: nowhere.report().get("error"), alive=process, timeout=60)
     assert error["code"] == "StorageUnreachable"
