@@ -51,8 +51,7 @@ PLAIN_SPARK = {
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 KAFKA_JARS = ("spark-sql-kafka-0-10_2.12-3.5.7.jar", "spark-token-provider-kafka-0-10_2.12-3.5.7.jar", "kafka-clients-3.4.1.jar", "commons-pool2-2.11.1.jar")
-GCS_JAR = "gcs-connector-hadoop3-2.2.26-shaded.jar"
-ALL_JARS = tuple(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS, GCS_JAR, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar"))
+ALL_JARS = tuple(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar"))
 """What the image has beside our own."""
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
