@@ -24,6 +24,11 @@ The columns say what came of it in a program beside two other writers of the tab
 (`tests/hudi/test_statements.py`, which also counts the rows that are due and audits the table): with Spark's tasks in the driver, and in an executor.
 "error" is an error of its own (an argument that it needs, a mode that must fail); "not run" means that it was not tried.
 """
+UNLISTED = """\
+## What no entry names
+
+Refused because nothing allows it, seen with these:
+"""
 RACES = """\
 ## Reading the table that is written
 
@@ -63,16 +68,16 @@ def page() -> str:
     seen = {mode: results[mode]["found"] if mode in results else {} for mode in MODES}
     known = {*data["statements"], *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
     others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
-    when = "; ".join(f"{mode}: {results[mode]['date']}, commit {results[mode]['commit']}" for mode in MODES if mode in results)
+    when = "; ".join(f"{mode}: {results[mode]['date']}, commit {results[mode]['commit']}{results[mode].get('note', '')}" for mode in MODES if mode in results)
     lines = [HEAD, f"Run: {when}." if when else "Not run as a whole yet: the verdicts are those of the list, no outcome is claimed.", ""]
     lines += table("Statements", data["statements"], seen)
     lines += table("Saving a DataFrame", data["saves"], seen)
     lines += table("Procedures", data["procedures"], seen, "CALL ")
-    if not others:
-        return "\n".join(lines)
-    lines += [RACES, "| what | local | executors |", "|---|---|---|"]
-    lines += [f"| {name} | " + " | ".join(text(seen[mode].get(name)) for mode in MODES) + " |" for name in others]
-    return "\n".join(lines) + "\n"
+    outcomes = {name: [text(seen[mode].get(name)) for mode in MODES] for name in others}
+    for head, chosen in ((UNLISTED, True), (RACES, False)):
+        rows = [f"| {name} | {' | '.join(found)} |" for name, found in outcomes.items() if ("refused" in found) is chosen]
+        lines += [head, "| what | local | executors |", "|---|---|---|", *rows, ""] if rows else []
+    return "\n".join(lines)
 
 
 def main() -> None:
