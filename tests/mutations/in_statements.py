@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.in_jvm import j, t
-from tests.mutations.mutation import Edit, mutation
+from tests.mutations.mutation import mutation
 
 STATEMENTS = (
     mutation(
@@ -75,11 +75,11 @@ STATEMENTS = (
     mutation(
         "overwriting-is-allowed",
         "I8 F65",
-        "a program saves with mode overwrite and operation insert_overwrite, for which Hudi deletes the folder",
-        Edit(
-            "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements.json",
-            """operation insert_overwrite",\n   "verdict": "refused",\n   "instead": "mode append with the same""",
-            """operation insert_overwrite",\n   "verdict": "works",\n   "note": "mode append with the same""",
+        "insert_overwrite with mode overwrite, for which Hudi deletes the folder, is judged as insert_overwrite_table",
+        j(
+            "Statements",
+            'path("saves").path(mode + "/" + operation);',
+            'path("saves").path(mode + "/" + operation.replaceFirst("overwrite$", "overwrite_table"));',
         ),
         t("StatementsTest.whatIsNotListedIsRefused"),
     ),
