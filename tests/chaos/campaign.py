@@ -107,7 +107,7 @@ class Run:
         cluster.apply(code)
         space.table("t", **self._table)
         space.wait("huditable/t", "Ready", seconds=300)
-        retry = {"limit": 1000, "backoffSeconds": 1, "maxBackoffSeconds": 2}
+        retry = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
         ref = {"name": "chaos", "key": "main.py"}
         for number in range(SOURCES):
             arguments = {"seed": str(self.seed), "writer": str(number), "batches": str(BATCHES), "pause": "1"}
