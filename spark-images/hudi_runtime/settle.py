@@ -57,11 +57,15 @@ class Records:
         return cls(kinds.get("instant", {}), kinds.get("settle", {}), kinds.get("writer", {}), given_up, services, counted)
 
     def proven(self, inc: str) -> bool:
-        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit."""
+        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit.
+
+        Nobody leaves so with something Pending: who has that and is not registered is unknown (I11, F38).
+        """
         settle = self.settles.get(inc)
         if settle is not None:
             return str(settle.value.get("phase")) in PROVEN_PHASES
-        return inc not in self.writers
+        held = (entry.value for entry in self.instants.values() if entry.value.get("state") == "Pending")
+        return inc not in self.writers and not any(inc in (value.get("inc"), value.get("claimedBy")) for value in held)
 
     def other_agents(self, me: str) -> list[str]:
         """Agent incarnations other than this one that may still do something (F22)."""
@@ -215,7 +219,9 @@ class Settler:
         return outcome
 
     def _claim(self, instant: str, records: Records) -> None:
-        """Become the executor of an instant; raises NotYet when an unproven incarnation owns or has claimed it (F3, F22)."""
+        """Become the executor of an instant; raises NotYet when an unproven incarnation owns or has claimed it, or this one is fenced (F3, F22, F48)."""
+        if self.session.state == "FENCED":
+            raise NotYet(f"this incarnation is fenced: instant {instant} is left to the next agent")
         entry = self.session.etcd.get(f"instant/{instant}")
         me = self.session.inc
         if entry is None:

@@ -106,4 +106,21 @@ SHARED = (
         o("reconcile/settling", "_kill(p, _grace(inc, p)) for p in live", "_kill(p) for p in live"),
         "tests/unit/reconcile/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
     ),
+    mutation(
+        "a-fenced-agent-claims",
+        "F48",
+        "an agent that hands over takes more instants at the table at which it is fenced",
+        a("settle", 'if self.session.state == "FENCED":', 'if self.session.state == "NONE":'),
+        f"{SETTLER}::test_a_fenced_agent_takes_nothing_more",
+    ),
+)
+
+LEFT = (
+    mutation(
+        "a-missing-registration-is-proof",
+        "I11 F38",
+        "whoever is not registered counts as having left, whatever it has Pending",
+        a("settle", "        return inc not in self.writers and not any(", "        return inc not in self.writers or not any("),
+        f"{RUNTIME}/test_settling.py::test_who_has_something_pending_has_not_left_whatever_is_missing",
+    ),
 )

@@ -78,6 +78,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_deletes.DELETES,
     *in_own_agents.EXECUTORS,
     *in_own_agents.SHARED,
+    *in_own_agents.LEFT,
     *in_callback.TELLING,
     *in_inserts.KEYS,
     *in_options.OPTIONS,

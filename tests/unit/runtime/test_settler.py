@@ -55,7 +55,7 @@ class MemoryEtcd:
 class MemorySession:
     """Claims as the Java session does: only from itself or a settled owner."""
 
-    inc, table_id = "agent", "x"
+    inc, table_id, state = "agent", "x", "LIVE"
 
     def __init__(self, etcd: MemoryEtcd) -> None:
         self.etcd = etcd
@@ -319,6 +319,17 @@ def test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it(world
     elif left:
         world.etcd.set("done/abandoned-agent", inc="agent", instants=[T2])
     assert world.settler.must_be_proven_dead() == (lost and bool(left))
+
+
+def test_a_fenced_agent_takes_nothing_more(world: World) -> None:
+    """F48: its process lives on for other tables."""
+    session: Any = world.settler.session
+    session.state = "FENCED"
+    world.settle("dead")
+    world.instant(T1, "dead")
+    assert world.run() == 0
+    assert world.etcd.keys[f"instant/{T1}"].value.get("claimedBy") is None
+    assert world.record("dead")["instants"][T1]["outcome"] is None
 
 
 def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:

@@ -89,6 +89,14 @@ def test_proof() -> None:
     assert known.proven("left"), "no registration and no settle record: a clean exit"
 
 
+@pytest.mark.parametrize(("held", "proven"), [({"state": "Pending"}, False), ({"state": "Pending", "inc": "x", "claimedBy": "who"}, False), ({}, True)])
+def test_who_has_something_pending_has_not_left_whatever_is_missing(held: dict[str, str], *, proven: bool) -> None:
+    """F38: a clean exit leaves nothing Pending, so a registration that is not there is no proof. What is Abandoned may be left behind."""
+    known = records(entry(f"instant/{T1}", **{"inc": "who", "action": "commit", "state": "Abandoned", **held}))
+    assert known.proven("who") == proven
+    assert known.proven("another")
+
+
 def test_backoff_grows_to_a_minute() -> None:
     assert settle.backoff(0) == 0
     assert [settle.backoff(n) for n in (1, 2, 20)] == [2, 4, 60]
