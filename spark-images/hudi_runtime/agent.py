@@ -86,7 +86,7 @@ class Agent:
         if sp.jvm_exit_code() is not None:
             raise ConnectionError("the JVM has ended")
         if any(assignment.must_end for assignment in self._assignments.values()):
-            raise MustEnd("a table service failed after an executor was lost: that one may still write, so another agent goes on when its end is proven")
+            raise MustEnd("a table service has ended after an executor was lost: that one may still write, so another agent goes on when its end is proven")
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return

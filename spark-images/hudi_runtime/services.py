@@ -203,6 +203,7 @@ class Services:
                 result = replace(result, left_out=done.left_out)
             self._save(kind, replace(result, at_ms=now_ms(), duration_ms=took, inc=self._session.inc))
             self._say(kind, f"{done.result.value} {done.instant} in {took} ms: {done.message}")
+            self.unproven = self.unproven or sp.lost_executors(self._spark)  # what it has left behind is swept after its end (F36)
         except Exception as error:
             self._failed(kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000))
 

@@ -17,7 +17,7 @@ from hudi_runtime.etcd import Entry, now_ms, protocol_log
 from hudi_runtime.hudi import Table
 from hudi_runtime.rollback import NotYet, Outcome, look_and_roll_back
 from hudi_runtime.session import Session
-from hudi_runtime.sweep import sweep
+from hudi_runtime.sweep import sweep, sweep_unnamed
 from hudi_runtime.triggers import SERVICE_ACTIONS
 
 ROLLING_BACK = "RollingBack"
@@ -216,6 +216,8 @@ class Settler:
         outcome, victim = look_and_roll_back(self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records))
         if victim:
             sweep(self.table, victim)
+        elif outcome is Outcome.COMPLETED:
+            sweep_unnamed(self.table, instant)
         return outcome
 
     def _claim(self, instant: str, records: Records) -> None:
@@ -264,7 +266,7 @@ class Settler:
             return 0
         try:
             outcome = self._one(instant, records)
-            if outcome is not Outcome.COMPLETED and (instant not in self.ended or self.lost()):
+            if instant not in self.ended or self.lost():
                 self._remember_given_up(inc, instant)
             self._drop_record(instant, outcome)
         except Exception as error:

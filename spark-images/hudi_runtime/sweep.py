@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from hudi_runtime.errors import OutcomeUnknown
 from hudi_runtime.hudi import METADATA, Table
 from hudi_runtime.storage import Missing
+from hudi_runtime.timeline import WRITE_ACTIONS, Instant
 
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 
@@ -35,10 +36,7 @@ def late_files(paths: Iterable[str], instant: str) -> list[str]:
 def sweep(table: Table, instant: str) -> int:
     """Delete every file that bears the instant; returns how many. Raises OutcomeUnknown, deleting nothing, when the instant still counts."""
     storage = table.storage
-    found: list[str] = []
-    for partition in table.partitions():
-        folder = f"{escape(partition)}/" if partition else ""
-        found += late_files(storage.glob(f"{folder}*_{instant}.*"), instant)
+    found = _borne(table, instant)
     metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
     metadata_timeline = table.metadata_timeline()
     _check_uncounted(table, instant)
@@ -50,6 +48,41 @@ def sweep(table: Table, instant: str) -> int:
     storage.delete(f".hoodie/.temp/{instant}", recursive=True)
     remove_heartbeat(table, instant)
     return deleted
+
+
+def sweep_unnamed(table: Table, instant: str) -> int:
+    """Delete base files that bear a completed instant and that no commit names: what a lost executor wrote after the commit (F36); returns how many.
+
+    Log files stay: an older table's bear the instant of their base file, and readers merge them by key. So does everything of an instant that is
+    archived. Raises OutcomeUnknown, deleting nothing, when metadata cannot tell: the instant has changed, or the metadata table lists the file.
+    """
+    found = table.timeline().get(instant)
+    if found is None or found.action not in WRITE_ACTIONS:
+        return 0
+    borne = {table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", 1)[-1].startswith(".")}
+    if found.pending or not borne - _named(table, (found,)):
+        return 0
+    timeline = table.timeline()
+    again = timeline.get(instant)
+    if again is None or again.completion != found.completion:
+        raise OutcomeUnknown(f"instant {instant} has changed: nothing of it is deleted")
+    unnamed = borne - _named(table, tuple(other for other in timeline.completed if other.action in WRITE_ACTIONS))
+    listed = sorted(unnamed & set(table.metadata_files() or {}))
+    if listed:
+        raise OutcomeUnknown(f"no commit names {listed[0]} of instant {instant}, and the metadata table lists it: nothing of it is deleted")
+    return sum(table.storage.delete(path) for path in sorted(unnamed))
+
+
+def _named(table: Table, instants: tuple[Instant, ...]) -> set[str]:
+    return {path for _, info in table.written(instants) for _, path in info.files}
+
+
+def _borne(table: Table, instant: str) -> list[str]:
+    found: list[str] = []
+    for partition in table.partitions():
+        folder = f"{escape(partition)}/" if partition else ""
+        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)
+    return found
 
 
 def _check_uncounted(table: Table, instant: str) -> None:

@@ -159,8 +159,8 @@ SWEEP = (
         "data files are deleted before everything could be listed",
         a(
             "sweep",
-            '        found += late_files(storage.glob(f"{folder}*_{instant}.*"), instant)\n',
-            '        for path in late_files(storage.glob(f"{folder}*_{instant}.*"), instant):\n            storage.delete(path)\n',
+            '        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)\n',
+            '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n            table.storage.delete(path)\n',
         ),
         f"{ROLLBACK}::test_sweep_deletes_nothing_after_a_failed_listing",
         f"{ROLLBACK}::test_sweep_deletes_nothing_of_an_instant_that_counts",

@@ -51,7 +51,7 @@ EXECUTORS = (
         "ended-whatever-a-lost-executor-does",
         "I5 F4",
         "what an agent withdrew counts as ended although an executor was lost that may write for it",
-        a("settle", "(instant not in self.ended or self.lost())", "instant not in self.ended"),
+        a("settle", "if instant not in self.ended or self.lost():", "if instant not in self.ended:"),
         f"{SETTLER}::test_a_lost_executor_may_be_late_with_what_had_ended",
     ),
     mutation(

@@ -28,6 +28,7 @@ from tests.mutations import (
     in_updates,
     in_values,
     in_wrapper,
+    in_zombies,
 )
 from tests.mutations.in_agent import SETTLING, a
 from tests.mutations.in_jvm import j, t
@@ -79,6 +80,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_own_agents.EXECUTORS,
     *in_own_agents.SHARED,
     *in_own_agents.LEFT,
+    *in_zombies.ZOMBIES,
     *in_callback.TELLING,
     *in_inserts.KEYS,
     *in_options.OPTIONS,

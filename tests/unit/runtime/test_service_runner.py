@@ -391,7 +391,7 @@ def test_an_agent_that_stops_has_not_failed() -> None:
         pytest.param(OSError("stage failed"), True, True, id="it may still write files of the instant that would be executed again"),
         pytest.param(OSError("stage failed"), False, False, id="every task has ended with its executor's word"),
         pytest.param(NotYet("another incarnation"), True, False, id="nothing was begun"),
-        pytest.param(None, True, False, id="Spark has run the task elsewhere, and the instant is completed"),
+        pytest.param(None, True, True, id="it may still write files of the instant that is completed (F36)"),
     ],
 )
 def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(

@@ -81,6 +81,7 @@ class World:
         self.settler = Settler(table, session, "t", {}, drain=0.0)
         monkeypatch.setattr(settle, "look_and_roll_back", self._look)
         monkeypatch.setattr(settle, "sweep", lambda _table, instant: self.swept.append(instant))
+        monkeypatch.setattr(settle, "sweep_unnamed", lambda _table, instant: self.swept.append(f"unnamed {instant}"))
         monkeypatch.setattr(settle, "backoff", lambda _failures: 0.0)
 
     def _look(self, _table: object, instant: str, *, claim: Callable[[str], None], **_: object) -> tuple[Outcome, str]:
@@ -123,7 +124,7 @@ def test_every_outcome_is_recorded_then_swept(world: World) -> None:
     assert record["phase"] == "Swept"
     assert record["operatorField"] == {"kept": True}, "fields of others are kept"
     assert {t: item["outcome"] for t, item in record["instants"].items()} == {T1: "RolledBack", T2: "Completed", T3: "Gone"}
-    assert world.swept == [T1, T3], "a completed instant is never swept (I4)"
+    assert world.swept == [T1, f"unnamed {T2}", T3], "of a completed instant only what no commit names is swept (I4, F36)"
     assert world.etcd.keys[f"instant/{T1}"].value["claimedBy"] == "agent"
 
 
@@ -330,6 +331,23 @@ def test_a_fenced_agent_takes_nothing_more(world: World) -> None:
     assert world.run() == 0
     assert world.etcd.keys[f"instant/{T1}"].value.get("claimedBy") is None
     assert world.record("dead")["instants"][T1]["outcome"] is None
+
+
+def test_what_was_completed_at_its_owners_word_is_looked_at_again_after_its_end(world: World) -> None:
+    """F36: a lost executor may write after the commit; the record of the instant has stayed for that."""
+    world.etcd.set("writer/w", inc="w")
+    world.instant(T1, "w", "Abandoned")
+    world.fate[T1] = Outcome.COMPLETED
+    assert world.run() == 1
+    assert world.etcd.keys["done/abandoned-w"].value["instants"] == [T1]
+    world.swept.clear()
+    world.run()
+    assert world.swept == []
+    world.settle("w")
+    world.run()
+    assert world.swept == [f"unnamed {T1}"]
+    assert world.record("w")["instants"][T1]["outcome"] == "Completed"
+    assert "done/abandoned-w" not in world.etcd.keys
 
 
 def test_abandoned_of_a_suspect_waits_for_its_settling(world: World) -> None:

@@ -40,6 +40,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
     @Override
     public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
       MetadataSchema.pin();
+      LostExecutors.drivenBy(context);
       Map<String, String> env = System.getenv();
       if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
         session = Sessions.openDriver(env, Map.of(), Sessions::haltJvm);

@@ -33,11 +33,12 @@ public final class Session {
   private final ProtocolLog log;
   private final EtcdFacade facade;
   private final Semaphore turn = new Semaphore(1, true);
-  /** Held while an instant is given up, and while one gets leave to be published: in a JVM with several threads it is one or the other. */
+  /** Held while an instant is given up, and while one gets leave to be published: it is one or the other. */
   private final Object word = new Object();
   final Set<String> pending = ConcurrentHashMap.newKeySet();
   volatile InsertConflicts.Rule insertRule = InsertConflicts.Rule.KEY; // as the gate has said it last
   private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
+  private final LostExecutors lostExecutors = new LostExecutors();
   volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
@@ -127,10 +128,7 @@ public final class Session {
     return lastLockWait;
   }
 
-  /**
-   * How many of the next commits may give way to writers of higher priority that are changing the same file groups. The runtime says it
-   * before each write; without it none does, so that nobody waits for ever.
-   */
+  /** How many of the next commits may give way to writers of higher priority. The runtime says it before each write; without it none does. */
   public void mayYield(int times) {
     yieldsLeft = times;
   }
@@ -229,7 +227,8 @@ public final class Session {
       lookUntilKnown(lock);
     }
     List<String> completed = lock.completed();
-    protocol.release(lock.token, completed); // when this throws the lock may still be ours: nobody here takes it again
+    protocol.release(lock.token, lostExecutors.untouched(completed)); // when this throws the lock may still be ours: nobody here takes it again
+    lostExecutors.forget(completed);
     pending.removeAll(completed);
     savepoints.removeAll(completed);
     held = null;
@@ -293,6 +292,7 @@ public final class Session {
       if (!InstantTime.isAfter(instant, lock.clock())) { // I10
         throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
       }
+      lostExecutors.begins(instant);
       protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
       lock.promised(instant);
       TableReads.of(this).begun(instant);
