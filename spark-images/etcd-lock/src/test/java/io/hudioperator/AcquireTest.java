@@ -236,6 +236,26 @@ class AcquireTest {
     assertNull(table.lock());
   }
 
+  /** The other branch of the resolve compares neither fence nor registration: it can bring a heartbeat back, with which nothing can be done (F38). */
+  @Test
+  void aHeartbeatThatComesBackAfterTheFenceOpensNothing() throws EtcdException {
+    Session a = table.session("ns.a");
+    table.faults(a).hold(FaultyEtcd.puts(table.keys.lock()));
+    table.faults(a).before(t -> !t.otherwise.isEmpty() && t.otherwise.get(0).key.equals(table.keys.alive(a.inc())), () -> {
+      table.fence(a.inc());
+      table.etcd.delete(table.keys.alive(a.inc()), table.etcd.get("alive/" + a.inc()).modRevision());
+      table.etcd.delete(table.keys.writer(a.inc()), table.etcd.get("writer/" + a.inc()).modRevision());
+    });
+    assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> table.acquire(a)));
+    assertNotNull(table.etcd.get("alive/" + a.inc()), "the branch was taken after the fence");
+    assertNull(table.etcd.get("writer/" + a.inc()));
+    assertFalse(table.faults(a).deliver(table.client), "the lost acquire compares another heartbeat, and the fence");
+    assertNull(table.lock());
+    Session b = table.session("ns.b");
+    assertTrue(table.acquire(b));
+    b.release();
+  }
+
   private void revoke(long lease) {
     try {
       table.client.revoke(lease);
