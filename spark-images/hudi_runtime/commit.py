@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession, types
 
-from hudi_runtime import partitions, values
+from hudi_runtime import duplicates, partitions, values
 from hudi_runtime import schema as sc
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl
@@ -24,7 +24,7 @@ from hudi_runtime.options import schema_options, write_options
 from hudi_runtime.progress import parse_word
 from hudi_runtime.result import Reporter, Tally
 from hudi_runtime.session import Conflict, Session
-from hudi_runtime.snapshot import plain, take
+from hudi_runtime.snapshot import ISOLATION, plain, take
 from hudi_runtime.sources import Batch, transform
 from hudi_runtime.stopping import Stop
 from hudi_runtime.turns import Turns
@@ -102,7 +102,8 @@ class Committer:
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
-            self._save(rows, {**options, **since})
+            rows = duplicates.held(self._spark, rows, self._job)
+            self._save(rows, {**options, **self._compared(since)})
         except Exception as error:
             if not java_causes(error):
                 raise
@@ -130,6 +131,10 @@ class Committer:
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
         return rows, since.options(batch.frame.isolation)
+
+    def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
+        """Keys that were looked up are compared in the non-blocking mode too, where a frame that was read before is not."""
+        return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed: what Hudi refuses because the table's columns were changed under the write is a conflict as well."""

@@ -184,8 +184,20 @@ class Job:
     """Races in a row that it loses to one other writer before the two take turns; 0: never."""
     early_detection: bool = False
     """Whether a write stops when it meets the marker of a pending one."""
+    duplicates: str = "Fail"
+    """Of an operation that looks no key up: `Fail`, `Drop` or `Allow` a key that is there already."""
     interval: int | None = None
     """Seconds between two looks at the source of a run that does not end; None: the run ends when its source has nothing more."""
+
+    @property
+    def inserts(self) -> bool:
+        """Whether Hudi looks no key up."""
+        return self.operation in ("insert", "bulk_insert")
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the runtime does it instead."""
+        return self.inserts and self.duplicates != "Allow"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Job:
@@ -207,6 +219,7 @@ class Job:
             partitions=tuple(data.get("partitions") or ()),
             serialize_after=int((data.get("conflict") or {}).get("serializeAfter", 0)),
             early_detection=bool((data.get("conflict") or {}).get("earlyDetection", False)),
+            duplicates=data.get("duplicates") or "Fail",
             interval=(data.get("streaming") or {}).get("intervalSeconds"),
         )
 

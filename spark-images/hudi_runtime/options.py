@@ -25,6 +25,7 @@ OWNED = (
     *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),
     *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
     *(f"hoodie.{name}" for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")),
+    *(f"hoodie.{name}" for name in ("datasource.insert.dup.policy", "datasource.write.insert.drop.duplicates", "merge.allow.duplicate.on.inserts")),
     "hoodie.*automatic",
     "hoodie.*.impl",
     "hoodie.base.path",
@@ -63,9 +64,21 @@ def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progres
     return {
         **_common(job, schema_base=schema_base),
         "hoodie.datasource.write.operation": job.operation,
+        **_duplicates(job),
         "hoodie.write.lock.etcd.progress_writer": job.writer,
         "hoodie.write.lock.etcd.progress_base": progress_base,
         **commit_metadata(job, inc=inc, progress=progress),
+    }
+
+
+def _duplicates(job: Job) -> dict[str, str]:
+    """Hudi's three options for it. The look-up is ours; what is packed into small files is not merged with rows of the same key only with Allow."""
+    if not job.inserts:
+        return {}
+    return {
+        "hoodie.merge.allow.duplicate.on.inserts": str(job.duplicates == "Allow").lower(),
+        "hoodie.datasource.insert.dup.policy": "none",
+        "hoodie.datasource.write.insert.drop.duplicates": "false",
     }
 
 

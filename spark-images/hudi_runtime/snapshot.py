@@ -22,6 +22,7 @@ from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
+ISOLATION = f"{_OPTION}isolation"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Base:
     def options(self, isolation: str) -> dict[str, str]:
         """Write options by which the commit is compared; `isolation` is `frame`, `snapshot` or `serializable` (SnapshotCheck.java)."""
         named = {f"{_OPTION}read": self.read} if self.read else {}
-        return {f"{_OPTION}base": self.completion, f"{_OPTION}floor": self.floor, f"{_OPTION}isolation": isolation, **named}
+        return {f"{_OPTION}base": self.completion, f"{_OPTION}floor": self.floor, ISOLATION: isolation, **named}
 
 
 @dataclass(frozen=True)

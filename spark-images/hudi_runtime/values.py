@@ -120,17 +120,21 @@ def _passes(rules: Sequence[_Rule], table: TableSpec, file: Column) -> Column:
 
 
 def _told(name: str, table: TableSpec, file: Column, why: str) -> Column:
-    key = functions.concat_ws(", ", *(functions.concat(functions.lit(f"{field}="), _shown(functions.col(field))) for field in table.record_keys))
     where = functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file))
     said = [
         functions.lit(f"[{BAD_DATA_CODE}] column {name} of record "),
-        key,
+        named(table.record_keys),
         where,
         functions.lit(" is "),
         _shown(functions.col(name)),
         functions.lit(f": {why}"),
     ]
     return functions.raise_error(functions.concat(*said)).cast("boolean")
+
+
+def named(fields: Sequence[str]) -> Column:
+    """Columns and their values, for a message."""
+    return functions.concat_ws(", ", *(functions.concat(functions.lit(f"{field}="), _shown(functions.col(field))) for field in fields))
 
 
 def _shown(value: Column) -> Column:

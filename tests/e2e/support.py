@@ -145,6 +145,8 @@ class Space:
             "driver": SMALL,
             "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},
         } | changes
+        if spec["operation"] == "BulkInsert":
+            spec = {"duplicates": "Allow", **spec}  # a look at keys would make the rows before the files
         cluster.apply(
             json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec})
         )

@@ -387,8 +387,8 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, transform, retries, options,
-        run, priority, streaming (seconds), spark (settings that no HudiWriter may have).
+        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have).
         """
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
@@ -415,6 +415,7 @@ class World:
             "source": source,
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),
+            "duplicates": job.get("duplicates"),
             "application": job.get("application"),
             "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts, "earlyDetection": spec.early_conflict_detection},
             "partitions": job.get("partitions", []),

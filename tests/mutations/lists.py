@@ -10,6 +10,7 @@ from tests.mutations import (
     in_callback,
     in_clustering,
     in_deletes,
+    in_duplicates,
     in_inserts,
     in_jvm,
     in_options,
@@ -82,6 +83,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_own_agents.LEFT,
     *in_zombies.ZOMBIES,
     *in_callback.TELLING,
+    *in_duplicates.LOOKS,
     *in_inserts.KEYS,
     *in_options.OPTIONS,
 )

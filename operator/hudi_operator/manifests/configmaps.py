@@ -78,6 +78,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
         "source": _source(writer),
         "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
         "operation": _OPERATIONS[writer.operation],
+        "duplicates": writer.duplicates,
         "application": None if writer.application is None else _application(writer.application),
         "conflict": {
             "inProcess": writer.retry.write_conflict_in_process,

@@ -27,6 +27,7 @@ _TABLE = "the table's identity comes from the HudiTable"
 _SERVICE = "table services and rollbacks are run by the operator's agent"
 _SCHEMA = "columns are fitted to the table by the runtime; spec.schema of the HudiTable says what may be missing"
 _SAID = "spec.services of the HudiTable says it"
+_DUPLICATES = "spec.duplicates of the HudiWriter says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
@@ -78,6 +79,9 @@ OWNED_HUDI = (
     Rule("hoodie.datasource.write.precombine.field*", _TABLE),
     Rule("hoodie.datasource.write.hive_style_partitioning", _TABLE),
     Rule("hoodie.datasource.write.operation", "spec.operation says it"),
+    Rule("hoodie.datasource.insert.dup.policy", _DUPLICATES),
+    Rule("hoodie.datasource.write.insert.drop.duplicates", _DUPLICATES),
+    Rule("hoodie.merge.allow.duplicate.on.inserts", _DUPLICATES),
     Rule("hoodie.datasource.write.commitmeta.*", _LOCK),
     Rule("hoodie.datasource.write.streaming.*", _LOCK),
     Rule("hoodie.*schema*", _SCHEMA),
@@ -143,10 +147,7 @@ ALLOWED_HUDI = (
     "hoodie.write.status.storage.level",
     "hoodie.markers.delete.parallelism",
     "hoodie.bulkinsert.sort.mode",
-    "hoodie.merge.allow.duplicate.on.inserts",
     "hoodie.datasource.write.row.writer.enable",
-    "hoodie.datasource.write.insert.drop.duplicates",
-    "hoodie.datasource.insert.dup.policy",
 )
 
 _IDENTITY = "the operator decides who runs what and where"

@@ -360,6 +360,8 @@ class WriterSpec:
     kafka: kafka.KafkaSource | None = None
     transform_sql: str = ""
     operation: str = "Upsert"
+    duplicates: str = "Fail"
+    """Of ``Insert`` and ``BulkInsert``: ``Fail``, ``Drop`` or ``Allow`` a key that is there already."""
     application: Application | None = None
     priority: int = 0
     partitions: tuple[str, ...] = ()
@@ -399,6 +401,7 @@ class WriterSpec:
             kafka=kafka.from_spec(source),
             transform_sql=_get(_get(spec, "transform", dict, {}, "spec"), "sql", str, "", "spec.transform"),
             operation=_get(spec, "operation", str, "Upsert", "spec"),
+            duplicates=_get(spec, "duplicates", str, "Fail", "spec"),
             application=_application(spec),
             priority=_get(spec, "priority", int, 0, "spec"),
             partitions=_strings(spec, "partitions", "spec"),

@@ -8,7 +8,7 @@ from typing import Any
 from hudi_operator.model import clocks, conditions, naming, records, settle
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.settle import Phase
-from hudi_operator.reconcile import adoption, agents, bootstrap, callbacks, gate, metadata_table, restores, savepoints, table_services
+from hudi_operator.reconcile import adoption, agents, bootstrap, callbacks, duplicates, gate, metadata_table, restores, savepoints, table_services
 from hudi_operator.reconcile.actions import EmitEvent, UpdateStatus
 from hudi_operator.reconcile.admission import Decision
 from hudi_operator.reconcile.settling import awaiting_proof, label
@@ -280,6 +280,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
         *callbacks.delivered(view),
         *_bucket(view),
+        duplicates.allowed(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 

@@ -29,6 +29,13 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.operation", "operation Insert cannot be combined"),
     ),
     ("operation-word", {"operation": "upsert"}, ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete"')),
+    (
+        "duplicates-of-a-program",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Drop"},
+        ("spec.duplicates", "duplicates Drop needs source, and operation Insert or BulkInsert"),
+    ),
+    ("duplicates-of-upserts", {"duplicates": "Fail"}, ("spec.duplicates", "duplicates Fail needs source, and operation Insert or BulkInsert")),
+    ("duplicates-word", {"operation": "Insert", "duplicates": "Ignore"}, ("spec.duplicates", '"Ignore"', '"Fail", "Drop", "Allow"')),
     ("main-file", {"source": None, "application": {"mainFile": "s3a://x/a.py"}}, ("spec.application.mainFile", "'s3a://x/a.py'", "local:///PATH.py")),
     ("format", {"source": {"files": {**FILES, "format": "xml"}}}, ("spec.source.files.format", '"xml"', '"csv", "parquet", "json", "orc", "avro"')),
     ("three-sources", {"source": {"files": FILES, "hudi": HUDI, "python": PYTHON}}, ("spec.source", "use one of: files hudi python")),
@@ -208,6 +215,14 @@ def test_options_of_the_operator_are_refused_in_every_spelling(light_cluster: Cl
         assert "spec.hudiOptions: " in message
         line = next(line for line in message.splitlines() if "is set by the operator" in line)
         assert [spelling for spelling in part if json.dumps(spelling) not in line] == []
+
+
+@pytest.mark.parametrize(
+    "key", ["hoodie.datasource.insert.dup.policy", "Hoodie.Datasource.Write.Insert.Drop.Duplicates", "hoodie.merge.allow.duplicate.on.inserts"]
+)
+def test_what_becomes_of_duplicates_is_a_field(light_cluster: Cluster, key: str) -> None:
+    message = light_cluster.refused(writer("default", name="refused", operation="Insert", hudiOptions={key: "x"}))
+    assert f'["{key}"] is set by the operator and cannot be set here' in message
 
 
 @pytest.mark.parametrize("build", [table, writer])

@@ -150,6 +150,7 @@ def test_the_job_is_what_the_contract_says() -> None:
     spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": True}, **EXECUTORS)
     job = configmaps.job(table(), spec, 3, run=2)
     assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
+    assert job["duplicates"] == "Fail"
     assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
     assert job["table"]["type"] == "MERGE_ON_READ"
     assert job["table"]["path"] == "s3a://lake/flights"

@@ -7,8 +7,8 @@ from importlib import resources
 
 from hudi_operator.model import options
 
-BESIDE_THE_TABLE = {"off", "operation", "schema", "name", "sql"}
-"""Free at the write because Hudi sets it itself, or because it does nothing, and still not for a spec."""
+BESIDE_THE_TABLE = {"off", "operation", "schema", "name", "sql", "duplicates"}
+"""Free at the write because Hudi sets it itself, because the runtime derives it, or because it does nothing, and still not for a spec."""
 
 
 def listed() -> list[tuple[str, str, str]]:

@@ -54,6 +54,26 @@ def test_a_spec_that_cannot_be_read() -> None:
     assert "spec.lock" in plan.sentence
 
 
+@pytest.mark.parametrize(
+    ("writers", "concurrency", "told"),
+    [
+        ({"a": {"operation": "Insert"}, "b": {"operation": "Upsert"}}, {}, ("False", "NobodyAllows", "")),
+        ({"a": {"operation": "Insert", "duplicates": "Drop"}}, {}, ("False", "NobodyAllows", "")),
+        ({"a": {"operation": "BulkInsert", "duplicates": "Allow"}, "b": {"operation": "Insert"}}, {}, ("True", "AllowedByWriter", "in HudiWriter a: a key")),
+        ({}, {"insertConflicts": "Ignore"}, ("True", "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore")),
+    ],
+)
+def test_one_writer_that_allows_duplicates_voids_the_promise(writers: dict[str, Any], concurrency: dict[str, Any], told: tuple[str, str, str]) -> None:
+    """F62: it is shown at the table, whoever else looks keys up."""
+    world = ready_world(concurrency=concurrency)
+    for name, spec in writers.items():
+        world.make_writer(name, **spec)
+    (status,) = statuses(plan_table(world.observe(), CONFIG), "HudiTable") or [(world.table or {})["status"]]
+    found = next(c for c in status["conditions"] if c["type"] == "DuplicatesAllowed")
+    assert (found["status"], found["reason"]) == told[:2]
+    assert told[2] in found["message"]
+
+
 def test_one_bad_writer_does_not_stop_the_others() -> None:
     world = ready_world()
     world.make_writer("bad", priority="high")

@@ -73,6 +73,24 @@ def test_one_write() -> None:
     assert job.in_process_retries == 3
 
 
+@pytest.mark.parametrize(("duplicates", "merged"), [(None, "false"), ("Fail", "false"), ("Drop", "false"), ("Allow", "true")])
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+def test_hudis_options_for_duplicates_follow_from_ours(operation: str, duplicates: str | None, merged: str) -> None:
+    job = Job.from_json({**JOB, "operation": operation, "duplicates": duplicates})
+    assert (job.duplicates, job.looks_up) == (duplicates or "Fail", duplicates != "Allow")
+    options = write_options(job, inc="i1", progress={}, progress_base="0", schema_base="5")
+    assert options["hoodie.merge.allow.duplicate.on.inserts"] == merged
+    assert options["hoodie.datasource.insert.dup.policy"] == "none"
+    assert options["hoodie.datasource.write.insert.drop.duplicates"] == "false"
+
+
+@pytest.mark.parametrize("operation", ["upsert", "delete"])
+def test_an_operation_that_looks_keys_up_needs_no_other_look(operation: str) -> None:
+    job = Job.from_json({**JOB, "operation": operation, "duplicates": "Fail"})
+    assert not job.looks_up
+    assert "hoodie.merge.allow.duplicate.on.inserts" not in write_options(job, inc="i1", progress={}, progress_base="0", schema_base="5")
+
+
 def test_a_change_of_the_schema_carries_no_progress() -> None:
     options = schema_options(Job.from_json(JOB), inc="i1", schema_base="5")
     assert options["hudioperator.inc"] == "i1"
