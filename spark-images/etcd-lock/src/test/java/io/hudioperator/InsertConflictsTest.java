@@ -187,6 +187,10 @@ class InsertConflictsTest {
   private void askedByHudi(String index, HoodieCommitMetadata mine, HoodieCommitMetadata theirs) throws Exception {
     String time = request();
     commit(theirs);
+    askedByHudi(index, mine, time);
+  }
+
+  private void askedByHudi(String index, HoodieCommitMetadata mine, String time) throws Exception {
     Properties options = new Properties();
     options.putAll(
         Map.of(
@@ -222,6 +226,18 @@ class InsertConflictsTest {
     assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
     assertEquals("[\"p/f\",\"p/g\"]", Json.parse(session.lastConflict()).get("fileGroups").toString());
     askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), inserts("p", "i", "b", "d"));
+  }
+
+  /** The runtime looks keys up before its write is requested: what completes in between is compared because of that read (F62). */
+  @Test
+  void whatCompletesBetweenTheLookAndTheRequestIsCompared() throws Exception {
+    TableReads.of(session).read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    TableReads.of(session).forget(commit(inserts("p", "g", "b", "k")));
+    HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+    String time = request();
+    HoodieWriteConflictException e = assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", mine, time));
+    assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
+    askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), time);
   }
 
   @Test
