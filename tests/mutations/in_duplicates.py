@@ -22,7 +22,6 @@ LOOKS = (
         "a writer that says nothing allows duplicates",
         a("job", 'data.get("duplicates") or "Fail"', 'data.get("duplicates") or "Allow"'),
         f"{OPTIONS}::test_hudis_options_for_duplicates_follow_from_ours",
-        HUDI,
     ),
     mutation(
         "nobody-is-told-of-duplicates",
