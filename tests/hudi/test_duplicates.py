@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from tests.hudi.harness import AGENT, Process, Row, Table, World, rows, until
 
-extra = pytest.mark.extra
-BUCKET = {"index": {"type": "Bucket", "buckets": 1}}
-
 
 def keys(table: Table) -> Counter[tuple[int, str]]:
     found = table.world.spark().read.format("hudi").load(table.path).select("id", "p").collect()
@@ -34,10 +31,7 @@ def done(writer: Process, *, conflicts: int = 0) -> None:
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
-        pytest.param("copy", {"type": "CopyOnWrite"}, marks=extra, id="copy"),
         pytest.param("merge", {"type": "MergeOnRead"}, id="merge"),
-        pytest.param("bucket", {"type": "MergeOnRead", **BUCKET}, marks=extra, id="bucket"),
-        pytest.param("free", {"type": "MergeOnRead", **BUCKET, "concurrency": {"mode": "NonBlocking"}}, marks=extra, id="free"),
     ],
 )
 def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
@@ -75,7 +69,6 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited(present)
 
-    if "index" not in spec:  # a bucket has one file group, and readers merge what it has of one key
-        done(start("bulk", "bulk_insert", rows([3], "a", "bulk", 9), "Allow"))
-        done(start("insert", "insert", rows([3], "a", "insert", 9), "Allow"))
-        assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})
+    done(start("bulk", "bulk_insert", rows([3], "a", "bulk", 9), "Allow"))
+    done(start("insert", "insert", rows([3], "a", "insert", 9), "Allow"))
+    assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})
