@@ -50,7 +50,7 @@ ASKING = (
     ),
     mutation(
         "a-marker-is-there-before-its-content",
-        "F64",
+        "F66",
         "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority leaves an empty one",
         j("TableStorage", "boolean renames = StoreProbe.renames(base, conf);", "boolean renames = false;"),
         t("AuthorityMarkerTest.whoDiesWhileItWritesTheMarkerStopsNobody"),

@@ -68,7 +68,7 @@ final class TableStorage {
     return true;
   }
 
-  /** False when it is there already. Where a file is seen from its creation on it is renamed into place: nobody leaves an empty one (F64). */
+  /** False when it is there already. Where a file is seen from its creation on it is renamed into place: nobody leaves an empty one (F66). */
   private boolean create(FileSystem fs, Path path, String content) throws IOException {
     boolean renames = StoreProbe.renames(base, conf);
     Path first = renames ? new Path(path.getParent(), "." + path.getName() + "." + UUID.randomUUID()) : path;

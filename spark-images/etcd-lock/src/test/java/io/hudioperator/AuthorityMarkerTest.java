@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 /** The marker of the lock authority where a file is seen from its creation on: on HDFS, and here on local files. */
 class AuthorityMarkerTest {
 
-  /** An empty marker would be another authority's, and nobody would get this table's lock any more (F64). */
+  /** An empty marker would be another authority's, and nobody would get this table's lock any more (F66). */
   @Test
   void whoDiesWhileItWritesTheMarkerStopsNobody() throws IOException {
     try (TestTable table = new TestTable()) {
