@@ -388,8 +388,7 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
-        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have).
-        """
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have)."""
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
