@@ -76,7 +76,7 @@ class Chaos:
         finally:
             space.logs.stop()
         found |= {"cell": cell, "seed": seed, "seconds": seconds, "commit": self.commit, "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())}
-        if found["verdict"] == "ok":
+        if found["verdict"] != "broken":
             kubectl("delete", "namespace", space.namespace, "--wait=false")
         return found
 
@@ -190,11 +190,12 @@ class Run:
         unnamed = [one["instant"] for one in first.commits if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)]
         gaps = workload.gaps(committed)
         ok = not bad and not unnamed and not gaps and answers.outcomes["rows"] == "ok"
+        batches = {name: sum(1 for writer, _ in set(committed) if writer == n) for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])}
         return {
-            "verdict": "ok" if ok else "broken",
+            "verdict": ("ok" if all(batches.values()) else "thin") if ok else "broken",
             "bad": bad,
             "commits": len(first.commits),
-            "batches": {name: sum(1 for writer, _ in set(committed) if writer == n) for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])},
+            "batches": batches,
             "keys": len(rows),
             "unnamed": unnamed,
             "gaps": gaps,
