@@ -17,7 +17,8 @@ Written by `make chaos` (`tests/chaos`) from the raw results in `tests/chaos/res
 program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an executor, an agent, the operator, etcd
 or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
 Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
-batch is missing whose writer went on to a later one. **thin**: the same, but not every writer has committed something. Cleaning and compaction run beside the writers. Not part of it yet: archival, list-append histories.
+batch is missing whose writer went on to a later one. **thin**: the same, but not every writer has committed something.
+Cleaning and compaction run beside the writers. Not part of it yet: archival, list-append histories.
 """
 
 
