@@ -19,7 +19,7 @@ def made(world: World, agent: Process, name: str, kind: str = "CopyOnWrite") -> 
 def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
     """I9: six files, two per commit; killed in the second commit; the next attempt commits the rest, each row once."""
     table = made(world, agent, "files")
-    landing = world.folder / "landing"
+    landing = world.folder / "files-landing"
     landing.mkdir()
     for number in range(6):
         lines = [json.dumps({"id": number * 10 + n, "p": "a", "v": f"f{number}", "ts": 1}) for n in range(10)]
