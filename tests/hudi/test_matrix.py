@@ -8,8 +8,8 @@ import pytest
 from tests.matrix import cells
 from tests.matrix.__main__ import run_cell
 
-CELLS = ["cow/single/3/file", "mor/disjoint/1/s3"]
-MORE = ["mor/overlapping/6/s3", "cow/disjoint/7/file"]
+CELLS = ["mor/disjoint/1/s3"]
+MORE = ["cow/single/3/file", "mor/overlapping/6/s3", "cow/disjoint/7/file"]
 
 
 @pytest.mark.parametrize("name", [*CELLS, *(pytest.param(name, marks=pytest.mark.extra) for name in MORE)])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlparse
 
+import pytest
 from tests.faults import s3proxy
 from tests.hudi.harness import World, rows, until
 
 
+@pytest.mark.extra
 def test_a_less_important_writer_gives_way(world: World) -> None:
     """I9: it would be first with its commit, and the other one would have to write everything again; it waits, and repeats its own write.
     Who writes other file groups does not wait, however unimportant."""
