@@ -184,12 +184,15 @@ class Run:
     def _look(self) -> dict[str, Any]:
         first = self.space.audit("t")
         committed = [batch for each in first.commits for batch in _batch_of(each)]
-        rows = workload.expected(self.seed, committed)
+        noted = workload.notes(path.read_text(errors="replace") for path in self.space.logs.directory.glob("*.log"))
+        found = workload.history(committed, noted)
+        forbidden = [one for one in found if not one.startswith("G2:")]
+        rows = workload.expected(self.seed, committed, noted)
         answers = self.space.audit("t", rows)
         bad = {check["name"]: str(check["sentence"])[:500] for check in answers.checks if check["outcome"] not in ("ok", "not asked")}
         unnamed = [one["instant"] for one in first.commits if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)]
         gaps = workload.gaps(committed)
-        ok = not bad and not unnamed and not gaps and answers.outcomes["rows"] == "ok"
+        ok = not bad and not unnamed and not gaps and not forbidden and answers.outcomes["rows"] == "ok"
         batches = {name: sum(1 for writer, _ in set(committed) if writer == n) for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])}
         return {
             "verdict": ("ok" if all(batches.values()) else "thin") if ok else "broken",
@@ -199,6 +202,8 @@ class Run:
             "keys": len(rows),
             "unnamed": unnamed,
             "gaps": gaps,
+            "history": forbidden,
+            "appends": {"tries": len(noted), "committed": sum(workload.is_append(*one) for one in set(committed)), "write skews": len(found) - len(forbidden)},
             "settled": len([s for s in settlings(self.space.watch.changes("/settle/")) if s.attempt.startswith(f"{self.space.namespace}.")]),
             "faults": self._faults,
         }

@@ -18,7 +18,9 @@ program with two threads upsert keys of one range, old and new ones, into one ta
 or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
 Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
 batch is missing whose writer went on to a later one. **thin**: the same, but not every writer has committed something.
-Cleaning and compaction run beside the writers. Not part of it yet: archival, list-append histories.
+Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and appends to one); their history shows nothing that snapshot
+isolation forbids (G0, G1, G-single, G-SI), or the run is broken. Appends: transactions committed of tries.
+Cleaning and compaction run beside the writers. Not part of it yet: archival.
 """
 
 
@@ -29,8 +31,13 @@ def results() -> list[dict[str, Any]]:
 
 def _broken(one: dict[str, Any]) -> list[str]:
     found = [f"{name}: {said}" for name, said in one["bad"].items()]
-    found += [f"{what}: {', '.join(one[what])}" for what in ("unnamed", "gaps") if one.get(what)]
+    found += [f"{what}: {', '.join(one[what])}" for what in ("unnamed", "gaps", "history") if one.get(what)]
     return found
+
+
+def _appends(one: dict[str, Any]) -> str:
+    there = one.get("appends")
+    return f"{there['committed']} of {there['tries']}" if there else "-"
 
 
 def page(found: list[dict[str, Any]]) -> str:
@@ -38,8 +45,8 @@ def page(found: list[dict[str, Any]]) -> str:
     if not found:
         return f"{HEAD}\nNot run yet.\n"
     lines = [
-        "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | settled | keys | verdict |",
-        "|---|---:|---:|---|---|---|---|---:|---:|---|",
+        "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | verdict |",
+        "|---|---:|---:|---|---|---|---|---|---:|---:|---|",
     ]
     for one in found:
         hits = Counter(
@@ -50,7 +57,7 @@ def page(found: list[dict[str, Any]]) -> str:
         batches = ", ".join(f"{name} {number}" for name, number in one["batches"].items())
         lines.append(
             f"| {one['cell']} | {one['seconds'] / 60:.0f} | {one['seed']} | {one['commit']} | {one['at']} | {faults} "
-            f"| {batches} | {one['settled']} | {one['keys']} | {told} |"
+            f"| {batches} | {_appends(one)} | {one['settled']} | {one['keys']} | {told} |"
         )
     good = sum(one["verdict"] == "ok" for one in found)
     total = sum(one["seconds"] for one in found) / 3600

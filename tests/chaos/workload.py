@@ -4,14 +4,21 @@ Writer `n` writes batch after batch of upserts. The keys of a batch, old ones an
 writer, and whoever checks the table, draws the same. All writers draw from one range that grows with the batch: they update each
 other's rows and insert the same new keys at the same time. `ts` grows with the batch and is different for every writer, so one row of each key is the
 right one, whatever the order of the commits.
+
+Each fourth batch of the first two writers is a list-append transaction instead: it reads two lists of the table, appends its mark to one of them (an
+`Update`), and notes in the log of its pod what it has read and written. A batch is the transaction of its last try: a try follows only where the one before did
+not commit. From these notes come the rows that are due, and the history that the Adya checker judges.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
+from tests.history.adya import Broken, History, Transaction, anomalies
 
 ROWS = 24
 """Rows of a batch; their keys are different."""
@@ -23,13 +30,22 @@ PARTITIONS = 3
 THREADS = 2
 """Of the program that writes with several threads."""
 
+LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
+"""Keys of the lists, in the partition `lists`."""
+APPENDERS = 2
+"""Writers that append to lists: the first ones."""
+NOTE = "CHAOS-NOTE "
+"""How the line of a note begins."""
+
 CODE = f'''
+import json
 import random
 import sys
 import threading
 import time
 
 ROWS, START, GROWTH, PARTITIONS, THREADS = {ROWS}, {START}, {GROWTH}, {PARTITIONS}, {THREADS}
+LISTS, APPENDERS, NOTE = {LISTS}, {APPENDERS}, "{NOTE}"
 SCHEMA = "id long, part string, value string, ts long"
 
 
@@ -39,10 +55,41 @@ def batch_rows(seed, writer, batch):
     return [(key, f"p{{key % PARTITIONS}}", f"{{writer}}.{{batch}}", 100 * batch + writer) for key in sorted(keys)]
 
 
+def appends(writer, batch):
+    return writer < APPENDERS and batch % 4 == 3
+
+
+def lists_of(seed, writer, batch):
+    """The two lists that a batch reads; it appends to the first."""
+    return random.Random(f"lists/{{seed}}/{{writer}}/{{batch}}").sample(LISTS, 2)
+
+
+def append(spark, context, seed, writer, batch):
+    from hudi_runtime.snapshot import Update
+
+    tries = 0
+
+    def rows(table):
+        nonlocal tries
+        tries += 1
+        read = lists_of(seed, writer, batch)
+        found = {{row.id: row.value.split() for row in table.where(table.id.isin(read)).collect()}} if table.columns else {{}}
+        mark = f"{{writer}}.{{batch}}.{{context.job.number}}.{{tries}}"
+        made = [*found.get(read[0], []), mark]
+        note = {{"writer": writer, "batch": batch, "attempt": context.job.number, "try": tries, "mark": mark, "read": {{k: found.get(k, []) for k in read}}}}
+        print("\\n" + NOTE + json.dumps(note), flush=True)
+        return spark.createDataFrame([(read[0], "lists", " ".join(made), len(made))], SCHEMA)
+
+    return Update(rows)
+
+
 def batches(spark, context):
     seed, writer = context.arguments["seed"], int(context.arguments["writer"])
     for batch in range(int(context.arguments["batches"])):
-        yield spark.createDataFrame(batch_rows(seed, writer, batch), SCHEMA)
+        if appends(writer, batch):
+            yield append(spark, context, seed, writer, batch)
+        else:
+            yield spark.createDataFrame(batch_rows(seed, writer, batch), SCHEMA)
         time.sleep(float(context.arguments["pause"]))
 
 
@@ -97,9 +144,72 @@ def rows(seed: int, writer: int, batch: int) -> list[tuple[int, str, str, int]]:
     return found
 
 
-def expected(seed: int, committed: Iterable[tuple[int, int]]) -> pd.DataFrame:
+def is_append(writer: int, batch: int) -> bool:
+    """Whether a batch is a list-append transaction."""
+    made = _code["appends"]
+    assert callable(made)
+    return bool(made(writer, batch))
+
+
+def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
+    """What the transactions noted in the logs of pods. A line that was cut off by a kill is left out: what it would have said was not written either."""
+    found = []
+    for log in logs:
+        for line in log.splitlines():
+            _, there, text = line.partition(NOTE)
+            try:
+                note = json.loads(text) if there else None
+            except json.JSONDecodeError:
+                continue
+            if note:
+                found.append(note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}})
+    return found
+
+
+def last_tries(noted: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """The note of the last try of each (writer, batch)."""
+    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for note in sorted(noted, key=lambda one: (int(one["attempt"]), int(one["try"]))):
+        found[int(note["writer"]), int(note["batch"])] = note
+    return found
+
+
+def _written(note: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
+    """Key and list that a try wrote."""
+    key = next(iter(note["read"]))
+    return key, (*note["read"][key], note["mark"])
+
+
+def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the list-append transactions show, as `kind: text`; raises nothing: what cannot be a history is told as `broken`.
+
+    The versions of a list are in order of their length: two of one length are a lost update, and show as G-single.
+    """
+    done = {batch for batch in committed if is_append(*batch)}
+    last = last_tries(noted)
+    if unnoted := sorted(done - set(last)):
+        return [f"broken: {writer}.{batch} is committed, and no pod has noted it" for writer, batch in unnoted]
+    marks = {last[batch]["mark"] for batch in done}
+    made: list[Transaction] = []
+    order: dict[str, list[tuple[int, str]]] = {str(key): [] for key in LISTS}
+    for note in noted:
+        key, version = _written(note)
+        made.append(Transaction(note["mark"], {str(k): v for k, v in note["read"].items()}, {str(key): [version]}, committed=note["mark"] in marks))
+        if note["mark"] in marks:
+            order[str(key)].append((len(version), note["mark"]))
+    try:
+        found = anomalies(History(made, {key: [mark for _, mark in sorted(versions)] for key, versions in order.items()}))
+    except Broken as error:
+        return [f"broken: {error}"]
+    return [f"{anomaly.kind}: {anomaly.told}" for anomaly in found]
+
+
+def expected(seed: int, committed: Iterable[tuple[int, int]], noted: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """The rows that the table must hold when exactly these (writer, batch) are committed: of each key the one with the largest ts."""
-    written = [row for writer, batch in committed for row in rows(seed, writer, batch)]
+    batches, last = list(committed), last_tries(noted)
+    written = [row for writer, batch in batches if not is_append(writer, batch) for row in rows(seed, writer, batch)]
+    for key, version in (_written(last[batch]) for batch in set(batches) & set(last)):
+        written.append((key, "lists", " ".join(version), len(version)))
     frame = pd.DataFrame(written, columns=["id", "part", "value", "ts"])
     return frame.sort_values("ts").drop_duplicates("id", keep="last").sort_values("id").reset_index(drop=True)
 

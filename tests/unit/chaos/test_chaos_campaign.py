@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from tests.chaos import page, workload
 
@@ -65,3 +66,39 @@ def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
     assert "**broken**: rows: 81 keys twice; gaps: 0.1" in text
     assert "0 of 1 runs ok, 0.3 hours of faults." in text
     assert "Not run yet." in page.page([])
+
+
+LOG = """2026-01-01T00:00:00Z stdout F CHAOS-NOTE {note}
+2026-01-01T00:00:01Z stdout F something else
+2026-01-01T00:00:02Z stdout F CHAOS-NOTE {{"writer": 0, "ba"""
+A, B = (str(key) for key in workload.LISTS[:2])
+
+
+def note(writer: int, batch: int, read: dict[str, list[str]], *, attempt: int = 1, number: int = 1) -> str:
+    mark = f"{writer}.{batch}.{attempt}.{number}"
+    said = {"writer": writer, "batch": batch, "attempt": attempt, "try": number, "mark": mark, "read": read}
+    return LOG.format(note=json.dumps(said))
+
+
+def test_lists_of_the_last_tries_are_due() -> None:
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []}, attempt=2)])
+    assert len(noted) == 3, "the line that was cut off is no note"
+    due = workload.expected(7, [(0, 3), (1, 3)], noted)
+    assert due.values.tolist() == [[workload.LISTS[0], "lists", "0.3.1.1 1.3.2.1", 2]]
+    assert workload.history([(0, 3), (1, 3)], noted) == []
+
+
+def test_a_lost_update_is_found() -> None:
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []})])
+    assert [one.partition(":")[0] for one in workload.history([(0, 3), (1, 3)], noted)] == ["G-single"]
+
+
+def test_a_commit_that_nobody_noted_and_a_read_of_what_was_not_committed_are_found() -> None:
+    assert workload.history([(0, 3)], []) == ["broken: 0.3 is committed, and no pod has noted it"]
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []})])
+    assert any(one.startswith("G1a") for one in workload.history([(1, 3)], noted))
+
+
+def test_each_fourth_batch_of_the_first_writers_appends() -> None:
+    assert [batch for batch in range(9) if workload.is_append(1, batch)] == [3, 7]
+    assert not workload.is_append(2, 3)
