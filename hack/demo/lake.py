@@ -63,6 +63,10 @@ class Lake:
         with self._fs.open_output_stream(path) as out:
             out.write(text.getvalue().encode())
 
+    def upload_parquet(self, path: str, rows: pd.DataFrame) -> None:
+        with self._fs.open_output_stream(path) as out:
+            rows.to_parquet(out, index=False)
+
     def mark(self, path: str) -> None:
         """An empty object."""
         with self._fs.open_output_stream(path):

@@ -71,11 +71,12 @@ class Chaos:
         """A run of a cell such as `mor-default`. What it returns has the verdict; the namespace of a run that is not ok stays."""
         space = make_space(f"chaos-{cell}", self.lake, self.watch)
         space.logs.start()
+        begun = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
         try:
             found = Run(space, self.screen, cell, seed, seconds).run()
         finally:
             space.logs.stop()
-        found |= {"cell": cell, "seed": seed, "seconds": seconds, "commit": self.commit, "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())}
+        found |= {"cell": cell, "seed": seed, "seconds": seconds, "commit": self.commit, "at": begun}
         if found["verdict"] != "broken":
             kubectl("delete", "namespace", space.namespace, "--wait=false")
         return found
