@@ -21,7 +21,7 @@ from demo.cluster import kubectl
 from node import HOST
 from support import Space, wait_for, written
 
-pytestmark = pytest.mark.extra
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
 
 def _patch(space: Space, table: str, spec: dict[str, Any]) -> None:

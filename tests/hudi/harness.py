@@ -257,7 +257,6 @@ class World:
 
     def start(self) -> None:
         self.etcd.start()
-        until("etcd answers", self.etcd.ready, timeout=30)
 
     def stop(self) -> None:
         for child in self._children:
@@ -374,8 +373,7 @@ class World:
             "HUDI_CONF_DIR": str(folder),
             "HUDI_OPERATOR_JOB": str(folder / "job.json"),
             "HUDI_OPERATOR_TERMINATION_LOG": str(folder / "termination"),
-            "HUDI_OPERATOR_ETCD_ENDPOINTS": self.etcd.url,
-            "HUDI_OPERATOR_ETCD_PREFIX": "/hudi",
+            **self.etcd.environment,
             "HUDI_OPERATOR_STOP_GRACE_SECONDS": "20",
             "POD_NAME": name,
             "POD_NAMESPACE": "default",
