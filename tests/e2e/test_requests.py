@@ -94,7 +94,7 @@ def test_changes_of_the_gate_end_a_writer_between_commits_and_it_goes_on(space: 
     space.wait("huditable/moving", "Ready", seconds=300)
     space.writer("mover", "moving", batches=60, rows=5, delay=0.05, retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 2})
     changes: list[tuple[dict[str, Any], Any]] = [
-        ({"concurrency": {"mode": "SingleWriter"}}, lambda gate: gate["concurrency"]["mode"] == "SingleWriter"),
+        ({"concurrency": {"mode": "SingleWriter"}}, lambda gate: gate["concurrency"] == "SingleWriter"),
         ({"concurrency": {"mode": "Optimistic", "insertConflicts": "Partition"}}, lambda gate: gate["insertConflicts"] == "Partition"),
         ({"lock": {"leaseSeconds": 12}}, lambda gate: gate["lock"]["leaseSeconds"] == 12),
     ]

@@ -54,7 +54,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     results = folder / "results.json"
     arguments = [str(results), str(folder), str(LIST)]
     program = table.writer("program", application={"mainFile": str(code / APP.name), "arguments": arguments}, spark=EXECUTORS if mode == "executors" else {})
-    until("all have read", (folder / "raced.reached").exists, alive=program)
+    until("all have read", (folder / "raced.reached").exists, alive=program, timeout=900)
     other = table.writer("other", file=CODE, function="updates", python={"batches": [{"ids": list(range(1, 9))}]})
     assert other.wait() == 0, other.log()[-4000:]
     (folder / "raced").touch()
