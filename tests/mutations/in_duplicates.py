@@ -7,6 +7,7 @@ from tests.mutations.mutation import Edit, mutation
 
 HUDI = "tests/hudi/test_duplicates.py::test_fail_drop_and_allow"
 LOOKED_IN = "tests/hudi/test_looked_in.py"
+DOUBLED = "tests/hudi/test_doubled.py"
 OPTIONS = "tests/unit/runtime/test_runtime_options.py"
 
 LOOKS = (
@@ -54,5 +55,21 @@ PARTITIONS = (
         "an insert reads the keys of every partition",
         a("duplicates", "rows.where(looked), fails=fails)", "rows, fails=fails)"),
         f"{LOOKED_IN}::test_typed_partitions",
+    ),
+)
+REMOVAL = (
+    mutation(
+        "the-record-stays-that-the-merge-would-drop",
+        "F68",
+        "of doubled keys the record with the least ordering value stays",
+        a("doubled", "functions.col(name).desc_nulls_last()", "functions.col(name).asc()"),
+        f"{DOUBLED}::test_which_record_stays",
+    ),
+    mutation(
+        "doubled-keys-are-removed-with-any-index",
+        "F68",
+        "a partition is written anew with file groups that the index does not know",
+        a("doubled", "if index not in INDEXES:", "if False:"),
+        "tests/unit/runtime/test_doubled.py::test_a_table_that_it_cannot_be_done_with_is_named",
     ),
 )

@@ -85,6 +85,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_callback.TELLING,
     *in_duplicates.LOOKS,
     *in_duplicates.PARTITIONS,
+    *in_duplicates.REMOVAL,
     *in_inserts.KEYS,
     *in_options.OPTIONS,
 )
