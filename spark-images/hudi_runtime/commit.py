@@ -102,8 +102,8 @@ class Committer:
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
-            rows = duplicates.held(self._spark, rows, self._job)
-            self._save(rows, {**options, **self._compared(since)})
+            with duplicates.held(self._spark, rows, self._job) as checked:
+                self._save(checked, {**options, **self._compared(since)})
         except Exception as error:
             if not java_causes(error):
                 raise

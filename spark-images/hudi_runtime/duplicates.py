@@ -3,17 +3,19 @@
 Hudi's own look-up (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it takes
 every key of a bucket that exists for known. Here the table's snapshot is asked for the columns of the key, whatever the table's type and index, as
 a part of the rows that are written: a repeated write asks anew. The read counts as one of the writing thread (`TableReads.java`), so the commit is
-compared with everything that completed since: a key that somebody else has inserted meanwhile is a conflict (I13).
+compared with everything that completed since: a key that somebody else has inserted meanwhile is a conflict (I13). Of a partitioned table
+only the partitions of the batch are read (`looked_in.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
-from hudi_runtime import values
+from hudi_runtime import looked_in, values
 from hudi_runtime.errors import BAD_DATA_CODE
 from hudi_runtime.job import Job, TableSpec
 
@@ -22,19 +24,35 @@ IN_THE_TABLE = "the table has this key already, and duplicates is Fail"
 IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 
-def held(spark: SparkSession, frame: DataFrame, job: Job) -> DataFrame:
-    """The batch as `duplicates` wants it: without the keys that the table has, or failing at the first of them. `frame` has the table's columns."""
+@contextmanager
+def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
+    """The batch as `duplicates` wants it, to be written inside: without the keys that the table has, or failing at the first of them.
+
+    `frame` has the table's columns.
+    """
     if not job.looks_up or not job.table.record_keys:
-        return frame
-    keys = [functions.col(name) for name in (*job.table.partitions, *job.table.record_keys)]
-    there = _there(spark, job.table.path, keys)
-    return _dropped(frame, job.table, keys, there) if job.duplicates == "Drop" else _failing(frame, job.table, keys, there)
+        yield frame
+        return
+    table, fails = job.table, job.duplicates == "Fail"
+    batch = _with_file(frame) if fails else frame
+    # Loaded before the batch is computed: from here on the commit is compared with what completes.
+    rows = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
+    if not looked_in.may_prune(batch, rows, table.partitions):
+        yield _held(batch, table, rows, fails=fails)
+        return
+    kept = batch.persist()
+    try:
+        looked = looked_in.of_batch(kept, table.partitions)
+        yield _held(kept, table, rows, fails=fails) if looked is None else _held(looked_in.held(kept, looked), table, rows.where(looked), fails=fails)
+    finally:
+        kept.unpersist()
 
 
-def _there(spark: SparkSession, path: str, keys: Sequence[Column]) -> DataFrame | None:
-    """The keys of the table, under names of their own; None before its first commit."""
-    rows = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(path)
-    return rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)]) if rows.columns else None
+def _held(batch: DataFrame, table: TableSpec, rows: DataFrame, *, fails: bool) -> DataFrame:
+    """`rows`: of the table, without columns before its first commit."""
+    keys = [functions.col(name) for name in (*table.partitions, *table.record_keys)]
+    there = rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)]) if rows.columns else None
+    return _failing(batch, table, keys, there) if fails else _dropped(batch, table, keys, there)
 
 
 def _same(keys: Sequence[Column]) -> Column:
@@ -53,11 +71,12 @@ def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: 
 
 
 def _failing(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
-    marked = _with_file(frame).withColumn(_TIMES, functions.count(functions.lit(1)).over(Window.partitionBy(*keys)))
+    """A row with several matches would be there as often: none with a match gets through."""
+    marked = frame.withColumn(_TIMES, functions.count(functions.lit(1)).over(Window.partitionBy(*keys)))
     if there is None:
         marked = marked.withColumn(_THERE, functions.lit(False))
     else:
-        marked = marked.join(there.distinct().withColumn(_THERE, functions.lit(True)), _same(keys), "left")
+        marked = marked.join(there.withColumn(_THERE, functions.lit(True)), _same(keys), "left")
     refused = functions.when(functions.col(_THERE), _told(table, IN_THE_TABLE)).when(functions.col(_TIMES) > 1, _told(table, IN_THE_BATCH))
     return marked.where(refused.otherwise(functions.lit(True))).drop(_FILE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys))))
 

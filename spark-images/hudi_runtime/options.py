@@ -9,6 +9,7 @@ import fnmatch
 import json
 from collections.abc import Mapping
 
+from hudi_runtime import doubled
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job, TableSpec
 
@@ -63,7 +64,7 @@ def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progres
     """
     return {
         **_common(job, schema_base=schema_base),
-        "hoodie.datasource.write.operation": job.operation,
+        "hoodie.datasource.write.operation": doubled.HUDI_OPERATION if job.operation == doubled.OPERATION else job.operation,
         **_duplicates(job),
         "hoodie.write.lock.etcd.progress_writer": job.writer,
         "hoodie.write.lock.etcd.progress_base": progress_base,

@@ -23,7 +23,7 @@ def held(frame: DataFrame, job: Job) -> DataFrame:
     if not job.partitions or any(name.split(".")[0] not in frame.columns for name in fields):
         return frame  # a batch without a partition column is refused by what it lacks
     _check_types(frame, fields)
-    path = functions.concat_ws("/", *(_value(name) for name in fields))
+    path = functions.concat_ws("/", *(value(name) for name in fields))
     declared = path.rlike(expression(job.partitions))
     stray = frame.where(~declared).select(path.alias("path")).limit(1).collect()
     if stray:
@@ -54,7 +54,7 @@ def _check_types(frame: DataFrame, fields: Sequence[str]) -> None:
             raise RuntimeFailure(FailureClass.PARTITION_NOT_DECLARED, f"column {name}: it is {field.dataType.simpleString()}; {rule}")
 
 
-def _value(name: str) -> Column:
+def value(name: str) -> Column:
     """The value as it stands in the partition path, without the name of the field."""
     text = functions.col(name).cast("string")
     return functions.when(text.isNull() | (text == ""), functions.lit(NO_VALUE)).otherwise(text)

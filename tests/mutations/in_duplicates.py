@@ -6,6 +6,8 @@ from tests.mutations.in_agent import a
 from tests.mutations.mutation import Edit, mutation
 
 HUDI = "tests/hudi/test_duplicates.py::test_fail_drop_and_allow"
+LOOKED_IN = "tests/hudi/test_looked_in.py"
+DOUBLED = "tests/hudi/test_doubled.py"
 OPTIONS = "tests/unit/runtime/test_runtime_options.py"
 
 LOOKS = (
@@ -29,5 +31,45 @@ LOOKS = (
         "a writer that allows duplicates is not shown at the table",
         Edit("operator/hudi_operator/reconcile/duplicates.py", ' and w.spec.duplicates == "Allow")', ' and w.spec.duplicates == "Drop")'),
         "tests/unit/reconcile/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
+    ),
+)
+
+PARTITIONS = (
+    mutation(
+        "a-look-relies-on-every-path",
+        "F67",
+        "the partition of null, or of a value that its path may not give back, is not looked in",
+        a("looked_in", " or not all(plain(value) for row in found for value in row):", ":"),
+        "tests/unit/runtime/test_looked_in.py::test_one_value_in_doubt_means_the_whole_table",
+    ),
+    mutation(
+        "rows-of-partitions-that-nobody-looked-in",
+        "F67",
+        "rows that are computed anew go into partitions whose keys were not read",
+        a("duplicates", "_held(looked_in.held(kept, looked), table,", "_held(kept, table,"),
+        f"{LOOKED_IN}::test_a_source_that_gives_other_rows_the_second_time",
+    ),
+    mutation(
+        "a-look-reads-the-whole-table",
+        "F67",
+        "an insert reads the keys of every partition",
+        a("duplicates", "rows.where(looked), fails=fails)", "rows, fails=fails)"),
+        f"{LOOKED_IN}::test_typed_partitions",
+    ),
+)
+REMOVAL = (
+    mutation(
+        "the-record-stays-that-the-merge-would-drop",
+        "F68",
+        "of doubled keys the record with the least ordering value stays",
+        a("doubled", "functions.col(name).desc_nulls_last()", "functions.col(name).asc()"),
+        f"{DOUBLED}::test_which_record_stays",
+    ),
+    mutation(
+        "doubled-keys-are-removed-with-any-index",
+        "F68",
+        "a partition is written anew with file groups that the index does not know",
+        a("doubled", "if index not in INDEXES:", "if False:"),
+        "tests/unit/runtime/test_doubled.py::test_a_table_that_it_cannot_be_done_with_is_named",
     ),
 )

@@ -84,6 +84,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_zombies.ZOMBIES,
     *in_callback.TELLING,
     *in_duplicates.LOOKS,
+    *in_duplicates.PARTITIONS,
+    *in_duplicates.REMOVAL,
     *in_inserts.KEYS,
     *in_options.OPTIONS,
 )

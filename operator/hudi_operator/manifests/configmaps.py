@@ -14,7 +14,7 @@ from hudi_operator.model.spec import Application, TableSpec, WriterSpec
 JsonDict = dict[str, Any]
 
 _CODE_DIR = "/etc/hudi/code"
-_OPERATIONS = {"Upsert": "upsert", "Insert": "insert", "BulkInsert": "bulk_insert", "Delete": "delete"}
+_OPERATIONS = {"Upsert": "upsert", "Insert": "insert", "BulkInsert": "bulk_insert", "Delete": "delete", "RemoveDuplicates": "remove_duplicates"}
 
 
 def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig, *, run: int) -> JsonDict:
@@ -93,7 +93,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
 
 
 def _source(writer: WriterSpec) -> JsonDict | None:
-    """None when an application writes itself."""
+    """None when an application writes itself, and with RemoveDuplicates."""
     if writer.files is not None:
         return {"files": {**_files(writer.files), "maxFilesPerCommit": writer.files.max_files_per_commit}}
     if writer.hudi is not None:

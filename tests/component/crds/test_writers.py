@@ -28,7 +28,18 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"source": None, "application": {"mainFile": "local:///a.py"}, "operation": "Insert"},
         ("spec.operation", "operation Insert cannot be combined"),
     ),
-    ("operation-word", {"operation": "upsert"}, ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete"')),
+    ("operation-word", {"operation": "upsert"}, ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"')),
+    ("remove-duplicates-of-a-source", {"operation": "RemoveDuplicates"}, ("spec.operation", "RemoveDuplicates cannot be combined with source or transform")),
+    (
+        "remove-duplicates-and-transform",
+        {"source": None, "operation": "RemoveDuplicates", "transform": {"sql": "x"}},
+        ("spec.operation", "RemoveDuplicates cannot be combined with source or transform"),
+    ),
+    (
+        "remove-duplicates-with-a-program",
+        {"source": None, "operation": "RemoveDuplicates", "application": {"mainFile": "local:///a.py"}},
+        ("spec.operation", "operation RemoveDuplicates cannot be combined with application"),
+    ),
     (
         "duplicates-of-a-program",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Drop"},
@@ -300,6 +311,11 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
         "stop": {"graceSeconds": 60},
         "suspend": False,
     }
+
+
+def test_doubled_keys_are_removed_without_a_source(light_cluster: Cluster, namespace: str) -> None:
+    light_cluster.apply(writer(namespace, source=None, operation="RemoveDuplicates"))
+    assert "source" not in light_cluster.get("hw", "backfill", "-n", namespace)["spec"]
 
 
 def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) -> None:

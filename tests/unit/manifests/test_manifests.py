@@ -146,6 +146,12 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
     assert "table_id" not in agent["data"]["hudi-defaults.conf"], "an agent serves several tables"
 
 
+def test_the_removal_of_doubled_keys_has_no_source() -> None:
+    spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
+    job = configmaps.job(table(), spec, 1, run=1)
+    assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
+
+
 def test_the_job_is_what_the_contract_says() -> None:
     spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": True}, **EXECUTORS)
     job = configmaps.job(table(), spec, 3, run=2)
