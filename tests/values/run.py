@@ -19,6 +19,7 @@ from hudi_runtime.positions import ByCompletion
 
 USER_CODE = Path(__file__).with_name("user_code.py")
 SERVICES: Mapping[str, Mapping[str, Any]] = {"compaction": {"afterCommits": 1}, "clustering": {"afterCommits": 1}}
+"""Clustering also sorts (by the first key field): else one file group of a partition by itself is nothing to do."""
 LIMIT = 240.0
 AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
@@ -91,7 +92,8 @@ class Run:
 
     def _served(self, service: str) -> None:
         kinds = ("compaction", "clustering", "clean", "archive")
-        wanted = {kind: SERVICES[kind] if kind == service else {"enabled": False} for kind in kinds}
+        more = {"sortColumns": [self.case.keys[0]]} if service == "clustering" else {}
+        wanted = {kind: {**SERVICES[kind], **more} if kind == service else {"enabled": False} for kind in kinds}
         self._table(services=wanted).assign(self.agent_name)
 
         def done() -> str:
@@ -201,6 +203,8 @@ def _text(name: str, kind: str) -> str:
     """A column as text that tells apart what is not equal."""
     if kind == "binary":
         return f"hex(`{name}`)"
+    if kind.startswith("map<"):  # entries have no order
+        return f"to_json(struct(array_sort(map_entries(`{name}`)) AS `{name}`), map('ignoreNullFields', 'false'))"
     return f"CAST(`{name}` AS string)" if kind in AS_TEXT else f"to_json(struct(`{name}`), map('ignoreNullFields', 'false'))"
 
 
