@@ -32,6 +32,7 @@ def done(writer: Process, *, conflicts: int = 0) -> None:
     ("name", "spec"),
     [
         pytest.param("merge", {"type": "MergeOnRead"}, id="merge"),
+        pytest.param("copy", {}, id="copy", marks=pytest.mark.extra),
     ],
 )
 def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
