@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from tests.mutations.in_jvm import j, t
+from tests.mutations.in_settling import o
 from tests.mutations.mutation import AVAILABILITY, mutation
 
 WRITE = "WriteOptionsTest"
 
 OPTIONS = (
+    mutation(
+        "a-program-bulk-inserts-into-buckets",
+        "F75",
+        "a bulk insert makes a second file group of a bucket, and every later upsert fails",
+        j("WriteOptions", 'if (hasBuckets && "bulk_insert".equalsIgnoreCase', 'if (false && "bulk_insert".equalsIgnoreCase'),
+        t(f"{WRITE}.nobodyBulkInsertsIntoBuckets"),
+    ),
+    mutation(
+        "a-bulk-insert-stays-one-with-buckets",
+        "F75",
+        "a HudiWriter's bulk insert into buckets is not carried out as an insert: it is refused",
+        o("manifests/configmaps", 'if operation == "bulk_insert" and table.index_type == "Bucket" else', "if False else"),
+        "tests/unit/manifests/test_manifests.py::test_a_bulk_insert_into_buckets_is_an_insert",
+    ),
     mutation(
         "a-commit-may-leave-out-the-metadata-table",
         "F32",

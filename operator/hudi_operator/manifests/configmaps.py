@@ -77,7 +77,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
         },
         "source": _source(writer),
         "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
-        "operation": _OPERATIONS[writer.operation],
+        "operation": _operation(table, writer),
         "duplicates": writer.duplicates,
         "application": None if writer.application is None else _application(writer.application),
         "conflict": {
@@ -90,6 +90,12 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonD
         "hudiOptions": dict(writer.hudi_options),
         "executors": writer.executors.instances,
     }
+
+
+def _operation(table: TableSpec, writer: WriterSpec) -> str:
+    """Hudi's bulk insert would give a bucket that is there a second file group (F75): of such a table it is an insert."""
+    operation = _OPERATIONS[writer.operation]
+    return "insert" if operation == "bulk_insert" and table.index_type == "Bucket" else operation
 
 
 def _source(writer: WriterSpec) -> JsonDict | None:

@@ -165,6 +165,14 @@ def test_the_job_is_what_the_contract_says() -> None:
     assert configmaps.job(table(), application, 1, run=2)["source"] is None
 
 
+def test_a_bulk_insert_into_buckets_is_an_insert() -> None:
+    spec = writer(operation="BulkInsert")
+    buckets = table(index={"type": "Bucket", "buckets": 4})
+    assert configmaps.job(buckets, spec, 1, run=1)["operation"] == "insert"
+    assert configmaps.job(table(), spec, 1, run=1)["operation"] == "bulk_insert"
+    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1)["operation"] == "upsert"
+
+
 # ---- Hudi
 
 

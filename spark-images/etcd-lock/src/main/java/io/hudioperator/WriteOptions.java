@@ -42,6 +42,7 @@ final class WriteOptions {
   private static final Pattern ANY_CASE = Pattern.compile("true|false|[A-Z][A-Z0-9_]*");
   private static final int VALUE_LIMIT = 80;
   private static final String INDEX = "hoodie.index.type";
+  private static final String OPERATION = "hoodie.datasource.write.operation";
   private static final String PAYLOAD = "hoodie.datasource.write.payload.class";
   private static final Set<String> OF_PAYLOADS = Set.of(PAYLOAD, "hoodie.compaction.payload.class", "_hoodie.merger.payload.class");
   private static final Map<String, String> PAYLOADS =
@@ -191,6 +192,10 @@ final class WriteOptions {
           problems.put(name, sentence(name, value, needed));
         }
       }
+    }
+    if (hasBuckets && "bulk_insert".equalsIgnoreCase(props.getProperty(OPERATION, "").strip())) { // F75
+      problems.put(
+          OPERATION, OPERATION + " = 'bulk_insert': of a table with a bucket index it must be insert or upsert; Hudi would make a second file group for a bucket");
     }
     return new ArrayList<>(problems.values());
   }

@@ -124,6 +124,19 @@ class WriteOptionsTest {
     assertEquals(List.of(), ofBuckets.problems(properties(Map.of("hoodie.storage.layout.type", "BUCKET")), new Properties()));
   }
 
+  /** Hudi's bulk insert gives rows of a bucket that is there a second file group; the next writer that looks for the bucket fails for ever (F75). */
+  @Test
+  void nobodyBulkInsertsIntoBuckets() throws Exception {
+    WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
+    for (String operation : List.of("bulk_insert", "BULK_INSERT")) {
+      List<String> told = ofBuckets.problems(properties(Map.of("hoodie.datasource.write.operation", operation)), new Properties());
+      assertEquals(1, told.size());
+      assertTrue(told.get(0).contains("it must be insert or upsert"), told.get(0));
+    }
+    assertEquals(List.of(), ofBuckets.problems(properties(Map.of("hoodie.datasource.write.operation", "insert")), new Properties()));
+    passes("hoodie.datasource.write.operation", "bulk_insert");
+  }
+
   @Test
   void whatNobodySaysIsHudisOwn() throws Exception {
     passes("hoodie.clean.commits.retained", "10");
