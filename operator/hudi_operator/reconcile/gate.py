@@ -114,6 +114,8 @@ def changing(view: View) -> bool:
 
 
 def _changed(view: View) -> list[str]:
+    if view.unreadable:
+        return []  # what is asked for is not known, and what is in force stays
     return [name for name, value in parameters(view.table).items() if view.gate.get(name) != value]
 
 
