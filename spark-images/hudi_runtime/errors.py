@@ -140,6 +140,7 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
         re.compile(
             r"UnknownHostException$|ConnectException$|ConnectTimeoutException$|NoRouteToHostException$|SocketTimeoutException$"
             r"|nio\.file\.AccessDeniedException$|\.s3a\.[A-Za-z]*Exception$|^com\.amazonaws\.|UnknownStoreException$|NoAuthWithAWSException$"
+            r"|^com\.google\.cloud\.hadoop\."  # what the gs connector has within an IOException of its own
         ),
         FailureClass.STORAGE_UNREACHABLE,
     ),

@@ -40,6 +40,7 @@ SECOND_LINE = {
     ("keepalive", "version(writer/<inc>) > 0"): "without a registration there is nobody left who would use the heartbeat",
     ("record-instant", "version(instant/<t>) = 0"): "instant times grow with tokens, so none comes twice",
     ("publish", "create(lock) = token"): "nobody deletes the lock of a process before its death is proven",
+    ("publish", "mod(clock) = seen"): "the search executes a request once; one that is executed again after later promises is in PublishTest",
     ("publish", "version(fence/<inc>) = 0"): "what a fenced owner still publishes has landed or died before anything is unlocked",
     ("abandon", "mod(instant/<t>) = mine and Pending"): "the agent keeps what it sees completed, whatever the record says",
     ("claim", "version(fence/<inc>) = 0"): "a claim of a settled incarnation is taken over at once",

@@ -140,7 +140,7 @@ def _claim(s: TableState, e: Event) -> str:
         named = s.no_operator or any(phase == "RollingBack" for phase in s.settles.values())
         return "" if named else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
     for holder in ({record.claimed} - {""}) | (set() if record.state == "Abandoned" else {record.owner}):
-        if holder != e.actor and not s.proven(holder):
+        if holder != e.actor and not (s.proven(holder) and (s.no_operator or holder in s.settles)):  # who has something Pending has not left (F70)
             return f"it takes the instant from {short(holder)}, which is not settled (I12)"
     return ""
 

@@ -21,7 +21,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "enqueue": ("version(fence/<inc>) = 0", "mod(alive/<inc>) = m"),
     "record-instant": ("create(lock) = token", "version(instant/<t>) = 0"),
     "record-savepoint": ("create(lock) = token", "version(instant/<t>) = 0"),
-    "publish": ("create(lock) = token", "mod(instant/<t>) = mine and Pending", "version(fence/<inc>) = 0"),
+    "publish": ("create(lock) = token", "mod(instant/<t>) = mine and Pending", "version(fence/<inc>) = 0", "mod(clock) = seen"),
     "abandon": ("mod(instant/<t>) = mine and Pending",),
     "claim": ("mod(instant/<c>) = seen", "version(fence/<inc>) = 0"),
     "release": ("create(lock) = token",),
@@ -111,6 +111,7 @@ COMPARES: dict[str, Compare] = {
     "version(instant/<t>) = 0": lambda s, q: s.instants[q.instant].record == "-",
     "mod(instant/<t>) = mine and Pending": _mine_and_pending,
     "mod(instant/<c>) = seen": _unclaimed_since,
+    "mod(clock) = seen": lambda s, q: True,  # each request is executed once here
     "mod(gate) = seen": lambda s, q: s.gate.rev == q.gate,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: q.reason != "LeaseGone" or s.incs[q.inc].alive == 0,
     "version(settle/<inc>) = 0": lambda s, q: not s.incs[q.inc].phase,

@@ -94,8 +94,8 @@ GATES = (
         "a gate that closes keeps those out who run",
         o(
             "reconcile/gate",
-            "base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change})",
-            "base=view.gate, **{CLOSED_FOR: change})",
+            "base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
+            "base=view.gate, **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
         f"{REQUESTS}::test_mode_changes_only_without_writers",

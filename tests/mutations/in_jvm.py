@@ -289,10 +289,31 @@ TRANSACTIONS = (
         "a commit is published without comparing the fence",
         j(
             "LockProtocol",
-            "            .absent(keys.fence(me.inc)) // I2\n            .then(Txn.Op.put(keys.clock(), clockJson(completion)",
-            "            .then(Txn.Op.put(keys.clock(), clockJson(completion)",
+            "            .absent(keys.fence(me.inc)) // I2\n            .modRevision(keys.clock()",
+            "            .modRevision(keys.clock()",
         ),
         t("TimelineGuardTest.aFencedSessionWritesNothing"),
+    ),
+    mutation(
+        "publish-twice",
+        "I10 F38",
+        "a request to publish that is executed after its repetition sets the clock back",
+        j("LockProtocol", "            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice\n"),
+        t("PublishTest.aRequestThatIsExecutedAfterItsRepetitionMovesNothing"),
+    ),
+    mutation(
+        "publish-without-the-lost-answer",
+        "F38 availability",
+        "a publication whose answer is lost is taken for a refused one",
+        j("LockProtocol", "boolean before = moved != null && completion.equals(clockValue(moved));", "boolean before = false;"),
+        t("PublishTest.anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess"),
+    ),
+    mutation(
+        "claim-from-the-unknown",
+        "I12 F70",
+        "an owner without settle record and registration is taken for one that has left",
+        j("LockProtocol", "    if (settle == null) {\n      return false;", "    if (settle == null) {\n      return true;"),
+        t("ClaimTest.notTakenFromAnOwnerOfWhomNothingIsKnown"),
     ),
     mutation(
         "claim-from-the-living",
@@ -300,7 +321,7 @@ TRANSACTIONS = (
         "a service instant is taken over although its executor is not settled",
         j(
             "LockProtocol",
-            "if (!previousOwner.equals(executor(record)) || !isSettled(now.one(1), now.one(2))) {",
+            "if (!previousOwner.equals(executor(record)) || !isSettled(now.one(1))) {",
             "if (!previousOwner.equals(executor(record))) {",
         ),
         t("ClaimTest.notTakenFromALivingOwner"),

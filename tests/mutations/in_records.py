@@ -6,6 +6,7 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 UNREADABLE = "tests/unit/reconcile/test_unreadable.py"
+UNREADABLE_TABLE = "tests/unit/reconcile/test_unreadable_table.py"
 RECORDS = "tests/unit/model/test_records.py"
 
 READING = (
@@ -66,5 +67,26 @@ READING = (
         o("model/records", "if wrong:\n                found", "if wrong and not field:\n                found"),
         f"{RECORDS}::test_a_field_on_which_no_decision_leans_is_left_out",
         f"{RECORDS}::test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed",
+    ),
+    mutation(
+        "a-table-that-cannot-be-read-is-not-settled",
+        "F69",
+        "of a HudiTable that cannot be read nothing is known, and its dead writers are nobody's",
+        o("model/tolerant", "return _for_settling(obj), str(error)", "return None, str(error)"),
+        f"{UNREADABLE_TABLE}::test_the_dead_are_fenced_proven_unlocked_and_rolled_back",
+    ),
+    mutation(
+        "an-unreadable-drain-is-the-default",
+        "I1 F69",
+        "of a gate without a drain and a spec that cannot be read the default is taken",
+        o("reconcile/view", "(self.unreadable and not stored)", "(self.unreadable and stored)"),
+        f"{UNREADABLE_TABLE}::test_without_a_stored_drain_the_longest_is_waited_for",
+    ),
+    mutation(
+        "an-attempt-is-made-from-defaults",
+        "F69",
+        "an announced attempt is made although its table cannot be read",
+        o("reconcile/attempts", "None if view.unreadable else source_tables", "source_tables"),
+        f"{UNREADABLE_TABLE}::test_an_attempt_that_was_announced_is_not_made_from_defaults",
     ),
 )

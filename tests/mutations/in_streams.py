@@ -13,6 +13,20 @@ CHANGES = "tests/unit/reconcile/test_changes.py"
 
 STREAMS = (
     mutation(
+        "the-time-to-a-boundary-begins-anew",
+        "F71",
+        "the time-out of a change counts from the operator's own start",
+        o("reconcile/changes", "return at_once or over or view", "return at_once or view"),
+        f"{CHANGES}::test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator",
+    ),
+    mutation(
+        "each-change-has-its-own-time",
+        "F71",
+        "another change that joins sets the time back",
+        o("reconcile/gate", "since = closed_for_ms(view) or view.now_ms", "since = view.now_ms"),
+        f"{CHANGES}::test_another_change_gives_no_more_time",
+    ),
+    mutation(
         "removed-offsets-are-passed-over",
         "I9",
         "records that retention has removed before they were read are left out without a word",
@@ -101,14 +115,14 @@ STREAMS = (
         "a-closed-gate-does-not-say-for-what",
         "F44",
         "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
-        o("reconcile/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change})", "admitted=present_attempts(view))"),
+        o("reconcile/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})", "admitted=present_attempts(view))"),
         f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
     ),
     mutation(
         "a-run-that-hangs-is-waited-for",
         "F44",
         "a run that never comes to a commit boundary blocks the change for ever",
-        o("reconcile/changes", "at_once or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
+        o("reconcile/changes", "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
         f"{CHANGES}::test_a_run_that_hangs_is_ended_when_its_time_is_over",
     ),
     mutation(

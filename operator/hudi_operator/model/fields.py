@@ -13,7 +13,9 @@ class SpecError(ValueError):
 
 
 def get(source: Mapping[str, Any], key: str, kind: type[_T], default: _T, where: str) -> _T:
-    """Typed look-up: missing or null means ``default``. Raises SpecError for another type."""
+    """Typed look-up: missing or null means ``default``. Raises SpecError for another type, also of ``source`` itself."""
+    if not isinstance(source, Mapping):
+        raise SpecError(f"{where}: expected an object, found {source!r}")
     value = source.get(key)
     if value is None:
         return default

@@ -133,6 +133,7 @@ _GATE: dict[str, Check] = {
     "lock": _LOCK,
     "adopted": flag,
     "acceptedFloor": COUNT,
+    "closedForMs": MS,
     "concurrency": TEXT,
     "insertConflicts": TEXT,
 }
@@ -190,7 +191,7 @@ _SETTLE: dict[str, Check] = {
 }
 
 _KINDS: Mapping[str, _Kind] = {
-    "gate": _Kind(_GATE, frozenset(_GATE) - {"reason"}, frozenset({"state"})),
+    "gate": _Kind(_GATE, frozenset(_GATE) - {"reason", "closedForMs"}, frozenset({"state"})),
     "lock": _Kind({"inc": TEXT, "attempt": TEXT, "podUid": TEXT, "nonce": TEXT, "sinceMs": MS}, frozenset({"inc"}), frozenset({"inc"})),
     "clock": _Kind({"value": TIME}),
     "admit": _Kind({"role": TEXT}),

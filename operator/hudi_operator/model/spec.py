@@ -7,7 +7,7 @@ stored under an older CRD, and because planners are tested without an API server
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_operator.model import bootstrap, callback, kafka, merging, metadata_table, naming, restore, services, sources
@@ -185,6 +185,8 @@ class TableSpec:
     callback: callback.Callback | None = None
     """None: nobody is told of commits."""
     suspend: bool = False
+    known_id: str = ""
+    """Table id that status tells of a table whose path cannot be read; empty: the path says it."""
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> TableSpec:
@@ -241,7 +243,11 @@ class TableSpec:
     @property
     def table_id(self) -> str:
         """Id of the table in etcd."""
-        return naming.table_id(self.path)
+        return self.known_id or naming.table_id(self.path)
+
+    def without_path(self, table_id: str) -> TableSpec:
+        """The same table, of which the id is known and the path is not."""
+        return replace(self, path="", known_id=table_id)
 
     @property
     def hudi_type(self) -> str:

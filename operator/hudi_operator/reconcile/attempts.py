@@ -59,8 +59,8 @@ def run_of(entry: JsonDict) -> int:
 
 
 def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
-    """Make an attempt whose entry is in status; nothing while its source is not there. The admission precedes the pod (F23)."""
-    writer = source_tables.resolved(view, wanted)
+    """Make an attempt whose entry is in status; nothing while its source is not there, or its table cannot be read. The admission precedes the pod (F23)."""
+    writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None:
         return ()
     number = int(entry["number"])

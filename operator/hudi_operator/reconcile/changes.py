@@ -17,7 +17,7 @@ def _timer(attempt: Attempt) -> str:
 
 
 def timers(view: View, attempt: Attempt) -> tuple[Action, ...]:
-    """The time that a running attempt has to come to a commit boundary; it begins anew with each operator."""
+    """The time that a running attempt has to come to a commit boundary, by this operator's own clock; the gate tells it to the next one (F71)."""
     waiting, runs = bool(gate.ends_runs(view)), view.timer(_timer(attempt)) is not None
     if waiting == runs:
         return ()
@@ -30,7 +30,10 @@ def asks(view: View, attempt: Attempt) -> bool:
         return False
     unregistered = not attempt.incs and not attempt.entry.get("incarnation")
     at_once = attempt.writer.application is not None or unregistered
-    return at_once or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)
+    # Whichever is longer: timers die with an operator, and its wall clock may be set back.
+    since = gate.closed_for_ms(view)
+    over = bool(since) and view.now_ms - since >= view.table.change_timeout_seconds * 1000
+    return at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)
 
 
 def asked(view: View, attempt: Attempt) -> bool:

@@ -21,6 +21,8 @@ JsonDict = dict[str, Any]
 OPEN, CLOSED, FROZEN = "open", "closed", "frozen"
 CLOSED_FOR = "closedFor"
 """In a closed gate: the change that it is closed for. Runs end at their next commit boundary for it (F44)."""
+CLOSED_FOR_MS = "closedForMs"
+"""In a gate that is closed for a change: when it was closed, by the wall clock of that operator."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 """On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
 REASON_LIMIT = 64
@@ -114,6 +116,8 @@ def changing(view: View) -> bool:
 
 
 def _changed(view: View) -> list[str]:
+    if view.unreadable:
+        return []  # what is asked for is not known, and what is in force stays
     return [name for name, value in parameters(view.table).items() if view.gate.get(name) != value]
 
 
@@ -133,6 +137,12 @@ def awaited_change(view: View) -> str:
 def ends_runs(view: View) -> str:
     """Why runs are to end at their next commit boundary (F44): the change that the gate is closed for; empty when it is not."""
     return awaited_change(view) if view.gate.get("state") == CLOSED else ""
+
+
+def closed_for_ms(view: View) -> int:
+    """When the gate was closed for the change that it waits for, wall clock; 0: it is not, or an operator that noted no time has closed it."""
+    since = view.gate.get(CLOSED_FOR_MS)
+    return since if view.gate.get("state") == CLOSED and isinstance(since, int) else 0
 
 
 def too_new(view: View) -> str:
@@ -278,7 +288,9 @@ def _close(view: View) -> Step | None:
     change = awaited_change(view)
     if view.gate.get("state") == CLOSED and (view.gate.get(CLOSED_FOR) == change or not writers_left(view)):
         return None
-    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change})
+    # Another change that joins gives nobody more time.
+    since = closed_for_ms(view) or view.now_ms
+    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})
     return _put(view, value, f"closing the gate for {change}")
 
 

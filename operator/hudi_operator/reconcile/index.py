@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_operator.model.spec import SpecError, TableSpec
+from hudi_operator.model.tolerant import agent_of, read_table
 from hudi_operator.reconcile.queue import Key
 
 JsonDict = dict[str, Any]
@@ -37,14 +37,13 @@ class TableIndex:
         return len(self._entries)
 
     def put(self, table: JsonDict) -> None:
-        """A HudiTable was seen; one whose spec cannot be read is not indexed."""
+        """A HudiTable was seen; one of which nobody can say which table it is is not indexed."""
         key = (table["metadata"]["namespace"], table["metadata"]["name"])
         self.remove(key)
-        try:
-            spec = TableSpec.from_object(table)
-        except SpecError:
+        spec, unreadable = read_table(table)
+        if spec is None:
             return
-        entry = Entry(key, spec.table_id, spec.canonical_path, spec.agent_name(self._image))
+        entry = Entry(key, spec.table_id, spec.canonical_path, agent_of(table, spec, unreadable, self._image))
         self._entries[key] = entry
         self._by_id[entry.table_id].add(key)
         self._by_agent[key[0], entry.agent].add(key)

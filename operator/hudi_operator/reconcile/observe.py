@@ -13,6 +13,7 @@ from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.model.tolerant import agent_of, read_table
 from hudi_operator.reconcile.index import TableIndex
 from hudi_operator.reconcile.neighbours import Neighbours, read_neighbours, worth_knowing
 from hudi_operator.reconcile.nesting import read_overlapping, undecided
@@ -70,7 +71,8 @@ class Observer:
             self._namespace_terminating(namespace),
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
-        spec, error = _read(table)
+        spec, error = read_table(table) if table is not None else (None, "")
+        agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, writers)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
@@ -78,15 +80,15 @@ class Observer:
         # An agent of the table's own may have executors; those of other tables' agents are not this table's.
         if any(_executors_wanted(w) for w in writers) or any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()):
             pods.update(await self._executors(namespace, set(drivers)))
-        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec)
+        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
             pods.update(await self._pods_of_etcd(read.facts, known=pods))
             pods.update(await self._executors(namespace, unseen))
             # Once more, to keep the order.
-            read = await self._read_etcd(spec)
+            read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
-        neighbours = await self._neighbours(key, spec, pods.values())
+        neighbours = await self._neighbours(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return Observed(
             table=table,
@@ -99,7 +101,7 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
-            overlapping=await self._overlapping(spec, read.facts),
+            overlapping=await self._overlapping(None if error else spec, read.facts),
             source_tables=sources,
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
@@ -145,11 +147,10 @@ class Observer:
         lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
         return {pod.uid: pod for pods in lists for pod in pods}
 
-    async def _neighbours(self, key: Key, spec: TableSpec | None, pods: Iterable[PodFacts]) -> Neighbours:
-        image = self._config.spark_image
-        if spec is None or not worth_knowing(spec, spec.agent_name(image), pods):
+    async def _neighbours(self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]) -> Neighbours:
+        if spec is None or not worth_knowing(spec, agent, pods):
             return Neighbours()
-        return await read_neighbours(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=image)
+        return await read_neighbours(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image)
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and no label found."""
@@ -168,11 +169,11 @@ class Observer:
             names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
-    async def _read_etcd(self, spec: TableSpec) -> _EtcdRead:
+    async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
         # Before the request is sent: an answer to it can be no older than this.
         floors = self._etcd.floors()
         try:
-            facts = await self._etcd.read_table(spec.table_id, spec.agent_name(self._config.spark_image))
+            facts = await self._etcd.read_table(spec.table_id, agent)
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0))
@@ -199,15 +200,6 @@ def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
     """Attempts that status names."""
     found = ((w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ())
     return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
-
-
-def _read(table: JsonDict | None) -> tuple[TableSpec | None, str]:
-    if table is None:
-        return None, ""
-    try:
-        return TableSpec.from_object(table), ""
-    except SpecError as error:
-        return None, str(error)
 
 
 def _table_of(writer: JsonDict) -> str:

@@ -47,6 +47,8 @@ def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field:
 
 def unusable(view: View) -> Stall | None:
     """Why nothing may be made for the table; None: nothing is wrong with the object, nor with its place."""
+    if view.unreadable:
+        return Stall("InvalidSpec", view.unreadable)
     return static_stall(view.table, view.config) or _place(view)
 
 

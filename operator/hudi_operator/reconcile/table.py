@@ -14,7 +14,8 @@ from hudi_operator.model import conditions, naming, records
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
-from hudi_operator.model.spec import ObjectRef, SpecError
+from hudi_operator.model.spec import ObjectRef
+from hudi_operator.model.tolerant import read_table
 from hudi_operator.reconcile import (
     admission,
     adoption,
@@ -51,14 +52,14 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     """The next step for one table and its writers. Pure; never raises for a bad object."""
     if observed.table is None:
         return _plan_without_table(observed)
+    known, unreadable = read_table(observed.table)
+    if known is None:
+        return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
     if observed.etcd is None:
         reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
         # I11: unknown is not empty. Nothing is decided; running writers go on.
         return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False)
-    try:
-        view = build_view(observed, config)
-    except SpecError as error:
-        return _plan_status_only(observed, "InvalidSpec", str(error), stalled=True)
+    view = build_view(observed, config)
     return _finish(view, *_plan(view))
 
 
@@ -76,18 +77,31 @@ def _plan(view: View) -> tuple[Step, dict[str, Progress]]:
     progress, lost = _follow(view)
     if records.gate_unreadable(view.etcd) and view.observed.tables_on_path:
         return Step.of(said="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
-    if not gate.is_mine(view) and not ref.deleting and stall.unusable(view) is not None:
-        # What may not be used is not taken over, nor is anything touched that may be left there.
+    if _not_taken_over(view):
         return Step.of(said="the table may not be used as it is specified"), progress
     fencing = [
         _part(view, *each) for each in (("fences", suspects.plan_suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))
     ]
-    safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence), _part(view, "agent pods", agent_pods.plan_agent_pods)]
+    safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
+    if view.unreadable and not ref.deleting:
+        # Gate, agent and requests are made from the spec (F69). Whoever is dead is fenced and settled all the same.
+        return together([Step.of(said=f"not all of the HudiTable can be read: {view.unreadable}"), *safe]), progress
+    safe.append(_part(view, "agent pods", agent_pods.plan_agent_pods))
     if ref.deleting:
         # The gate is released before the agent leaves, and both before the finalizer goes.
         return together([*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]), progress
     mine = [_part(view, "the agent", agents.plan_agent), _part(view, "requests", _requests), _part(view, "collection", collection.plan_collection)]
     return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
+
+
+def _not_taken_over(view: View) -> bool:
+    """True for what may not be used: it is not taken over, nor is anything touched that may be left there.
+
+    When neither the spec nor the gate can be read, the path alone says whose it is.
+    """
+    if gate.is_mine(view) or view.table.ref.deleting or (view.unreadable and view.table.path and records.gate_unreadable(view.etcd)):
+        return False
+    return stall.unusable(view) is not None
 
 
 def _part(view: View, what: str, plan: Callable[[View], Step]) -> Step:
@@ -110,7 +124,7 @@ def _follow(view: View) -> tuple[dict[str, Progress], Step]:
 
 
 def _kept_agent(view: View) -> Step:
-    begun = gate.is_mine(view) and restores.begun(view) is not None
+    begun = gate.is_mine(view) and restores.begun(view) is not None and not view.unreadable
     return agents.plan_agent(view) if begun and not view.observed.namespace_terminating else Step()
 
 

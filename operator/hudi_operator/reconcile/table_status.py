@@ -34,6 +34,8 @@ _READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
 
 def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *, failed: tuple[str, ...] = ()) -> JsonDict:
     """The status to store. Equal facts give an equal status; nothing in it counts seconds. ``failed`` are parts of the plan that have a defect."""
+    if view.unreadable and not gate.owned_by_other(view):
+        return _of_unreadable(view, failed)
     stall, generation = table_stall(view), view.table.ref.generation
     status: JsonDict = {"observedGeneration": generation, "tableId": view.table.table_id}
     mine = gate.is_mine(view) or bool(records.gate_unreadable(view.etcd))
@@ -61,13 +63,7 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *
         if records.undecided(view.etcd):
             status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
         status.update(_read_cost(view))
-        settling = _settling(view)
-        if settling:
-            status["settling"] = settling[:LISTED]
-        status.update(_lock(view))
-        blocked = _blocked_by(view)
-        if blocked:
-            status["blockedBy"] = blocked[:512]
+        status.update(_of_settling(view))
     counts = _writers(decisions)
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
@@ -75,6 +71,26 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *
     wanted += [_readable(view, failed), _clocks(view)]
     status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
     return status
+
+
+def _of_settling(view: View) -> JsonDict:
+    """Who is being settled, who has had the lock for long, and who blocks the others."""
+    settling, blocked = _settling(view), _blocked_by(view)
+    return {**({"settling": settling[:LISTED]} if settling else {}), **_lock(view), **({"blockedBy": blocked[:512]} if blocked else {})}
+
+
+def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
+    """Status of a table whose spec cannot be read (F69): what is settled is shown as ever, all else stays as it was known."""
+    obj = {"metadata": {"generation": view.table.ref.generation}, "status": view.status}
+    status = without_etcd(obj, reason="InvalidSpec", message=view.unreadable, stalled=True, now_ms=view.now_ms)
+    kept = {name: value for name, value in status.items() if name not in ("settling", "lock", "blockedBy")}
+    mine = gate.is_mine(view) or bool(records.gate_unreadable(view.etcd))
+    wanted = [*(_settled(view) if mine else []), _readable(view, failed), _clocks(view)]
+    fresh = {each.type for each in wanted}
+    others = [Condition(c["type"], c["status"], c["reason"], c.get("message", "")) for c in status["conditions"] if c["type"] not in fresh]
+    old, generation = view.status.get("conditions") or [], view.table.ref.generation
+    merged = conditions.merge(old, [*others, *wanted], generation=generation, now_ms=view.now_ms)
+    return {**kept, **(_of_settling(view) if mine else {}), "conditions": merged}
 
 
 def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
@@ -257,19 +273,13 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
     if records.gate_unreadable(view.etcd) and stall is None:
         ready = condition("Ready", False, "RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is")
     busy = ready.status != "True" and stall is None
-    proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
-    rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     foreign = (_timeline(view)).get("foreign") or []
     names = ", ".join(f["instant"] for f in foreign[:5])
-    failed = [settle.failures(i.record.value) for i in rolling if i.record is not None]
-    worst = max(failed, default=(0, ""))
-    text = f"{', '.join(label(i) for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
     return [
         ready,
         condition("Reconciling", busy, ready.reason if busy else "Current", ready.message if busy else ""),
         condition("Stalled", stall is not None, stall.reason if stall else "NotStalled", stall.message if stall else ""),
-        condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
-        condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
+        *_settled(view),
         condition(
             "ForeignWriters",
             bool(foreign),
@@ -282,6 +292,18 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         *_bucket(view),
         duplicates.allowed(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
+    ]
+
+
+def _settled(view: View) -> list[Condition]:
+    """What settling waits for: a proof that does not come, or the agent."""
+    proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
+    rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
+    worst = max((settle.failures(i.record.value) for i in rolling if i.record is not None), default=(0, ""))
+    text = f"{', '.join(label(i) for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
+    return [
+        condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
+        condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
     ]
 
 

@@ -7,14 +7,15 @@ written to status itself, not from a pod's word alone (F23).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_operator.model import naming, records, settle
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, Stored
 from hudi_operator.model.settle import Phase
-from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.model.spec import LockSpec, SpecError, TableSpec, WriterSpec
+from hudi_operator.model.tolerant import agent_of, read_table
 from hudi_operator.reconcile.ownership import labelled
 
 JsonDict = dict[str, Any]
@@ -153,6 +154,8 @@ class View:
     agent: str
     agent_pods: tuple[PodFacts, ...]
     pods_by_uid: Mapping[str, PodFacts] = field(default_factory=dict)
+    unreadable: str = ""
+    """Field and reason of a spec that cannot be read whole: then ``table`` is good for fencing and settling alone (F69)."""
 
     @property
     def now_ms(self) -> int:
@@ -178,10 +181,11 @@ class View:
 
     @property
     def drain_seconds(self) -> float:
-        """Drain in force: the longer of the gate's and the spec's; the longest that there is when the gate cannot be read."""
-        if records.gate_unreadable(self.etcd):
+        """Drain in force: the longer of the gate's and the spec's; the longest that there is when neither can be read."""
+        stored = float((self.gate.get("lock") or {}).get("drainSeconds") or 0)
+        if records.gate_unreadable(self.etcd) or (self.unreadable and not stored):
             return LONGEST_DRAIN_SECONDS
-        return max(float((self.gate.get("lock") or {}).get("drainSeconds") or 0), float(self.table.fencing.drain_seconds))
+        return max(stored, float(self.table.fencing.drain_seconds))
 
     @property
     def stopping(self) -> bool:
@@ -208,16 +212,20 @@ class View:
 
 
 def build_view(observed: Observed, config: OperatorConfig) -> View:
-    """Put an observation in order. Raises SpecError for a table that cannot be read, ValueError without table or etcd."""
+    """Put an observation in order. Raises SpecError when nobody can say which table it is, ValueError without table or etcd."""
     if observed.table is None or observed.etcd is None:
         raise ValueError("a view needs the HudiTable and etcd")
     observed = labelled(observed)
-    table, etcd = TableSpec.from_object(observed.table or {}), observed.etcd
+    obj, etcd = observed.table or {}, observed.etcd
     assert etcd is not None  # noqa: S101 - checked above
+    found, unreadable = read_table(obj)
+    if found is None:
+        raise SpecError(unreadable)
+    table = replace(found, lock=_stored_lock(found.lock, etcd)) if unreadable else found
     specs = [_read_writer(obj) for obj in observed.writers]
     owners = _attempts_of(etcd, specs)
     incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
-    agent = table.agent_name(config.spark_image)
+    agent = agent_of(obj, table, unreadable, config.spark_image)
     return View(
         observed=observed,
         config=config,
@@ -229,7 +237,15 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         agent=agent,
         agent_pods=tuple(p for p in observed.pods if p.labels.get(naming.LABEL_AGENT) == agent),
         pods_by_uid={p.uid: p for p in observed.pods},
+        unreadable=unreadable,
     )
+
+
+def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
+    """Durations of a table whose spec cannot be read: those that the gate has, because writers run under them."""
+    stored = (etcd.gate.value.get("lock") if etcd.gate is not None else None) or {}
+    skew = stored.get("maxClockSkewSeconds")
+    return replace(said, max_clock_skew_seconds=skew) if isinstance(skew, int) else said
 
 
 def _read_writer(obj: JsonDict) -> tuple[JsonDict, WriterSpec | None, str]:

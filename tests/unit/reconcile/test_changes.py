@@ -248,3 +248,43 @@ def test_a_suspended_writer_is_suspended_not_ended_for_the_change() -> None:
     assert attempts(world)[0]["class"] == "Cancelled"
     world.run(all_settled)
     assert {k.value["reason"] for k in world.names("settle").values()} <= {"Suspended", "PodTerminated"}
+
+
+@pytest.mark.parametrize("every", [50, 130])
+def test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator(every: int) -> None:
+    """F71: timers die with an operator, so one that was restarted more often than the time-out would never have ended a run that hangs."""
+    world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}}, retryPolicy={"limit": 0})
+    hung = world.writer_process("live")
+    assert hung is not None
+    hung.hang_at = 1
+    world.run(lambda w: hung.step >= 1)
+    CHANGES["drainSeconds"](world)
+    for second in range(1, 400):
+        world.reconcile()
+        world.tick()
+        if second % every == 0:
+            world.timers.clear()
+        if not hung.alive:
+            break
+    assert 300 <= second <= 300 + GRACE + 60
+    world.run(lambda w: len(attempts(w)) == 2 and commits(w, "live") >= 1)
+    assert attempts(world)[0]["class"] == "EndedForChange"
+    assert "closedForMs" not in world.kv["gate"].value
+
+
+def test_another_change_gives_no_more_time() -> None:
+    world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}}, retryPolicy={"limit": 0})
+    hung = world.writer_process("live")
+    assert hung is not None
+    assert world.table is not None
+    hung.hang_at = 1
+    world.run(lambda w: hung.step >= 1)
+    CHANGES["drainSeconds"](world)
+    world.reconcile()
+    since = world.kv["gate"].value["closedForMs"]
+    for _ in range(100):
+        world.tick()
+    world.edit(world.table, fencing={"drainSeconds": 20}, concurrency={"mode": "SingleWriter", "changeTimeoutSeconds": 300})
+    world.reconcile()
+    assert world.kv["gate"].value["closedFor"] == "a change of concurrency, lock"
+    assert world.kv["gate"].value["closedForMs"] == since

@@ -10,6 +10,7 @@ import pytest
 from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed, Stored
+from hudi_operator.model.spec import TableSpec
 from hudi_operator.reconcile.index import TableIndex
 from hudi_operator.reconcile.observe import Observer
 from hudi_operator.reconcile.ports import Conflict
@@ -86,3 +87,23 @@ def test_one_list_is_enough_when_it_names_all() -> None:
     agent = {"ns.agent-1": Stored({"role": "agent"}, 1, 1)}
     facts = EtcdFacts(revision=1, cluster_id="c", admits={**ADMITTED.admits, **agent})
     assert look(facts, [writer("load-1", "load-2")]).etcd == facts
+
+
+def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F69: under its id, with the agent that status tells."""
+    asked: list[tuple[str, str]] = []
+
+    async def read_table(self: Ports, table_id: str, agent: str) -> EtcdFacts:
+        asked.append((table_id, agent))
+        return self._facts
+
+    whole = TableSpec.from_object(TABLE)
+    torn = {**TABLE, "spec": {**TABLE["spec"], "storage": "none"}, "status": {"tableId": whole.table_id, "agent": "hudi-agent-x"}}
+    monkeypatch.setattr(Ports, "read_table", read_table)
+    monkeypatch.setitem(globals(), "TABLE", torn)
+    found = look(EtcdFacts(revision=1, cluster_id="c"), [])
+    assert found.etcd is not None
+    assert set(asked) == {(whole.table_id, "hudi-agent-x")}
+    index = TableIndex("image")
+    index.put(torn)
+    assert index.of_id(whole.table_id) == index.of_agent("ns", "hudi-agent-x") == {("ns", "flights")}

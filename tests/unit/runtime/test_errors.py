@@ -48,6 +48,48 @@ def test_classes(chain: list[tuple[str, str]], expected: FailureClass) -> None:
     assert classify_causes([JavaCause(*cause) for cause in chain]) is expected
 
 
+GCS = "com.google.cloud.hadoop.repackaged.gcs.com.google.api.client."
+JSON = GCS + "googleapis.json.GoogleJsonResponseException"
+GET = "GET http://127.0.0.1:33529/storage/v1/b/bucket/o/a?fields=bucket,name,timeCreated"
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        (
+            [
+                ("java.io.IOException", f"Error accessing gs://bucket/a. reason=401 Unauthorized\n{GET}"),
+                (JSON, f"401 Unauthorized\n{GET}"),
+            ],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        (
+            [("java.io.IOException", f"Error accessing gs://bucket/a. reason=403 Forbidden\n{GET}"), (JSON, f"403 Forbidden\n{GET}")],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        ([("java.io.IOException", "Error getting 'gs://bucket/a' object"), (JSON, "null")], FailureClass.STORAGE_UNREACHABLE),
+        (
+            [
+                ("java.io.IOException", f"Upload failed for 'gs://bucket/a/b'. details={JSON}: 404 Not Found"),
+                (JSON, "404 Not Found\nPOST http://127.0.0.1:44477/upload/storage/v1/b/bucket/o?ifGenerationMatch=0&name=a/b&uploadType=resumable"),
+            ],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        (
+            [("java.io.IOException", f"Error accessing gs://bucket/a. reason=412 Precondition Failed\n{GET}"), (JSON, f"412 Precondition Failed\n{GET}")],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        # A missing file says nothing about the store, as with S3.
+        ([("java.io.FileNotFoundException", "Item not found: 'gs://bucket/a'. Note, it is possible that the live version is")], FailureClass.INFRASTRUCTURE),
+        # What the project's own code has said goes before the store's words.
+        ([("java.io.IOException", "[HUDIOP-FENCED] incarnation x is fenced"), (JSON, f"403 Forbidden\n{GET}")], FailureClass.FENCED),
+    ],
+)
+def test_classes_of_google_cloud_storage(chain: list[tuple[str, str]], expected: FailureClass) -> None:
+    """Chains of gcs-connector hadoop3-2.2.26 on a server that answers 401, 403, 404 and 412; shortened."""
+    assert classify_causes([JavaCause(*cause) for cause in chain]) is expected
+
+
 def test_a_conflict_of_columns_is_none_of_file_groups() -> None:
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieSchemaEvolutionConflictException", "x")])
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5")])

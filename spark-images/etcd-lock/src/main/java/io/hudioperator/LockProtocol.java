@@ -10,13 +10,11 @@ import java.util.function.BooleanSupplier;
 /**
  * Every transaction of the protocol, each in one place, each with a definite outcome. Names and compares are those of protocol.json.
  *
- * <p>A call without an answer is repeated only where the same request twice does the same as once. An acquire is not repeated but
- * resolved: see {@link #resolve}. Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
+ * <p>A call without an answer is repeated ({@link DefiniteTxn}) only where the same request twice does the same as once, also when the
+ * first one is executed long after the second. An acquire is not repeated but resolved: see {@link #resolve}.
  */
 final class LockProtocol {
   static final String SAVEPOINT = "savepoint"; // the action
-  private static final long RETRY_MILLIS = 100;
-  private static final long MAX_RETRY_MILLIS = 1000;
 
   /** What a waiter decides on: one linearizable read. Absent keys are null. */
   static final class View {
@@ -54,7 +52,7 @@ final class LockProtocol {
   private final TableKeys keys;
   private final Identity me;
   private final ProtocolLog log;
-  private final BooleanSupplier gaveUp;
+  private final DefiniteTxn definite;
   private volatile boolean acquireUnknown;
 
   LockProtocol(EtcdClient etcd, TableKeys keys, Identity me, ProtocolLog log, BooleanSupplier gaveUp) {
@@ -62,7 +60,7 @@ final class LockProtocol {
     this.keys = keys;
     this.me = me;
     this.log = log;
-    this.gaveUp = gaveUp;
+    this.definite = new DefiniteTxn(etcd, keys, log, gaveUp);
   }
 
   // ---- registration and liveness
@@ -302,11 +300,13 @@ final class LockProtocol {
   }
 
   /**
-   * Asked immediately before a completed file is created or renamed into place: moves the clock to the completion time. Safe to repeat.
-   * Returns the record's revision.
+   * Asked immediately before a completed file is created or renamed into place: moves the clock to the completion time. Safe to repeat:
+   * each request compares the clock that it moves, so one that is executed after its repetition, when later times are promised, does nothing.
    */
   void publish(long token, String time, String completion) throws TimelineRefusedException {
-    KeyValue seen = definite("read", Txn.when().then(Txn.Op.get(keys.instant(time)))).one(0);
+    Txn.Result now = definite("read", Txn.when().then(Txn.Op.get(keys.instant(time))).then(Txn.Op.get(keys.clock())));
+    KeyValue seen = now.one(0);
+    KeyValue clock = now.one(1);
     if (seen == null || !isPendingOfMine(seen)) { // I7; Abandoned is the owner's own word that it will not publish (F4)
       log.line("publish").with("instant", time).with("token", token).with("detail", String.valueOf(seen)).write(0, false);
       throw ErrorCode.NOT_PENDING.refusal("instant " + time + " is not Pending for incarnation " + me.inc + ": " + seen);
@@ -316,18 +316,26 @@ final class LockProtocol {
             .createRevision(keys.lock(), token) // I1, I3
             .modRevision(keys.instant(time), seen.modRevision()) // mine and Pending, as just read
             .absent(keys.fence(me.inc)) // I2
+            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice
             .then(Txn.Op.put(keys.clock(), clockJson(completion), 0)) // I10
             .otherwise(Txn.Op.get(keys.lock()))
             .otherwise(Txn.Op.get(keys.fence(me.inc)))
-            .otherwise(Txn.Op.get(keys.instant(time)));
+            .otherwise(Txn.Op.get(keys.instant(time)))
+            .otherwise(Txn.Op.get(keys.clock()));
     Txn.Result r = definite("publish", txn);
-    log.line("publish").with("instant", time).with("token", token).with("detail", completion).write(r.revision, r.succeeded);
+    KeyValue moved = r.succeeded ? null : r.one(3);
+    // Nobody else moves the clock under this token: it stands at this time because a request was executed whose answer is lost.
+    boolean before = moved != null && completion.equals(clockValue(moved));
+    long revision = before ? moved.modRevision() : r.revision;
+    log.line("publish").with("instant", time).with("token", token).with("detail", completion).write(revision, r.succeeded || before);
     if (r.succeeded) {
       return;
     }
     requireNotFenced(r.one(1));
     requireToken(r.one(0), token);
-    throw ErrorCode.NOT_PENDING.refusal("instant " + time + " changed while it was published: " + r.one(2));
+    if (!before || r.one(2) == null || r.one(2).modRevision() != seen.modRevision()) {
+      throw ErrorCode.NOT_PENDING.refusal("instant " + time + " or the clock changed while it was published: " + r.one(2) + ", " + moved);
+    }
   }
 
   /** Declares that this incarnation will never publish the instant. False = it is not ours to abandon. */
@@ -358,8 +366,7 @@ final class LockProtocol {
             "read",
             Txn.when()
                 .then(Txn.Op.get(keys.instant(time)))
-                .then(Txn.Op.get(keys.settle(previousOwner)))
-                .then(Txn.Op.get(keys.writer(previousOwner))));
+                .then(Txn.Op.get(keys.settle(previousOwner))));
     KeyValue seen = now.one(0);
     if (seen == null) {
       return false;
@@ -368,7 +375,7 @@ final class LockProtocol {
     if (me.inc.equals(executor(record))) {
       return true;
     }
-    if (!previousOwner.equals(executor(record)) || !isSettled(now.one(1), now.one(2))) {
+    if (!previousOwner.equals(executor(record)) || !isSettled(now.one(1))) {
       log.line("claim").with("instant", time).with("detail", "owner " + executor(record) + " is not settled").write(now.revision, false);
       return false;
     }
@@ -436,9 +443,13 @@ final class LockProtocol {
     return claimed.isEmpty() ? Json.text(record, "inc") : claimed;
   }
 
-  private static boolean isSettled(KeyValue settle, KeyValue writer) {
+  /**
+   * Asked of an owner that an instant names. Without a settle record nothing is known of it, whether or not it is registered: nobody leaves
+   * with something Pending (F38), and no record of settling goes while an instant names its incarnation. So somebody has removed keys (F70).
+   */
+  private static boolean isSettled(KeyValue settle) {
     if (settle == null) {
-      return writer == null;
+      return false;
     }
     String phase = Json.text(Json.parse(settle.value()), "phase");
     return "RollingBack".equals(phase) || "Swept".equals(phase) || "Settled".equals(phase);
@@ -464,37 +475,15 @@ final class LockProtocol {
     return clock == null ? null : Json.text(Json.parse(clock.value()), "value");
   }
 
-  // ---- definite outcomes
-
   private Txn.Result definite(String name, Txn txn) {
-    try {
-      return repeat(name, txn);
-    } catch (EtcdException e) {
-      throw unexpected(name, e);
-    }
+    return definite.of(name, txn);
   }
 
-  /** For a transaction that does the same twice as once. Only the first try without answer is logged. */
   private Txn.Result repeat(String name, Txn txn) throws EtcdException {
-    for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
-      try {
-        return etcd.txn(txn);
-      } catch (EtcdException e) {
-        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
-          throw e;
-        }
-        if (pause == RETRY_MILLIS) {
-          log.line(name).with("detail", "no answer: " + e.getMessage()).write(0, false);
-        }
-        if (gaveUp.getAsBoolean()) {
-          throw ErrorCode.ETCD_SILENT.exception("no answer to " + name + " of table " + keys.tablePrefix() + ": " + e.getMessage(), e);
-        }
-        Pause.millis(pause);
-      }
-    }
+    return definite.repeat(name, txn);
   }
 
   private static RuntimeException unexpected(String name, EtcdException e) {
-    return ErrorCode.of(e).exception("etcd refused " + name + ": " + e.getMessage(), e);
+    return DefiniteTxn.unexpected(name, e);
   }
 }

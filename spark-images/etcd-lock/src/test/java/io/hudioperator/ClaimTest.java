@@ -49,6 +49,15 @@ class ClaimTest {
     assertFalse(agent.claim(INSTANT, "another"));
   }
 
+  /** F70: nobody leaves with something Pending (F38), so whose registration and settle record are both missing may be alive. */
+  @Test
+  void notTakenFromAnOwnerOfWhomNothingIsKnown() {
+    recordOf("old");
+    assertFalse(agent.claim(INSTANT, "old"));
+    table.etcd.put("settle/old", "{\"phase\":\"Swept\"}");
+    assertTrue(agent.claim(INSTANT, "old"));
+  }
+
   @Test
   void twoDoNotClaimTheSame() {
     recordOf("old");
