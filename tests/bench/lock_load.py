@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.services import OUT, Etcd, Keeper, at, chart_values, java, machine
+from tests.evidence import NOTHING, Evidence, of_results
 from tests.faults.results import commit, versions
 from tests.hudi.harness import ROOT
 
@@ -149,7 +150,8 @@ def page() -> str:
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     if not found:
-        return "\n".join([*lines[:-2], "Not run yet."]) + "\n"
+        return "\n".join([*lines[:-2], NOTHING]) + "\n"
+    lines[-2:-2] = [str(Evidence(of_results(result for _, result in found), f"{len(found)} of {len(LOADS)} rows")), ""]
     for load, result in found:
         wait = result["waitMillis"]
         due = load.writers * 60 / load.period

@@ -20,6 +20,7 @@ from statistics import quantiles
 from typing import Any
 
 from tests.bench.services import OUT, at, machine
+from tests.evidence import Evidence, of_results
 from tests.faults.results import commit, versions
 from tests.hudi.harness import ROOT, Process, Table, World, rows, until
 
@@ -147,6 +148,7 @@ def page(found: list[JsonDict]) -> str:
         "| beside `live` | commits of `live` | p50 | p95 | p50 : alone | p95 : alone | backfill: commits | backfill: writes for nothing |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
+    lines[-3:-3] = ["", str(Evidence(of_results(found[:1]), "1 of four phases", "the phase without a backfill twice; the others once"))]
     verdicts = []
     for r in found:
         mine = r["seconds"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyspark
 import yaml
+from tests.evidence import RAW
 from tests.faults.stock import ZooKeeper
 from tests.hudi.etcd_server import CACHE, free_port
 from tests.hudi.harness import BUNDLE, JAR, ROOT
@@ -21,7 +22,7 @@ from tests.hudi.processes import until
 
 JsonDict = dict[str, Any]
 
-OUT = ROOT / "build" / "bench"
+OUT = RAW / "bench"
 CLASSES = Path(os.environ.get("HUDI_OPERATOR_LOCK_TEST_CLASSES", ROOT / "spark-images" / "etcd-lock" / "target" / "test-classes"))
 _TICKS = os.sysconf("SC_CLK_TCK")
 

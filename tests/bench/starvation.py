@@ -19,6 +19,7 @@ from subprocess import Popen
 from typing import Any
 
 from tests.bench.services import OUT, Etcd, at, java, machine
+from tests.evidence import NOTHING, Evidence, of_results
 from tests.faults.results import commit, versions
 from tests.hudi.harness import ROOT
 
@@ -205,7 +206,8 @@ def page() -> str:
         for r in rows
     ]
     if not rows:
-        return "\n".join([*lines[:-2], "Not run yet."]) + "\n"
+        return "\n".join([*lines[:-2], NOTHING]) + "\n"
+    lines[9:9] = [str(Evidence(of_results(rows), f"{len(rows)} rows")), ""]
     runs = sorted({_run(row) for row in rows})
     return "\n".join([*lines, "", "Runs:", "", *(f"* {run}" for run in runs)]) + "\n"
 

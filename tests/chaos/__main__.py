@@ -5,7 +5,7 @@
     python -m tests.chaos --page                       only docs/results/chaos.md, from the results that are there
 
 Cells: cow-default, cow-bucket, mor-default, mor-bucket (table type, index). Needs the cluster (`make demo`, or `hack/run-demo install`);
-E2E_INSTALLED=1 uses the chart that is installed. Raw results are files in tests/chaos/results, one per run; they are kept with the code.
+E2E_INSTALLED=1 uses the chart that is installed. Raw results are files in docs/results/raw/chaos, one per run; they are kept with the code.
 """
 
 from __future__ import annotations

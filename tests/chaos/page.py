@@ -7,13 +7,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import ONE_EACH, RAW, Evidence, of_results
+
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "tests" / "chaos" / "results"
+RESULTS = RAW / "chaos"
 PAGE = ROOT / "docs" / "results" / "chaos.md"
 HEAD = """\
 # Chaos
 
-Written by `make chaos` (`tests/chaos`) from the raw results in `tests/chaos/results`; do not edit. A real cluster on one machine: three writers and a
+Written by `make chaos` (`tests/chaos`) from the raw results in `docs/results/raw/chaos`; do not edit. A real cluster on one machine: three writers and a
 program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an executor, an agent, the operator, etcd
 or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
 Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
@@ -43,8 +45,11 @@ def _appends(one: dict[str, Any]) -> str:
 def page(found: list[dict[str, Any]]) -> str:
     """The page; without a result it says so."""
     if not found:
-        return f"{HEAD}\nNot run yet.\n"
+        return f"{HEAD}\n{Evidence({}, '')}\n"
+    left = "runs that could not be brought to an end by the harness leave no result; the others are all here"
     lines = [
+        str(Evidence(of_results(found), f"{len(found)}, each with a seed of its own", ONE_EACH, left)),
+        "",
         "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | verdict |",
         "|---|---:|---:|---|---|---|---|---|---:|---:|---|",
     ]

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from tests import evidence
 from tests.component.operator.servers import ENVIRONMENT, ROOT, Etcd
 from tests.crashes.agent_proxy import PREFIX
 from tests.crashes.api_proxy import FIRST_PORT, PORTS_EACH
@@ -79,6 +80,10 @@ class Case:
         return f"{self.scenario}: {self.fault}: {self.target}" if self.target else f"{self.scenario}: reference {self.number}{' played' * self.played}"
 
 
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
 
@@ -110,12 +115,31 @@ class Results:
     def write(self, case: Case, outcome: Outcome, *, tries: int) -> None:
         path = self.path(case)
         path.parent.mkdir(parents=True, exist_ok=True)
-        value = {"case": str(case), "tries": tries, **asdict(outcome), "writes": [[t.name, t.turn] for t in outcome.writes]}
+        value = {
+            "case": str(case),
+            "tries": tries,
+            "commit": evidence.commit(),
+            "at": _now(),
+            **asdict(outcome),
+            "writes": [[t.name, t.turn] for t in outcome.writes],
+        }
         if not case.is_reference:
             value = {k: v for k, v in value.items() if k not in ("state", "counts", "writes")}
         scratch = path.with_suffix(".part")
         scratch.write_text(json.dumps(value, indent=1))
         scratch.rename(path)
+
+    def disturbed(self, case: Case, outcome: Outcome) -> None:
+        """A try that shows nothing for certain is made again; that it was made, why it does not count and what it showed all the same is kept."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        value = {"case": str(case), "why": outcome.disturbed, "deviations": outcome.deviations, "at": _now()}
+        with (self.directory / "disturbed.jsonl").open("a") as out:
+            out.write(json.dumps(value) + "\n")
+
+    def all_disturbed(self) -> list[JsonDict]:
+        """Every try that was left out."""
+        path = self.directory / "disturbed.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def forget_references(self) -> None:
         """Those of another start: its servers had other certificates and ports."""
@@ -184,6 +208,7 @@ def work(place: Path) -> int:
                 outcome = _run(parts, case, scratch, known[0] if known else None)
                 if outcome.disturbed:
                     print(f"{case}: {outcome.disturbed}", file=sys.stderr, flush=True)
+                    results.disturbed(case, outcome)
                     shutil.rmtree(scratch, ignore_errors=True)
                     continue
                 if outcome.deviations:

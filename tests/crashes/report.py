@@ -6,11 +6,12 @@ import datetime
 import platform
 import statistics
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 
+from tests import evidence
 from tests.component.operator.servers import CACHE, ROOT
 from tests.crashes.agent_proxy import PREFIX
-from tests.crashes.campaign import Case, Results, cases
+from tests.crashes.campaign import Case, JsonDict, Results, cases
 from tests.crashes.faults import KILLS, Fault, Target
 from tests.crashes.interruptions import INTERRUPTIONS
 from tests.crashes.play import SCENARIOS
@@ -76,13 +77,14 @@ def _page(
         "The operator (without leader election) is real, and with kills and interruptions so is the agent (Spark, Hudi, a table on S3); with the other",
         "faults the agent is played. Kubelet and drivers' JVMs are played.",
         "",
+        str(evidence.Evidence(evidence.of_results(_made(results)), f"{total[1]} of {total[0]} cases", left_out=_left_out(results))),
+        "",
         f"**{total[1]} runs counted, {total[3]} of them deviate.** {total[0]} cases in all, {total[0] - total[1] - total[2]} not run, "
         f"{total[2]} did not reach their write again (it depends on timing) and are not counted. "
         f"The operator was killed and followed {killed[0]} times, the agent {killed[1]} times.",
         "",
         "A run that was disturbed (a connection of the test itself was lost, the set-up or the end failed, the agent was fenced because its lease was gone) is "
-        "made again up to twice and then left out, whatever it showed; how many were left out was not kept. So this page says nothing about an operator that fe"
-        "nces a living agent after a crash.",
+        "made again up to twice and then left out, whatever it showed: the sentence of evidence counts such runs by reason, and those that deviated.",
         "",
         "| | " + " | ".join(names) + " |",
         "|---|" + "---|" * len(names),
@@ -109,19 +111,28 @@ def _page(
     return "\n".join(lines)
 
 
+def _made(results: Results) -> list[JsonDict]:
+    """Results that were counted, with commit and time."""
+    found = (results.read(case) for case in cases(results))
+    return [one for one in found if one is not None and "commit" in one]
+
+
+def _left_out(results: Results) -> str:
+    """Tries that were disturbed, by reason, and what they showed."""
+    tries = results.all_disturbed()
+    reasons = Counter(str(one["why"]).partition(":")[0] for one in tries)
+    told = ", ".join(f"{number} {why}" for why, number in reasons.most_common())
+    deviating = sum(bool(one["deviations"]) for one in tries)
+    return f"{len(tries)} tries that were disturbed ({told}), {deviating} of them with deviations" if tries else "nothing: no try was disturbed"
+
+
 def _writes(whose: str, known: list[list[Target]]) -> str:
     return f"| writes of the {whose} that each reference run has made | " + " | ".join(str(len(targets)) for targets in known) + " |"
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-
-
 def _versions(results: Results) -> str:
-    commit = _git("merge-base", "HEAD", "origin/main") or _git("rev-parse", "HEAD")
-    more = " with later changes" if _git("rev-parse", "HEAD") != commit or _git("status", "--porcelain") else ""
     etcd = subprocess.run([CACHE / "bin/etcd", "--version"], capture_output=True, text=True).stdout.splitlines()[:1]
     kube = subprocess.run([CACHE / "bin/kube", "kube-apiserver", "--version"], capture_output=True, text=True).stdout.strip()
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    code = f"commit {commit[:7]}{more} (hash of operator, CRDs and judges: {results.directory.name})"
+    code = f"hash of operator, CRDs and judges: {results.directory.name}"
     return f"Page written on {today}; {code}, {kube}, {' '.join(etcd)}, Python {platform.python_version()}."

@@ -1,4 +1,7 @@
-"""By what a case is proven: its tests fail on another lock (a cell of `make faults`), or on a deliberate mutation of ours (`make mutations`)."""
+"""By what a case is proven: its tests fail on another lock (a cell of `make faults`), or has caught a deliberate mutation of ours (`make mutations`).
+
+By stored outcomes alone: what is only listed proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,26 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.faults.cases import CASES, Case
+from tests.mutations.campaign import CAUGHT, stored
 from tests.mutations.lists import MUTATIONS
+from tests.mutations.mutation import Mutation
 
 SHOWN = 4
 """Mutations that are named in one cell of the table; the others are counted."""
 
 
 def mutations_of(case: Case) -> list[str]:
-    """Mutations that a test of the case must catch; the list itself is checked by `make mutations`."""
-    return [one.id for one in MUTATIONS if not one.redundant and set(one.tests) & set(case.tests)]
+    """Mutations that a test of the case has caught, by the outcomes that are stored (docs/results/mutations.json), of whatever code."""
+    return [one.id for one in _named(case) if (stored(one) or {}).get("outcome") == CAUGHT]
+
+
+def not_judged(case: Case) -> list[str]:
+    """Mutations that a test of the case must catch, whose outcome nobody has stored."""
+    return [one.id for one in _named(case) if stored(one) is None]
+
+
+def _named(case: Case) -> list[Mutation]:
+    return [one for one in MUTATIONS if not one.redundant and set(one.tests) & set(case.tests)]
 
 
 def failed_cells(case: Case, setups: Iterable[str], result: Callable[[str, str], dict[str, Any] | None]) -> list[str]:
@@ -24,11 +38,23 @@ def failed_cells(case: Case, setups: Iterable[str], result: Callable[[str, str],
     return [f"{fault}/{setup}" for fault, setup in cells if (result(fault, setup) or {}).get("verdict") == "corrupt"]
 
 
-def words(cells: list[str], mutations: list[str]) -> str:
-    """One cell of the table."""
+def words(cells: list[str], mutations: list[str], listed: int) -> str:
+    """One cell of the table. `listed`: mutations without a stored outcome."""
     more = f" and {len(mutations) - SHOWN} more" if len(mutations) > SHOWN else ""
     told = ", ".join(f"`{name}`" for name in mutations[:SHOWN]) + more
-    return "; ".join(filter(None, [f"corrupt: {', '.join(f'`{cell}`' for cell in cells)}" if cells else "", f"mutations: {told}" if told else ""])) or "–"
+    return (
+        "; ".join(
+            filter(
+                None,
+                [
+                    f"corrupt: {', '.join(f'`{cell}`' for cell in cells)}" if cells else "",
+                    f"mutations: {told}" if told else "",
+                    f"{listed} listed, not judged" if listed else "",
+                ],
+            )
+        )
+        or "–"
+    )
 
 
 def counted(rows: list[tuple[Case, list[str], list[str]]]) -> str:
@@ -40,5 +66,5 @@ def counted(rows: list[tuple[Case, list[str], list[str]]]) -> str:
     none = [str(row[0].number) for row in rows if not row[0].tests]
     return (
         f"{len(tested)} of {len(CASES)} cases have tests (none: {', '.join(none) or '–'}); another lock fails in a cell above: {len(naive)}, "
-        f"a mutation names one of their tests: {len(mutated)} (which outcomes are known: mutations.md), neither: {', '.join(neither) or 'none'}"
+        f"one of their tests has caught a mutation: {len(mutated)}, neither: {', '.join(neither) or 'none'}"
     )

@@ -11,9 +11,12 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
+from tests.evidence import RAW
 from tests.hudi.harness import BUNDLE, CACHE, ROOT
 
 OUT = ROOT / "build" / "faults"
+"""Logs."""
+STORE = RAW / "faults"
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,13 @@ def key() -> str:
 
 def load(cell: Cell) -> dict[str, Any] | None:
     """The result of a cell, of whatever commit; None: it was never run."""
-    path = OUT / f"{cell.file}.json"
+    path = STORE / f"{cell.file}.json"
     return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
     """Write a result down with its key."""
     full = {**result, "key": key(), "commit": commit(), "versions": versions(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    (OUT / f"{cell.file}.json").write_text(json.dumps(full, indent=1))
+    STORE.mkdir(parents=True, exist_ok=True)
+    (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
 from tests.faults.cases import CASES
-from tests.faults.proven import counted, failed_cells, mutations_of, words
+from tests.faults.proven import counted, failed_cells, mutations_of, not_judged, words
 from tests.faults.results import ROOT, Cell, load
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.sides import SETUPS
@@ -31,8 +32,15 @@ stock writer is called dead after 10 s, so that a run is short; both are a minut
 def write() -> Path:
     """Write the page; returns its path."""
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text("\n".join([HEAD, *_faults(), "", *_cases(), ""]))
+    TARGET.write_text("\n".join([HEAD, _evidence(), "", *_faults(), "", *_cases(), ""]))
     return TARGET.relative_to(ROOT)
+
+
+def _evidence() -> str:
+    wanted = [Cell(scenario.id, setup) for scenario in SCENARIOS for setup in SETUPS if not scenario.expected[setup].startswith("n/a")]
+    found = [result for cell in wanted if (result := load(cell)) is not None]
+    left = "results before the newest of a cell; a run that was cut off leaves none"
+    return str(Evidence(of_results(found), f"{len(found)} of {len(wanted)} cells", left_out=left))
 
 
 def _faults() -> list[str]:
@@ -83,18 +91,18 @@ def _cases() -> list[str]:
         "## The forty acceptance cases",
         "",
         "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each). A `faults::` test counts when its row "
-        "above has a result. Meant to be noticed by: cells above in which another lock failed, and mutations of ours that the tests of the case must "
-        "catch; whether they did is in [mutations.md](mutations.md), as far as it is known. Last column: what no test shows yet.",
+        "above has a result. Noticed by: cells above in which another lock failed, and mutations of ours that a test of the case has caught, by the stored "
+        "outcomes ([mutations.md](mutations.md)); such as are listed and have no outcome are counted apart. Last column: what no test shows yet.",
         "",
     ]
     lines += [
-        "| no. | fault or bad input | expected | invariant | tests | tiers | meant to be noticed by | not shown yet |",
+        "| no. | fault or bad input | expected | invariant | tests | tiers | noticed by | not shown yet |",
         "|---|---|---|---|---|---|---|---|",
     ]
     rows = [(case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case)) for case in CASES]
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
-        tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations)
+        tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations, len(not_judged(case)))
         lines.append(f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | {case.open or '–'} |")
     lines.append(f"| | **{counted(rows)}** | | | | | | |")
     return lines

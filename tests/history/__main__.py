@@ -5,7 +5,7 @@
     python -m tests.history --rounds 8                 six steps of each writer in a round (default 3)
     python -m tests.history --table                    only the page, from the results that are there
 
-Each run is a process of its own, ended after HISTORY_SECONDS (900). Its result is one file in build/history. Exit status 1 when something is
+Each run is a process of its own, ended after HISTORY_SECONDS (900). Its result is one file in docs/results/raw/history. Exit status 1 when something is
 there that was promised not to be, or when a run has no result.
 """
 
@@ -24,12 +24,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import RAW
 from tests.faults.apart import RESULT, TOLD, run_apart
 from tests.history import page
 from tests.history.run import CELLS, Cell
 
 ROOT = page.ROOT
 OUT = ROOT / "build" / "history"
+"""Logs."""
+STORE = RAW / "history"
 LIMIT = float(os.environ.get("HISTORY_SECONDS", "900"))
 TESTED = ("operator/hudi_operator/model", "operator/hudi_operator/manifests", "spark-images", "tests/history", "tests/hudi/harness.py")
 """What a result depends on."""
@@ -47,7 +50,7 @@ def commit() -> str:
 
 def path(cell: Cell) -> Path:
     """Where the result of a run is kept."""
-    return OUT / f"{cell.name.replace('/', '-').lower()}.json"
+    return STORE / f"{cell.name.replace('/', '-').lower()}.json"
 
 
 def load(cell: Cell) -> dict[str, Any] | None:
@@ -57,16 +60,17 @@ def load(cell: Cell) -> dict[str, Any] | None:
 
 def apart(cell: Cell, *, rounds: int, chance: int) -> dict[str, Any]:
     """The run in a process of its own; its folder is removed when it is ok."""
-    OUT.mkdir(parents=True, exist_ok=True)
+    for place in (OUT, STORE):
+        place.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="history-"))
     command = [sys.executable, "-m", "tests.history", "--inside", cell.name, "--folder", str(folder), "--rounds", str(rounds), "--chance", str(chance)]
-    result = run_apart(command, folder, log=path(cell).with_suffix(".log"), limit=LIMIT)
+    result = run_apart(command, folder, log=OUT / path(cell).with_suffix(".log").name, limit=LIMIT)
     if result["verdict"] == "ok":
         shutil.rmtree(folder, ignore_errors=True)
     else:
         result["folder"] = str(folder)
     result |= {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    path(cell).write_text(json.dumps(result, indent=1))
+    path(cell).write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
 from tests.history.run import CELLS, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +41,11 @@ the checker (`tests/history/adya.py`) makes Adya's dependency graph of the list-
 
 def page(load: Callable[[Cell], Result | None]) -> str:
     """The whole page."""
+    found = [result for cell in CELLS if (result := load(cell)) is not None]
     lines = [
         HEAD,
+        str(Evidence(of_results(found), f"{len(found)} of {len(CELLS)}", left_out="results before the newest of a run; one that was cut off leaves none")),
+        "",
         "| run | promise | rounds | commits | conflicts | G0, G1 | G-single | G-SI | lost | totals | G2 | overdrawn | twice (old, new) | verdict | commit |",
         "|---|---|" + "---:|" * 11 + "---|---|",
     ]

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
+
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements.json"
 SEEN = ROOT / "build" / "statements"
@@ -68,8 +70,10 @@ def page() -> str:
     seen = {mode: results[mode]["found"] if mode in results else {} for mode in MODES}
     known = {*data["statements"], *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
     others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
-    when = "; ".join(f"{mode}: {results[mode]['date']}, commit {results[mode]['commit']}{results[mode].get('note', '')}" for mode in MODES if mode in results)
-    lines = [HEAD, f"Run: {when}." if when else "Not run as a whole yet: the verdicts are those of the list, no outcome is claimed.", ""]
+    ran = [results[mode] for mode in MODES if mode in results]
+    count = f"{len(ran)} of {len(MODES)} modes as a whole ({', '.join(mode for mode in MODES if mode in results)})"
+    verdicts = [] if ran else ["The verdicts are those of the list, no outcome is claimed.", ""]
+    lines = [HEAD, str(Evidence(of_results(ran), count, left_out="runs before the newest of a mode, and those that did not come to their end")), "", *verdicts]
     lines += table("Statements", data["statements"], seen)
     lines += table("Saving a DataFrame", data["saves"], seen)
     lines += table("Procedures", data["procedures"], seen, "CALL ")

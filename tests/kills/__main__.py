@@ -7,7 +7,7 @@
 Two kinds: `writing` (SIGKILL at a random moment while data files are written) and `critical` (SIGKILL in the critical section: the lock is
 held and the completed file is on its way; a proxy before the S3 server delivers it later, or never). A round is one fresh table with some
 kills; it counts when in the end every row of every acknowledged commit is there once, and nothing else. Needs the cluster with the chart
-(`make demo`, or `hack/run-demo install`). Results are files in build/kills, one per round, so that a run that was cut off is continued.
+(`make demo`, or `hack/run-demo install`). Results are files in docs/results/raw/kills, one per round, so that a run that was cut off is continued.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ ROOT = Path(__file__).resolve().parents[2]
 for place in (ROOT / "hack", ROOT / "tests" / "e2e"):
     sys.path.insert(0, str(place))
 
+from tests.evidence import RAW  # noqa: E402
 from tests.kills.rounds import KINDS, Broken, Rounds  # noqa: E402
 from tests.kills.table import write  # noqa: E402
 
-OUT = ROOT / "build" / "kills"
+OUT = RAW / "kills"
 PER_ROUND = 15
 
 
@@ -61,7 +62,7 @@ def main() -> int:
                     except Broken as broken:
                         found, good = broken.round, False
                     found |= {"seed": seed}
-                    (OUT / f"{kind}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}.json").write_text(json.dumps(found, indent=1))
+                    (OUT / f"{kind}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}.json").write_text(json.dumps(found, indent=1) + "\n")
                     done += len(found["kills"])
     write(ROOT / "docs" / "results" / "kills.md", {kind: results(kind) for kind in KINDS})
     return 0 if good else 1

@@ -6,6 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
+
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 TITLES = {
     "writing": "While data files are written",
@@ -54,5 +56,8 @@ def write(path: Path, rounds: dict[str, list[dict[str, Any]]]) -> None:
         return
     where = "One node, 2 cores for everything: Kubernetes, etcd, S3 server, four Spark drivers, agent."
     head = f"# Kills on a real cluster\n\nWritten by `make kills` (`tests/kills`). {where}\n"
+    every = [one for found in rounds.values() for one in found]
+    kills = sum(len(one["kills"]) for one in every)
+    said = Evidence(of_results(every), f"{kills} kills in {len(every)} rounds", "each kill at another moment; the spread is in the tables")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([head, *(section(kind, found) + "\n" for kind, found in rounds.items() if found)]))
+    path.write_text("\n".join([head, f"{said}\n", *(section(kind, found) + "\n" for kind, found in rounds.items() if found)]))

@@ -6,7 +6,7 @@
     python -m tests.matrix --table                      only the page, from the results that are there
     python -m tests.matrix --list                       the names of the cells
 
-Each cell is a process of its own, ended after MATRIX_CELL_SECONDS (180). Its result is one file in build/matrix, so that a run that was cut off
+Each cell is a process of its own, ended after MATRIX_CELL_SECONDS (180). Its result is one file in docs/results/raw/matrix, so that a run that was cut off
 is continued. Exit status 1 when a cell is not ok.
 """
 

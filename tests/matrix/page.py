@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
 from tests.matrix.cells import EVERY, KINDS, STORAGE, TESTS, WRITERS, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,14 @@ def page(load: Load) -> str:
     found = {cell: load(cell) for cell in EVERY}
     run = {cell: result for cell, result in found.items() if result is not None}
     keys = _keys(run)
-    return "\n".join([HEAD, *_summary(found, run), "", *_table(found, keys), "", *_commits(keys), "", *_services(run), "", *_seen(run), ""])
+    return "\n".join(
+        [HEAD, _evidence(found, run), "", *_summary(found, run), "", *_table(found, keys), "", *_commits(keys), "", *_services(run), "", *_seen(run), ""]
+    )
+
+
+def _evidence(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -> str:
+    left = "results before the newest of a cell; a run that was cut off leaves none"
+    return str(Evidence(of_results(run.values()), f"{len(run)} of {len(found)} cells", left_out=left))
 
 
 def write(load: Load) -> Path:

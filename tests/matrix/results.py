@@ -1,4 +1,4 @@
-"""Results of matrix runs: one file per cell in build/matrix, keyed by the commit of what is tested and by versions."""
+"""Results of matrix runs: one file per cell in docs/results/raw/matrix, keyed by the commit of what is tested and by versions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import time
 from functools import lru_cache
 from typing import Any
 
+from tests.evidence import RAW
 from tests.faults.results import versions
 from tests.hudi.harness import ROOT
 from tests.matrix.cells import Cell
 
 OUT = ROOT / "build" / "matrix"
+"""Logs."""
+STORE = RAW / "matrix"
 TESTED = ("operator/hudi_operator/model", "operator/hudi_operator/manifests", "spark-images", "tests/hudi", "tests/matrix")
 """What an outcome depends on: a commit that touches nothing of it leaves results valid."""
 NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/hudi/test_*", ":!tests/matrix/page.py", ":!**/*.md")
@@ -37,13 +40,13 @@ def key() -> str:
 
 def load(cell: Cell) -> dict[str, Any] | None:
     """The result of a cell, of whatever commit; None: it was never run."""
-    path = OUT / f"{cell.file}.json"
+    path = STORE / f"{cell.file}.json"
     return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
     """Write a result down with its key."""
     full = {**result, "cell": cell.name, "key": key(), "commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / f"{cell.file}.json").write_text(json.dumps(full, indent=1))
+    STORE.mkdir(parents=True, exist_ok=True)
+    (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

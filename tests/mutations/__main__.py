@@ -6,8 +6,8 @@
     python -m tests.mutations --table              only the page, from the results that are there
     python -m tests.mutations --again              judge also what has a result
 
-The checkout is copied to build/mutations/copy and never changed itself. Each result is a file in build/mutations/results, named by its mutation
-and valid for this code only, so a run that was cut off is continued. Exit status 1 when an outcome is not what it must be, or is missing.
+The checkout is copied to build/mutations/copy and never changed itself. Outcomes are kept in docs/results/mutations.json,
+each valid for its code only, so a run that was cut off is continued. Exit status 1 when an outcome is not what it must be, or is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import signal
 import sys
 
 from tests.mutations import page
-from tests.mutations.campaign import RESULTS, Campaign, chosen_by, wanted_of
+from tests.mutations.campaign import Campaign, chosen_by, keep, wanted_of
 from tests.mutations.lists import CONTROLS, MUTATIONS
 
 
@@ -37,8 +37,7 @@ def main() -> int:
         parser.error(f"--only {given.only}: no mutation has such an id, rule, file or test")
     campaign = Campaign(chosen, copy=given.copy)
     if given.again:
-        for one, _ in chosen:
-            (RESULTS / f"{one.id}.json").unlink(missing_ok=True)
+        keep(lambda outcomes: [outcomes.pop(one.id, None) for one, _ in chosen])
     if not given.table:
         campaign.run(seconds=given.minutes * 60)
     wrong = []

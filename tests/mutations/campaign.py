@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests import evidence
 from tests.mutations import judges
 from tests.mutations.mutation import ROOT, Mutation
 from tests.mutations.place import OUT, Place, digest, tracked
 
-RESULTS = OUT / "results"
+RESULTS = ROOT / "docs" / "results" / "mutations.json"
+"""Outcomes by mutation, of whatever code; kept with the code. `key` says for which code one is (none: not known)."""
+SHOWN = 200
+"""Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID = "caught", "survived", "invalid"
 RELEVANT = {
     "unit": ("operator/hudi_operator/", "spark-images/hudi_runtime/", "tests/unit/", "pyproject.toml"),
@@ -77,13 +82,11 @@ class Campaign:
         self._scratch = OUT / f"{copy}.log"
         self._names = tracked()
         self._hashes: dict[str, str] = {}
-        RESULTS.mkdir(parents=True, exist_ok=True)
 
     def result(self, one: Mutation) -> dict[str, Any] | None:
         """The stored result of a mutation for this code; None: there is none."""
-        path = RESULTS / f"{one.id}.json"
-        found = json.loads(path.read_text()) if path.exists() else {}
-        return found if found.get("key") == self._key(one) else None
+        found = stored(one)
+        return found if found is not None and found.get("key") == self._key(one) else None
 
     def _key(self, one: Mutation) -> str:
         return own_key(one, self._names)
@@ -129,8 +132,9 @@ class Campaign:
             self._place.restore()
         found = verdict(one, seen, time.monotonic() - begin)
         judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
-        value = {"key": judged, "outcome": found.outcome, "told": found.told, "seconds": round(found.seconds, 1)}
-        (RESULTS / f"{one.id}.json").write_text(json.dumps({**value, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, indent=1))
+        told = next(iter(found.told.values()), "")[:SHOWN]
+        value = {"key": judged, "outcome": found.outcome, "told": told, "commit": evidence.commit(), "at": time.strftime("%Y-%m-%d", time.gmtime())}
+        keep(lambda outcomes: outcomes.update({one.id: value}))
         return found
 
     def _package(self) -> None:
@@ -146,7 +150,7 @@ class Campaign:
             self._package()
         if "java" in kinds and (problem := judges.build(self._place.folder, self._scratch)):
             raise SystemExit(problem)
-        baseline = RESULTS / ".baseline.json"
+        baseline = OUT / "baseline.json"
         good: dict[str, str] = json.loads(baseline.read_text()) if baseline.exists() else {}
         fresh = [test for test in tests if good.get(test) != key([test], self._names, self._hashes)]
         if not fresh:
@@ -173,6 +177,21 @@ def wanted_of(one: Mutation) -> str:
 
 
 def stored(one: Mutation) -> dict[str, Any] | None:
-    """The newest result of a mutation, of whatever code; None: it was never judged."""
-    path = Path(RESULTS / f"{one.id}.json")
-    return dict(json.loads(path.read_text())) if path.exists() else None
+    """The newest outcome of a mutation, of whatever code; None: it was never judged."""
+    found: dict[str, Any] | None = _outcomes(RESULTS.stat().st_mtime_ns if RESULTS.exists() else 0).get(one.id)
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _outcomes(_changed: int) -> dict[str, Any]:
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
+
+
+def keep(change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the outcomes that are kept; several campaigns may run at once, each in its copy."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (OUT / "outcomes.lock").open("w") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        outcomes = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        change(outcomes)
+        RESULTS.write_text(json.dumps(outcomes, indent=0, sort_keys=True) + "\n")

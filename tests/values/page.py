@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.evidence import Evidence, of_results
 from tests.hudi.harness import World
 from tests.hudi.test_values import NO_PATHS, SCHEMA, refusal
 from tests.matrix.results import commit
@@ -92,6 +93,8 @@ def write() -> Path:
     found = load()
     parts = [
         HEAD,
+        _evidence(found["cases"]),
+        "",
         *([] if found["cases"] else [NOTHING]),
         *(_case(case, found["cases"]) for case in CASES),
         RULES,
@@ -100,6 +103,11 @@ def write() -> Path:
     ]
     TARGET.write_text("\n".join(parts))
     return TARGET.relative_to(ROOT)
+
+
+def _evidence(cases: Mapping[str, Any]) -> str:
+    known = [result for name, result in cases.items() if name in {f"{case.name}/{kind}" for case in CASES for kind in KINDS}]
+    return str(Evidence(of_results(known), f"{len(known)} of {len(CASES) * len(KINDS)} cases", left_out="results before the newest of a case"))
 
 
 def _case(case: Case, results: Mapping[str, Any]) -> str:

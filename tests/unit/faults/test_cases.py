@@ -65,10 +65,14 @@ def test_what_a_case_is_proven_by() -> None:
     bad = {("paused-writer", "stock"): {"verdict": "corrupt"}, ("paused-writer", "ours"): {"verdict": "corrupt"}}
     cells = proven.failed_cells(case, ("stock", "lease", "ours"), lambda fault, setup: bad.get((fault, setup)))
     assert (cells, proven.mutations_of(case)) == (["paused-writer/stock"], ["another-etcd-is-trusted"])
-    assert proven.words(cells, ["a", "b", "c", "d", "e"]) == "corrupt: `paused-writer/stock`; mutations: `a`, `b`, `c`, `d` and 1 more"
-    assert proven.words([], []) == "–"
+    assert proven.words(cells, ["a", "b", "c", "d", "e"], 2) == (
+        "corrupt: `paused-writer/stock`; mutations: `a`, `b`, `c`, `d` and 1 more; 2 listed, not judged"
+    )
+    assert proven.words([], [], 0) == "–"
     rows = [(case, cells, ["a"]), (Case(2, "f", "e", "I2", ("x",)), [], []), (Case(3, "f", "e", "I3"), [], [])]
-    assert proven.counted(rows).startswith("2 of 40 cases have tests (none: 3); another lock fails in a cell above: 1, a mutation names one of their tests: 1 ")
+    assert proven.counted(rows).startswith(
+        "2 of 40 cases have tests (none: 3); another lock fails in a cell above: 1, one of their tests has caught a mutation: 1, "
+    )
     assert proven.counted(rows).endswith("neither: 2")
 
 

@@ -87,7 +87,16 @@ def test_eager_cleaning_is_refused_whatever_comes_with_it() -> None:
 
 
 def result(verdict: str, key: str, at: str, **more: Any) -> dict[str, Any]:
-    return {"verdict": verdict, "key": key, "at": at, "seconds": 31, "told": f"saw {key}", "counts": {"commits": 8, "archived": 5}, **more}
+    return {
+        "verdict": verdict,
+        "key": key,
+        "commit": key.split()[0],
+        "at": at,
+        "seconds": 31,
+        "told": f"saw {key}",
+        "counts": {"commits": 8, "archived": 5},
+        **more,
+    }
 
 
 def test_a_page_without_results_says_so() -> None:
