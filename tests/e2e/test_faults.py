@@ -60,23 +60,24 @@ def test_each_kill_is_settled(space: Space) -> None:
 
 @pytest.mark.extra
 def test_force_deletion_is_no_proof(space: Space) -> None:
-    """The pod object of a living driver is force-deleted: the lock stays until the kubelet says that its process has ended."""
-    ready_table(space, "kills")
-    space.writer("forced", "kills", rows=40, delay=0.5, first=10_000)
-    _, pod = space.wait_inflight("forced", "kills")
+    """The pod object of a living driver is force-deleted: it is settled when the kubelet says that its process has ended; the next one writes its rows."""
+    ready_table(space, "forced")
+    space.writer("forced", "forced", rows=40, delay=0.5)
+    _, pod = space.wait_inflight("forced", "forced")
     kubectl("delete", "pod", pod, "-n", space.namespace, "--force", "--grace-period=0", "--wait=false")
     space.wait_settled(pod)
     proofs = [p for c in space.watch.changes("/settle/") if c.value and c.value.get("pod") == pod for p in (c.value.get("proofs") or {}).values()]
     assert proofs, "settled without proof"
-    assert all(proof["kind"] not in {"ObjectGone", "Gone"} for proof in proofs), proofs
+    assert {proof["kind"] for proof in proofs} == {"PodTerminated"}, proofs
     space.wait("hudiwriter/forced", "Finished", seconds=300)
     assert cluster.is_true(space.get("hudiwriter", "forced"), "Succeeded")
+    space.audited("forced", written(batches=1, rows=40))
 
 
 def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> None:
-    ready_table(space, "kills")
-    space.writer("orphan", "kills", rows=40, delay=0.5, first=20_000)
-    instant, pod = space.wait_inflight("orphan", "kills")
+    ready_table(space, "orphaned")
+    space.writer("orphan", "orphaned", rows=40, delay=0.5)
+    instant, pod = space.wait_inflight("orphan", "orphaned")
     space.signal(pod, signal.SIGKILL)
 
     def rolling() -> bool:
@@ -89,7 +90,7 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
     agent = agents[0]["metadata"]["name"]
     space.signal_all(agent, signal.SIGKILL)
     space.wait_settled(pod, seconds=300)
-    assert_gone(space, "kills", instant)
+    assert_gone(space, "orphaned", instant)
 
     def replaced() -> bool:
         pods = cluster.items("pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running")
@@ -97,3 +98,5 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
 
     wait_for("another agent", replaced, seconds=60)
     space.wait("hudiwriter/orphan", "Finished", seconds=300)
+    assert cluster.is_true(space.get("hudiwriter", "orphan"), "Succeeded")
+    space.audited("orphaned", written(batches=1, rows=40))

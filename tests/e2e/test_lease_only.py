@@ -13,7 +13,7 @@ import time
 import pytest
 from demo import cluster
 from node import HOST
-from support import Space, wait_for
+from support import Space, wait_for, written
 from tests.faults.s3proxy import Held, Proxy, completed
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("tables")]
@@ -85,4 +85,4 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     writer = space.get("hudiwriter", f"{name}-second")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1
-    space.audited(name)
+    space.audited(name, written(batches=1, rows=20))  # all three have written the same rows

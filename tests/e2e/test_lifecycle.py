@@ -11,7 +11,7 @@ from demo import cluster
 from demo.cluster import kubectl
 from demo.lake import Lake
 from demo.protocol import Watch
-from support import OPERATOR_NAMESPACE, Space, run, wait_for
+from support import OPERATOR_NAMESPACE, Space, run, wait_for, written
 
 
 def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
@@ -29,6 +29,7 @@ def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
     space.wait_settled(pod, seconds=300)
     space.wait("hudiwriter/nomad", "Finished", seconds=300)
     assert cluster.is_true(space.get("hudiwriter", "nomad"), "Succeeded")
+    space.audited("moved", written(batches=2, rows=40))
 
 
 @pytest.mark.extra

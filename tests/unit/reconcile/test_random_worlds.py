@@ -1,4 +1,7 @@
-"""Random histories of the simulated world: whatever happens in whatever order, the invariants hold and everything ends once it is healed."""
+"""Random histories of the simulated world: whatever happens in whatever order, the invariants hold and everything ends once it is healed.
+
+Each run draws a new seed. A failure prints its steps and how to repeat them (`--hypothesis-seed`); its steps become a test of their own.
+"""
 
 from __future__ import annotations
 
@@ -198,13 +201,13 @@ class Overlaps(Histories):
 
 TestOverlaps = Overlaps.TestCase
 TestOverlaps.settings = settings(
-    max_examples=8, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=8, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
 TestBeginnings = Beginnings.TestCase
 TestBeginnings.settings = settings(
-    max_examples=12, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=12, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=12, stateful_step_count=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=12, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
