@@ -200,9 +200,7 @@ class Overlaps(Histories):
 
 
 TestOverlaps = Overlaps.TestCase
-TestOverlaps.settings = settings(
-    max_examples=8, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
-)
+TestOverlaps.settings = settings(max_examples=8, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck))
 TestBeginnings = Beginnings.TestCase
 TestBeginnings.settings = settings(
     max_examples=12, stateful_step_count=25, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
