@@ -19,7 +19,9 @@ T1, T2, T3 = "20260101000000001", "20260101000000002", "20260101000000003"
 
 
 class MemoryEtcd:
-    """Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set."""
+    """What it cannot, and etcd can: a stale read, a lost answer, a denied permission, a lease that ends; several keys in one transaction.
+
+    Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set."""
 
     def __init__(self) -> None:
         self.keys: dict[str, Entry] = {}
@@ -53,7 +55,10 @@ class MemoryEtcd:
 
 
 class MemorySession:
-    """Claims as the Java session does: only from itself or a settled owner."""
+    """Claims as the Java session does (`LockProtocol.claim`, `ClaimTest`): only from the present executor of an instant, and only when it is settled.
+
+    What the real one can and this cannot: an answer that is lost, a key that changes between its read and its transaction, a fence, permissions.
+    """
 
     inc, table_id, state = "agent", "x", "LIVE"
 
@@ -61,8 +66,10 @@ class MemorySession:
         self.etcd = etcd
 
     def claim(self, instant: str, previous: str) -> bool:
-        entry = self.etcd.get(f"instant/{instant}")
-        if entry is None or previous not in (entry.value["inc"], entry.value.get("claimedBy")):
+        entry, record = self.etcd.get(f"instant/{instant}"), self.etcd.get(f"settle/{previous}")
+        if entry is None or previous != (entry.value.get("claimedBy") or entry.value["inc"]):
+            return False
+        if record is None or record.value["phase"] not in ("RollingBack", "Swept", "Settled"):
             return False
         self.etcd.set(f"instant/{instant}", **{**entry.value, "claimedBy": self.inc})
         return True
