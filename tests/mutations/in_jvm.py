@@ -399,4 +399,25 @@ TRANSACTIONS = (
         j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
         t("FailoverTest.aSessionSurvivesTheLossOfAnyOneMember"),
     ),
+    mutation(
+        "the-dead-go-first",
+        "availability",
+        "instants of a writer of higher priority that is dead keep the others back",
+        j("Precedence", "    ahead.retainAll(alive);\n"),
+        t("PrecedenceTest.theLivingWithAHigherPriority"),
+    ),
+    mutation(
+        "everybody-overtakes",
+        "availability",
+        "tickets that go first anyhow count as overtakers",
+        j("LockWatch", "if (!older.contains(ticket)) {", "if (true) {"),
+        t("LockWatchTest.whoIsYoungerAndHasTheLockHasOvertaken"),
+    ),
+    mutation(
+        "an-old-read-is-believed",
+        "availability",
+        "what a read says of the lock counts although an event is newer",
+        j("LockWatch", "if (view.revision > lockRevision) {", "if (view.revision > 0) {"),
+        t("LockWatchTest.aReadThatIsOlderThanAnEventIsNotBelieved"),
+    ),
 )
