@@ -187,7 +187,7 @@ class Store:
         meta = {
             "namespace": NAMESPACE,
             "name": name,
-            "uid": f"{kind.lower()}-uid-{next(self.counter):04d}",
+            "uid": f"{next(self.counter):08x}-{kind.lower()}",  # names of pods have its first eight characters
             "generation": 1,
             "resourceVersion": str(next(self.counter)),
             "creationTimestamp": f"2026-01-01T00:00:{len(self.writers):02d}Z",
