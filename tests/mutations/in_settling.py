@@ -313,7 +313,7 @@ SETTLING = (
         "a-former-leader-goes-on",
         "I6 F29",
         "an operator that was frozen in the middle of a plan performs the rest of it when it wakes up",
-        o("reconcile/executor", "            self._check_leader()\n"),
+        o("reconcile/executor", "                self._check_leader()\n"),
         "tests/unit/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
     ),
     mutation(
