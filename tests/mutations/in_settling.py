@@ -189,9 +189,9 @@ SETTLING = (
         "F26",
         "an executor without our labels is not found by its owner",
         o(
-            "reconcile/view",
-            "p.labels.get(naming.LABEL_DRIVER) == driver_pod or (driver_uid and driver_uid in p.owner_uids)",
-            "p.labels.get(naming.LABEL_DRIVER) == driver_pod",
+            "reconcile/ownership",
+            "    return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))\n",
+            "    return replace(observed, pods=observed.pods) if owners else observed\n",
         ),
         f"{RULES}::test_an_executor_is_known_by_its_owner",
     ),

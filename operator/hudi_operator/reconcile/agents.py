@@ -95,7 +95,7 @@ def last_failure(view: View) -> str:
 def executor_waits(view: View) -> str:
     """Why an executor of the table's own agent has no node; empty when none waits, or one works: everything the agent does needs one."""
     pod = current_pod(view)
-    executors = view.executors(pod.name, pod.uid) if pod is not None else ()
+    executors = view.executors(pod.name) if pod is not None else ()
     if any(p.phase == "Running" for p in executors):
         return ""
     return next((f"{p.name} has no node: {p.unschedulable}" for p in executors if p.unschedulable), "")

@@ -87,7 +87,7 @@ def _fenced(view: View, inc: Incarnation) -> Step:
 def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
     """The pod of the JVM, then its executors, as the live list has them now."""
     own = view.pods_by_uid.get(inc.pod_uid)
-    executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()
+    executors = view.executors(inc.pod) if inc.pod else ()
     return ((own,) if own is not None else ()) + executors
 
 

@@ -201,13 +201,10 @@ class View:
         age = self.timer(name)
         return age is not None and age >= seconds
 
-    def executors(self, driver_pod: str, driver_uid: str) -> tuple[PodFacts, ...]:
-        """Executors of a driver, by label and by owner (F26)."""
+    def executors(self, driver_pod: str) -> tuple[PodFacts, ...]:
+        """Executors of a driver or an agent. Those without our labels have got them by their owner (F26, ``ownership``)."""
         return tuple(
-            p
-            for p in self.observed.pods
-            if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR
-            and (p.labels.get(naming.LABEL_DRIVER) == driver_pod or (driver_uid and driver_uid in p.owner_uids))
+            p for p in self.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR and p.labels.get(naming.LABEL_DRIVER) == driver_pod
         )
 
 

@@ -45,8 +45,8 @@ def test_an_executor_is_known_by_its_owner() -> None:
     process = hung_writer(world)
     observed = world.observe()
     view = build_view(replace(observed, pods=(executor_of(process),)), CONFIG)
-    assert [pod.name for pod in view.executors(process.pod, process.pod_uid)] == ["an-executor"]
-    assert view.executors("another", "uid-of-another") == ()
+    assert [pod.name for pod in view.executors(process.pod)] == ["an-executor"]
+    assert view.executors("another") == ()
 
 
 def bare_world() -> tuple[World, Any, Any]:
