@@ -10,6 +10,13 @@ WRITE = "WriteOptionsTest"
 
 OPTIONS = (
     mutation(
+        "commits-are-archived-beyond-a-savepoint",
+        "F76",
+        "a table may leave a hole in its active timeline, and a writer takes an old commit for its last one",
+        o("model/options", '    Rule("hoodie.archive.beyond.*", _HOLES),\n'),
+        "tests/unit/model/test_options.py::test_nothing_is_archived_beyond_a_savepoint",
+    ),
+    mutation(
         "a-program-bulk-inserts-into-buckets",
         "F75",
         "a bulk insert makes a second file group of a bucket, and every later upsert fails",

@@ -31,6 +31,8 @@ _DUPLICATES = "spec.duplicates of the HudiWriter says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
+_HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
+
 OWNED_HUDI = (
     Rule("hoodie.write.concurrency.*", _LOCK),
     Rule("hoodie.write.lock.*", _LOCK),
@@ -59,6 +61,7 @@ OWNED_HUDI = (
     Rule("hoodie.cleaner.policy", _SAID),
     Rule("hoodie.cleaner.*retained", _SAID),
     Rule("hoodie.keep.*", _SAID),
+    Rule("hoodie.archive.beyond.*", _HOLES),
     Rule("hoodie.clustering.plan.strategy.sort.columns", _SAID),
     Rule("hoodie.clustering.plan.strategy.small.file.limit", _SAID),
     Rule("hoodie.clustering.plan.strategy.target.file.max.bytes", _SAID),

@@ -111,6 +111,13 @@ def table(**hudi_options: str) -> str:
     return options.table_problem(TableSpec.from_object({"metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "hudiOptions": options_}}))
 
 
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_nothing_is_archived_beyond_a_savepoint(value: str) -> None:
+    """F76: how far a writer has come is told by its newest commit of the active timeline, which must have no hole."""
+    assert "hoodie.archive.beyond.savepoint" in table(hoodie__archive__beyond__savepoint=value)
+    assert table(hoodie__archive__merge__enable="true") == ""
+
+
 @pytest.mark.parametrize("name", ["hoodie.compaction.target.io", "hoodie.bucket.index.hash.field", "hoodie.archive.merge.enable"])
 def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
     assert "HudiTable" in options.hudi_problem({name: "BLOOM"})

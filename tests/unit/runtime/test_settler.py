@@ -69,8 +69,9 @@ class MemorySession:
         entry, record = self.etcd.get(f"instant/{instant}"), self.etcd.get(f"settle/{previous}")
         if entry is None or previous != (entry.value.get("claimedBy") or entry.value["inc"]):
             return False
-        if record is None or record.value["phase"] not in ("RollingBack", "Swept", "Settled"):
-            return False
+        # The real one refuses that: it is the last line, and who settles does not lean on it.
+        assert record is not None, f"{previous} is unknown, and {instant} was to be claimed from it"
+        assert record.value["phase"] in ("RollingBack", "Swept", "Settled"), f"{previous} is not proven dead, and {instant} was to be claimed from it"
         self.etcd.set(f"instant/{instant}", **{**entry.value, "claimedBy": self.inc})
         return True
 
