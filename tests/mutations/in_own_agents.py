@@ -17,7 +17,7 @@ EXECUTORS = (
         "an agent counts as dead while its executors write: the next one executes the same compaction beside them",
         o(
             "reconcile/settling",
-            "executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()",
+            "executors = view.executors(inc.pod) if inc.pod else ()",
             "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod, inc.pod_uid)",
         ),
         f"{OWN_AGENTS}::test_death_is_not_proven_while_an_executor_lives",

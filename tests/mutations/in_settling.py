@@ -178,7 +178,7 @@ SETTLING = (
         "executors of a dead driver are neither killed nor proven dead",
         o(
             "reconcile/settling",
-            "executors = view.executors(inc.pod, inc.pod_uid) if inc.pod else ()",
+            "executors = view.executors(inc.pod) if inc.pod else ()",
             "executors: tuple[PodFacts, ...] = ()",
         ),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
