@@ -425,7 +425,7 @@ SUSPECTS = (
         o(
             "reconcile/suspects",
             "(Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),",
-            "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod, inc.pod_uid), *([pod] if pod else [])])),",
+            "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod), *([pod] if pod else [])])),",
         ),
         f"{RULES}::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
     ),
