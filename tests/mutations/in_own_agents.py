@@ -18,7 +18,7 @@ EXECUTORS = (
         o(
             "reconcile/settling",
             "executors = view.executors(inc.pod) if inc.pod else ()",
-            "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod, inc.pod_uid)",
+            "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod)",
         ),
         f"{OWN_AGENTS}::test_death_is_not_proven_while_an_executor_lives",
     ),
