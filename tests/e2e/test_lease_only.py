@@ -42,7 +42,7 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     """Up to the point where the first writer is frozen with its completed file held; returns table, its driver pod, the held PUT."""
     name = table_of(mode)
     # No second attempt of the first writer comes between. Both begin their commits at about the same time; the second one writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=2.5, operation="Upsert")
+    space.writer(f"{name}-second", name, rows=20, delay=2.0, operation="Upsert")
     wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
     space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
     recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
