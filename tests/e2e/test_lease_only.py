@@ -85,9 +85,5 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     writer = space.get("hudiwriter", f"{name}-second")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1
-    answers = space.audit(name, written(batches=1, rows=20))  # all three have written the same rows
-    stray = [line.strip() for line in answers.text.partition("stray:\n")[2].splitlines() if line.strip()]
-    # Known, and harmless: the timer of Hudi's heartbeat client makes the file of a lost instant anew while its driver lives on.
-    known = bool(stray) and all(line.startswith(".hoodie/metadata/.hoodie/.heartbeat/") for line in stray)
-    wanted = dict.fromkeys(answers.outcomes, "ok") | ({"stray": "violated"} if known else {})
-    assert answers.outcomes == wanted, answers.text
+    answers = space.audit(name, written(batches=1, rows=20))  # all three have written the same rows; nothing is stray (F77)
+    assert answers.outcomes == dict.fromkeys(answers.outcomes, "ok"), answers.text

@@ -285,6 +285,12 @@ def lists():
         outcome(f"CALL {name}", lambda name=name, given=given: call(name, given, latest))
     outcome("overwrite/", lambda: save(spark.createDataFrame([(50, "a", "all", 1)], "id int, p string, v string, ts long"), mode="overwrite"))
     outcome("df.write.parquet below the table", lambda: spark.range(1).write.parquet(f"{path}/a/more"))
+    outcome("rdd.saveAsTextFile below the table", lambda: spark.sparkContext.parallelize(["x"], 1).saveAsTextFile(f"{path}/a/lines"))
+    outcome("spark.read.parquet of the table's files", lambda: spark.read.parquet(f"{path}/a").count())
+    spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    outcome("spark.read.orc of the table's files, data source V2", lambda: spark.read.schema("id int").orc(f"{path}/a").count())
+    outcome("df.write.json below the table, data source V2", lambda: spark.range(1).write.mode("append").json(f"{path}/a"))
+    spark.conf.unset("spark.sql.sources.useV1SourceList")
     outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
 
 

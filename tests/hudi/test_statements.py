@@ -25,6 +25,14 @@ EXECUTORS = {
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS]),
 }
+FILES = (
+    "df.write.parquet below the table",
+    "rdd.saveAsTextFile below the table",
+    "spark.read.parquet of the table's files",
+    "spark.read.orc of the table's files, data source V2",
+    "df.write.json below the table, data source V2",
+)
+"""What names no Hudi table, and would read or write its files (F78, F79)."""
 COUNTERS = range(1, 10)
 SECONDS = 1500
 """The program runs a hundred statements; on a busy machine of 2 cores it takes many minutes."""
@@ -74,6 +82,8 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     due += [(9, "a", str(added), 1 + added), (22, "w", "updated", 2), (23, "w", "merged", 2), (24, "w", "new", 1), (31, "x", "new", 1), (70, "b", "living", 1)]
     table.audited(due, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late", "overlap"))
     assert added > 0
+    for name in FILES:
+        assert "[HUDIOP-STATEMENT]" in found[name].get("message", ""), (name, found[name])
     assert not wrong, wrong
 
 

@@ -83,4 +83,11 @@ STATEMENTS = (
         ),
         t("StatementsTest.whatIsNotListedIsRefused"),
     ),
+    mutation(
+        "files-of-the-table-are-read",
+        "I9 F79",
+        "the table's files may be read past Hudi, and nobody knows as of when",
+        j("StatementRules", "      if (isAmongData(path)) {", "      if (isAmongData(path) && path.isEmpty()) {"),
+        "tests/hudi/test_statements.py::test_no_statement_loses_a_row",
+    ),
 )

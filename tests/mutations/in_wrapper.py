@@ -119,6 +119,20 @@ CLOCK = (
 
 GUARD = (
     mutation(
+        "a-lost-instant-beats-on",
+        "F77",
+        "Hudi's heartbeat file of an instant that was given up may be made anew",
+        j("TimelineGuard", '      GivenUp.requireNotBeating("create " + path, path);\n'),
+        t("TimelineGuardTest.theHeartbeatOfAnInstantThatWasGivenUpEnds"),
+    ),
+    mutation(
+        "files-of-others-among-the-data",
+        "F78",
+        "a writer's program may create any file in the table's folder, as long as its name is not one of Hudi's",
+        j("DataFiles", "      requireNotAmongData(path);\n"),
+        t("DataFilesTest.aWriterPutsNoFileOfItsOwnAmongTheData"),
+    ),
+    mutation(
         "writers-roll-back",
         "I7 F2",
         "a writer may create a rollback or a restore",

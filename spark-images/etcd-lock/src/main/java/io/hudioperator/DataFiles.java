@@ -27,11 +27,13 @@ final class DataFiles {
   private DataFiles() {}
 
   /**
-   * Throws when a data file, a log file, a marker or a partition's metadata is about to be created where no write of this process belongs.
-   * A process that knows no table at all is not asked where; files with other names are nobody's concern here.
+   * Throws when a data file, a log file, a marker or a partition's metadata is about to be created where no write of this process belongs, and when
+   * a file with any other name is about to be created among the data of a table that this process writes (F78): whatever saves it, readers and
+   * services take it for a part of the table. A process that knows no table at all is not asked where.
    */
   static void require(Path path, Configuration conf) throws IOException {
-    if (!concerns(path)) {
+    if (!isNamedByHudi(path)) {
+      requireNotAmongData(path);
       return;
     }
     List<String> bases = bases(conf);
@@ -47,8 +49,19 @@ final class DataFiles {
     }
   }
 
-  /** Whether the name is that of a data file, a log file, a marker or a partition's metadata. */
+  /** Whether there is a rule for a file of that name in that folder. */
   static boolean concerns(Path path) {
+    return isNamedByHudi(path) || FolderRules.isWrittenHere(path);
+  }
+
+  private static void requireNotAmongData(Path path) throws TimelineRefusedException {
+    if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
+      throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path + "; save them elsewhere (docs/what-user-code-may-do.md)");
+    }
+  }
+
+  /** Whether the name is that of a data file, a log file, a marker or a partition's metadata. */
+  private static boolean isNamedByHudi(Path path) {
     String name = path.getName();
     return DATA.matcher(name).matches() || MARKER.matcher(name).matches() || PARTITION.matcher(name).matches();
   }

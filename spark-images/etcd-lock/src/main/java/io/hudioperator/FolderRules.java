@@ -84,7 +84,8 @@ final class FolderRules {
     return path.toString().contains(INSIDE);
   }
 
-  private static boolean isWrittenHere(Path path) {
+  /** Below a table that this process writes as a writer or as a writer's executor. */
+  static boolean isWrittenHere(Path path) {
     String text = Sessions.comparable(path.toString());
     return WRITTEN.stream().anyMatch(base -> text.startsWith(base + "/"))
         || Sessions.all().stream().filter(Session::isWriter).anyMatch(s -> text.startsWith(Sessions.comparable(s.basePath()) + "/"));

@@ -142,7 +142,7 @@ public class GuardedFileSystem extends FilterFileSystem {
 
   @Override
   public boolean createNewFile(Path path) throws IOException {
-    return TimelinePath.of(path) == null ? fs.createNewFile(path) : super.createNewFile(path);
+    return TimelinePath.of(path) == null && !DataFiles.concerns(path) ? fs.createNewFile(path) : super.createNewFile(path);
   }
 
   @Override
@@ -169,7 +169,14 @@ public class GuardedFileSystem extends FilterFileSystem {
   @Override
   public boolean rename(Path from, Path to) throws IOException {
     FolderRules.beforeRename(from, to, fs);
-    return TimelineGuard.rename(from, to, fs::listStatus, () -> fs.rename(from, to));
+    return TimelineGuard.rename(
+        from,
+        to,
+        fs::listStatus,
+        () -> {
+          DataFiles.require(to, getConf());
+          return fs.rename(from, to);
+        });
   }
 
   @Override
@@ -180,6 +187,7 @@ public class GuardedFileSystem extends FilterFileSystem {
         to,
         fs::listStatus,
         () -> {
+          DataFiles.require(to, getConf());
           super.rename(from, to, options);
           return true;
         });
@@ -193,18 +201,21 @@ public class GuardedFileSystem extends FilterFileSystem {
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, Path from, Path to) throws IOException {
+    DataFiles.require(to, getConf());
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, from, to);
   }
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, boolean overwrite, Path[] from, Path to) throws IOException {
+    DataFiles.require(to, getConf());
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, overwrite, from, to);
   }
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, boolean overwrite, Path from, Path to) throws IOException {
+    DataFiles.require(to, getConf());
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, overwrite, from, to);
   }

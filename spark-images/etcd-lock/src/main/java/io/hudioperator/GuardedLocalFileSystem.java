@@ -103,7 +103,14 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
   @Override
   public boolean rename(Path from, Path to) throws IOException {
     FolderRules.beforeRename(from, to, this);
-    return TimelineGuard.rename(from, to, this::listStatus, () -> super.rename(from, to));
+    return TimelineGuard.rename(
+        from,
+        to,
+        this::listStatus,
+        () -> {
+          DataFiles.require(to, getConf());
+          return super.rename(from, to);
+        });
   }
 
   @Override
@@ -114,6 +121,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
         to,
         this::listStatus,
         () -> {
+          DataFiles.require(to, getConf());
           super.rename(from, to, options);
           return true;
         });
@@ -127,6 +135,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem {
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, Path from, Path to) throws IOException {
+    DataFiles.require(to, getConf());
     TimelineGuard.refuse("copyFromLocalFile", to);
     super.copyFromLocalFile(deleteSource, from, to);
   }

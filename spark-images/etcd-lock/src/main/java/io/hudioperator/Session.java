@@ -39,6 +39,7 @@ public final class Session {
   volatile InsertConflicts.Rule insertRule = InsertConflicts.Rule.KEY; // as the gate has said it last
   private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
   private final LostExecutors lostExecutors = new LostExecutors();
+  final GivenUp givenUp = new GivenUp();
   volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
@@ -429,14 +430,12 @@ public final class Session {
       }
       boolean abandoned = protocol.abandon(instant);
       pending.remove(instant);
+      givenUp.add(instant);
       return abandoned;
     }
   }
 
-  /**
-   * For an own record whose instant a fresh listing shows to be gone or completed: the same word as {@link #abandon}. The agent then looks
-   * for itself and removes the record; here nothing is deleted, because a requested file may still be on the wire.
-   */
+  /** As {@link #abandon}, for an own record whose instant is gone or completed by a fresh listing; the agent looks for itself and removes it. */
   public boolean forget(String instant) {
     return abandon(instant);
   }
@@ -445,6 +444,7 @@ public final class Session {
   public boolean claim(String instant, String previousOwnerInc) {
     boolean claimed = protocol.claim(instant, previousOwnerInc);
     if (claimed) {
+      givenUp.remove(instant);
       pending.add(instant);
     }
     return claimed;

@@ -6,6 +6,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
@@ -21,10 +22,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.FileTable;
 import org.apache.spark.sql.execution.streaming.StreamingRelation;
 import org.apache.spark.sql.hudi.command.CallProcedureHoodieCommand;
 import org.apache.spark.sql.hudi.command.DropHoodieTableCommand;
@@ -65,6 +69,8 @@ final class StatementRules {
     }
     if (plan instanceof LogicalRelation) {
       read(((LogicalRelation) plan).relation());
+    } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
+      requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex());
     } else if (plan instanceof StreamingRelation) {
       requireNoStream((StreamingRelation) plan);
     }
@@ -109,6 +115,9 @@ final class StatementRules {
   static void read(BaseRelation relation) {
     Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
     if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
+      if (source instanceof FileIndex) {
+        requireNoFiles((FileIndex) source);
+      }
       return;
     }
     if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
@@ -121,6 +130,24 @@ final class StatementRules {
     if (session != null) {
       TableReads.of(session).read(TableReads.Base.of(table.getActiveTimeline()));
     }
+  }
+
+  /** Read as files, a table shows old versions of rows and what was never committed, and nobody would know as of when (F79). */
+  private static void requireNoFiles(FileIndex files) {
+    Iterator<Path> roots = files.rootPaths().iterator();
+    while (roots.hasNext()) {
+      String path = roots.next().toString();
+      if (isAmongData(path)) {
+        throw refusal("reading the files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
+      }
+    }
+  }
+
+  private static boolean isAmongData(String path) {
+    String inner = Sessions.comparable(path) + "/";
+    return Sessions.all().stream()
+        .map(session -> Sessions.comparable(session.basePath()) + "/")
+        .anyMatch(table -> inner.startsWith(table) && !inner.startsWith(table + ".hoodie/"));
   }
 
   private static HoodieTableMetaClient table(Object source) {

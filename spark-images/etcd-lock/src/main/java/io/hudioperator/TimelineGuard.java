@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * The rules for changing a timeline, in one place for every storage wrapper. Reading is never restricted, and neither is anything
- * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}.
+ * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}, but for {@link GivenUp}.
  */
 final class TimelineGuard {
   /** Lists a folder on the wrapped file system. */
@@ -25,6 +25,7 @@ final class TimelineGuard {
   static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
+      GivenUp.requireNotBeating("create " + path, path);
       Unanswered sent = Unanswered.ofProperties(path);
       return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a task that is cancelled ends after its uploads (F31)
     }

@@ -104,6 +104,30 @@ class DataFilesTest {
     refused("../" + BASE);
   }
 
+  /** What an RDD or a file format saves into the table's folder passes no list of statements (F78). */
+  @Test
+  void aWriterPutsNoFileOfItsOwnAmongTheData() throws IOException {
+    String[] files = {"part-00000-9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-c000.snappy.parquet", "p/part-00000", "out/_temporary/0/part-00000", "p/_SUCCESS"};
+    for (String relative : files) {
+      created("before/" + relative); // an agent's probe of the store, say
+    }
+    table.session("ns.a");
+    Path elsewhere = new Path(Files.createTempDirectory("plain-").toUri().toString(), "part-00000");
+    fs.create(elsewhere, false).close();
+    for (String relative : files) {
+      Path path = new Path(new Path(table.basePath()), relative);
+      assertCode(ErrorCode.STATEMENT, assertThrows(TimelineRefusedException.class, () -> create(relative), relative));
+      assertCode(ErrorCode.STATEMENT, assertThrows(TimelineRefusedException.class, () -> fs.createFile(path).build(), relative));
+      assertCode(ErrorCode.STATEMENT, assertThrows(TimelineRefusedException.class, () -> fs.createNewFile(path), relative));
+      assertCode(ErrorCode.STATEMENT, assertThrows(TimelineRefusedException.class, () -> fs.rename(elsewhere, path), relative));
+      assertCode(ErrorCode.STATEMENT, assertThrows(TimelineRefusedException.class, () -> fs.copyFromLocalFile(elsewhere, path), relative));
+      assertFalse(Files.exists(table.folder.resolve(relative)), relative);
+    }
+    created(BASE);
+    created("p/.hoodie_partition_metadata");
+    created(".hoodie/anything");
+  }
+
   @Test
   void otherFilesAreNotAskedAbout() throws IOException {
     java.nio.file.Path folder = Files.createTempDirectory("plain-");

@@ -23,6 +23,8 @@ import org.junit.jupiter.api.function.Executable;
 
 /** Who may change which file of a timeline (F6, F12, I3, I7), on the wrapper for local files. */
 class TimelineGuardTest {
+  private static final String DATA = "9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-0_0-12-34_20250101000000000.parquet";
+
   private final TestTable table = new TestTable();
   private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
   private Session session;
@@ -373,9 +375,27 @@ class TimelineGuardTest {
     fs.open(path("20250101000000000.inflight")).close();
     assertEquals(1, fs.listStatus(path(""), p -> p.getName().endsWith("inflight")).length);
     fs.mkdirs(path("history/more"));
-    fs.create(new Path(table.basePath() + "/p=1/data.parquet"), false).close();
+    fs.create(new Path(table.basePath() + "/p=1/" + DATA), false).close();
     fs.create(new Path(table.basePath() + "/.hoodie/.heartbeat/" + instant), false).close();
-    assertTrue(fs.delete(new Path(table.basePath() + "/p=1/data.parquet"), false));
+    assertTrue(fs.delete(new Path(table.basePath() + "/p=1/" + DATA), false));
+  }
+
+  /** Hudi's timer writes it once a minute for as long as the driver lives, whatever became of the commit (F77). */
+  @Test
+  void theHeartbeatOfAnInstantThatWasGivenUpEnds() throws IOException {
+    Path own = new Path(table.basePath() + "/.hoodie/.heartbeat/" + instant);
+    Path metadata = new Path(table.basePath() + "/.hoodie/metadata/.hoodie/.heartbeat/" + instant);
+    assertTrue(table.acquire(session));
+    write(instant + ".commit.requested");
+    session.release();
+    fs.create(own, true).close();
+    fs.create(metadata, true).close();
+    assertTrue(fs.delete(metadata, false));
+    assertTrue(session.abandon(instant));
+    refused(ErrorCode.NOT_PENDING, () -> fs.create(own, true));
+    refused(ErrorCode.NOT_PENDING, () -> fs.create(metadata, true));
+    assertFalse(fs.exists(metadata));
+    fs.create(new Path(metadata.getParent(), TestTable.time(1)), true).close();
   }
 
   @Test
