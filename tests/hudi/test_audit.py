@@ -170,6 +170,14 @@ def test_lost_update_of_overlapping_commits(lake: Lake) -> None:
     assert second.requested in report.get("overlap").findings[0]
     assert report.get("incremental").outcome is Outcome.VIOLATED, report.text()
     assert report.get("metadata").outcome is Outcome.VIOLATED, report.text()
+    keep = {"hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    for number in range(5, 9):
+        frame = lake.spark.createDataFrame(rows(range(40, 42), "b", f"v{number}", number), SCHEMA)
+        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(f"file://{table}")
+    assert not {first.requested, second.requested} & {i.requested for i in timeline(table).instants}, "both are archived"
+    report = lake.audit(table, only=["overlap"])
+    assert report.get("overlap").outcome is Outcome.VIOLATED, report.text()
+    assert first.requested in report.get("overlap").findings[0]
 
 
 def test_completed_after_it_was_rolled_back(lake: Lake) -> None:

@@ -357,6 +357,20 @@ SETTLE = (
 
 AUDIT_OF_ROLLBACKS = (
     mutation(
+        "archived-overlaps-are-not-seen",
+        "I9",
+        "the audit asks only commits of the active timeline whether they overlap: archival hides them",
+        a("audit/structure", "    every = [*(commit for commit in facts.archived_commits if", "    every = [*(commit for commit in () if"),
+        f"{RUNTIME}/test_audit.py::test_archived_commits_are_asked_too",
+    ),
+    mutation(
+        "non-blocking-commits-overlap-for-ever",
+        "I9",
+        "commits of the time when the table was NonBlocking count as overlapping for ever",
+        a("audit/structure", "> allowed:", "> '':"),
+        f"{RUNTIME}/test_audit.py::test_archived_commits_are_asked_too",
+    ),
+    mutation(
         "audit-believes-every-plan",
         "I3",
         "a compaction that is completed although its rollback removed what it had written is fine, whenever it was completed",

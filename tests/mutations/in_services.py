@@ -324,7 +324,7 @@ AUDIT = (
         "overlaps-are-not-reported",
         "I9",
         "the audit does not see two commits that overlap on a file group",
-        a("audit/structure", "if second.instant.requested < first.instant.completion:", "if second.instant.completion < first.instant.requested:"),
+        a("audit/structure", "if later.instant.requested < earlier.instant.completion]", "if later.instant.completion < earlier.instant.requested]"),
         f"{RUNTIME}/test_audit.py::test_each_damage_is_found_by_its_check",
     ),
 )

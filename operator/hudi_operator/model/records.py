@@ -134,6 +134,7 @@ _GATE: dict[str, Check] = {
     "adopted": flag,
     "acceptedFloor": COUNT,
     "closedForMs": MS,
+    "nonBlockingUntil": TIME,
     "concurrency": TEXT,
     "insertConflicts": TEXT,
 }
@@ -191,7 +192,7 @@ _SETTLE: dict[str, Check] = {
 }
 
 _KINDS: Mapping[str, _Kind] = {
-    "gate": _Kind(_GATE, frozenset(_GATE) - {"reason", "closedForMs"}, frozenset({"state"})),
+    "gate": _Kind(_GATE, frozenset(_GATE) - {"reason", "closedForMs", "nonBlockingUntil"}, frozenset({"state"})),
     "lock": _Kind({"inc": TEXT, "attempt": TEXT, "podUid": TEXT, "nonce": TEXT, "sinceMs": MS}, frozenset({"inc"}), frozenset({"inc"})),
     "clock": _Kind({"value": TIME}),
     "admit": _Kind({"role": TEXT}),

@@ -23,6 +23,8 @@ CLOSED_FOR = "closedFor"
 """In a closed gate: the change that it is closed for. Runs end at their next commit boundary for it (F44)."""
 CLOSED_FOR_MS = "closedForMs"
 """In a gate that is closed for a change: when it was closed, by the wall clock of that operator."""
+NON_BLOCKING, NON_BLOCKING_UNTIL = "NonBlocking", "nonBlockingUntil"
+"""In a gate whose mode was NonBlocking once: the table's clock when that ended. Commits up to then may overlap; the audit asks for it."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 """On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
 REASON_LIMIT = 64
@@ -171,6 +173,7 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
     """A gate value: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
     source = parameters(view.table) if base is None else {k: base.get(k) for k in parameters(view.table)}
     accepted = view.gate.get("acceptedFloor")
+    overlapped = _non_blocking_until(view, str(source.get("concurrency")))
     known = state == OPEN or adopted(view)
     return {
         "state": state,
@@ -181,10 +184,19 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
         "table": view.table.ref.key,
         "tableUid": view.table.ref.uid,
         **({"acceptedFloor": accepted} if accepted else {}),
+        **({NON_BLOCKING_UNTIL: overlapped} if overlapped else {}),
         **({"adopted": True} if known else {}),
         **({restores.BASELINE: first} if known and (first := restores.baseline(view, adopted=adopted(view))) else {}),
         **changes,
     }
+
+
+def _non_blocking_until(view: View, mode: str) -> str:
+    """Nobody is left who commits in the old mode when it changes, so the clock is past every commit of theirs."""
+    if mode == NON_BLOCKING or view.gate.get("concurrency") != NON_BLOCKING:
+        return str(view.gate.get(NON_BLOCKING_UNTIL) or "")
+    clock = view.etcd.clock
+    return str(clock.value.get("value") or "") if clock is not None else ""
 
 
 def _put(view: View, value: JsonDict, said: str) -> Step:

@@ -55,6 +55,8 @@ class Facts:
     files: Mapping[str, int]
     """Every file below the base path, `.hoodie` included: relative path → size in bytes."""
     commits: tuple[Commit, ...] = ()
+    archived_commits: tuple[Commit, ...] = ()
+    """Those of the newest archived writes; what became of their files is not known any more."""
     archived: frozenset[str] = frozenset()
     """Requested times of completed instants in the archived timeline; read only when a data file bears an instant that is not active."""
     history: bool = False

@@ -25,6 +25,8 @@ from hudi_runtime.storage import Missing
 
 _MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
 OPENERS = 8
+ARCHIVED = 1000
+"""Archived writes whose metadata is read: the newest ones."""
 T = TypeVar("T")
 
 
@@ -64,6 +66,7 @@ class Look:
             before=before,
             files=files,
             commits=commits,
+            archived_commits=tuple(self._try("archive", lambda: list(self._archived_commits()) if history else []) or ()),
             archived=archived,
             history=history,
             cleaned=cleaned,
@@ -100,6 +103,19 @@ class Look:
         utils = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils
         for instant, java_instant, java in self._java_instants(timeline, tl.WRITE_ACTIONS):
             yield commit(instant, json.loads(str(utils.getCommitMetadata(java_instant, java).toJsonString())))
+
+    def _archived_commits(self) -> Iterator[Commit]:
+        utils = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils
+        archived = self.table.meta_client().getArchivedTimeline()
+        found = sorted((str(i.requestedTime()) for i in archived.getCommitsTimeline().filterCompletedInstants().getInstants()), reverse=True)[:ARCHIVED]
+        if not found:
+            return
+        archived.loadCompletedInstantDetailsInMemory(found[-1], found[0])
+        for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
+            if str(java_instant.requestedTime()) >= found[-1]:
+                completion = str(java_instant.getCompletionTime())
+                instant = tl.Instant(str(java_instant.requestedTime()), str(java_instant.getAction()), tl.State.COMPLETED, completion)
+                yield commit(instant, json.loads(str(utils.getCommitMetadata(java_instant, archived).toJsonString())))
 
     def _cleaned(self, timeline: tl.Timeline) -> Iterator[str]:
         for _, java_instant, java in self._java_instants(timeline, ("clean",)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -154,10 +153,11 @@ def late(facts: Facts) -> Check:
 
     A compaction or clustering that was rolled back to its plan and executed again (I12) is completed after that rollback.
     """
-    if (cannot := _cannot("late", facts, "rollbacks", "keys")) is not None:
+    if (cannot := _cannot("late", facts, "rollbacks", "keys", "archive")) is not None:
         return cannot
-    completed = {i.requested: i for i in facts.timeline.completed}
-    planned = {commit.instant.requested for commit in facts.commits if commit.operation in PLANNED}
+    writes = {commit.instant.requested: commit for commit in (*facts.archived_commits, *facts.commits)}
+    completed = {t: commit.instant for t, commit in writes.items()} | {i.requested: i for i in facts.timeline.completed}
+    planned = {t for t, commit in writes.items() if commit.operation in PLANNED}
     wrong = {
         t: f"{t} is completed at {completed[t].completion} although rollback {r} has removed it"
         for t, r in facts.rolled_back.items()
@@ -179,25 +179,33 @@ def late(facts: Facts) -> Check:
 
 
 def overlap(facts: Facts) -> Check:
-    """Of two commits on one file group, one was requested after the other was completed (I9)."""
-    if (cannot := _cannot("overlap", facts, "commits")) is not None:
+    """Of two commits on one file group, one was requested after the other was completed (I9), archived ones too. Not of the time of NonBlocking."""
+    if (cannot := _cannot("overlap", facts, "commits", "archive")) is not None:
         return cannot
     if _gate(facts).get("concurrency") == "NonBlocking":
         return not_asked("overlap", "the table allows concurrent commits on one file group")
+    allowed = str(_gate(facts).get("nonBlockingUntil") or "")
+    active = {commit.instant.requested for commit in facts.commits}
+    every = [*(commit for commit in facts.archived_commits if commit.instant.requested not in active), *facts.commits]
     groups: dict[str, list[Commit]] = defaultdict(list)
-    for commit in facts.commits:
+    for commit in every:
         if commit.operation not in COMPACTIONS:
             for group in commit.groups:
                 groups[group].append(commit)
     wrong: dict[tuple[str, str], str] = {}
     for group, commits in sorted(groups.items()):
-        for first, second in itertools.combinations(sorted(commits, key=lambda c: c.instant.requested), 2):
-            if second.instant.requested < first.instant.completion:
-                pair = (first.instant.requested, second.instant.requested)
-                wrong.setdefault(pair, f"{_interval(first.instant)} and {_interval(second.instant)} both wrote {group}")
+        running: list[Commit] = []
+        for later in sorted(commits, key=lambda c: c.instant.requested):
+            running = [earlier for earlier in running if later.instant.requested < earlier.instant.completion]
+            for earlier in running:
+                if max(earlier.instant.completion, later.instant.completion) > allowed:
+                    pair = (earlier.instant.requested, later.instant.requested)
+                    wrong.setdefault(pair, f"{_interval(earlier.instant)} and {_interval(later.instant)} both wrote {group}")
+            running.append(later)
     if wrong:
         return violated("overlap", f"{len(wrong)} pairs of commits overlap on a file group: rows of one of them may be lost", list(wrong.values()))
-    return ok("overlap", f"{len(facts.commits)} completed writes, {len(groups)} file groups")
+    archived = f", {len(every) - len(facts.commits)} of them archived" if len(every) > len(facts.commits) else ""
+    return ok("overlap", f"{len(every)} completed writes{archived}, {len(groups)} file groups")
 
 
 def _gate(facts: Facts) -> Mapping[str, Any]:

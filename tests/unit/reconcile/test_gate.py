@@ -177,3 +177,20 @@ def test_another_release_of_hudi_comes_when_those_of_the_old_one_have_ended() ->
     world.run(lambda w: finished("running")(w) and finished("next")(w))
     gate = world.kv["gate"].value
     assert (gate["state"], gate["hudiVersion"]) == ("open", "1.2.1")
+
+
+def test_the_gate_keeps_until_when_the_mode_was_non_blocking() -> None:
+    """Commits of that time overlap, and the audit is not to call them wrong for ever."""
+    bucket = {"type": "Bucket", "buckets": 4}
+    world = ready_world(type="MergeOnRead", index=bucket, orderingFields=["ts"], concurrency={"mode": "NonBlocking"})
+    world.put("clock", {"value": "20260101000000100"})
+    assert world.table is not None
+    assert "nonBlockingUntil" not in world.kv["gate"].value
+    world.edit(world.table, concurrency={"mode": "Optimistic"})
+    world.run(lambda w: w.kv["gate"].value["concurrency"] == "Optimistic" and w.kv["gate"].value["state"] == "open")
+    until = world.kv["gate"].value["nonBlockingUntil"]
+    assert until >= "20260101000000100"
+    world.put("clock", {"value": "20990101000000100"})
+    world.edit(world.table, concurrency={"mode": "Optimistic", "insertConflicts": "Partition"})
+    world.run(lambda w: w.kv["gate"].value["insertConflicts"] == "Partition" and w.kv["gate"].value["state"] == "open")
+    assert world.kv["gate"].value["nonBlockingUntil"] == until, "it stays, whatever else changes"

@@ -131,6 +131,19 @@ def test_what_is_allowed_is_not_called_wrong() -> None:
     assert bad(facts(keys=keys(control={"gate": {"concurrency": "NonBlocking"}}), commits=(written(A, P, FILE_A), written(B, B_DONE, FILE_B)))) == {"overlap"}
 
 
+def test_archived_commits_are_asked_too() -> None:
+    """What happened is not hidden by archival (I3, I9); commits of the time when the table was NonBlocking may overlap."""
+    old = (written("20250101000000100", "20250101000000300"), written("20250101000000200", "20250101000000400"))
+    assert bad(facts(archived_commits=old)) == {"overlap"}
+    assert "2 of them archived" in structure.overlap(facts(archived_commits=(old[0], written("20250101000000500", "20250101000000600")))).sentence
+    assert bad(facts(archived_commits=old, keys=keys(control={"gate": {"nonBlockingUntil": "20250101000000400"}}))) == set()
+    assert bad(facts(archived_commits=old, keys=keys(control={"gate": {"nonBlockingUntil": "20250101000000399"}}))) == {"overlap"}
+    beside = (written("20250101000000100", A_DONE), *facts().commits)
+    assert bad(facts(archived_commits=beside[:1])) == {"overlap"}, "one is archived, the other is not"
+    assert bad(facts(archived_commits=facts().commits)) == set(), "archived between two looks"
+    assert bad(facts(archived_commits=old[:1], rolled_back={old[0].instant.requested: R})) == {"late"}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -148,7 +161,7 @@ def test_what_is_being_settled_is_unknown_not_ok(change: dict[str, Any], words: 
 def test_what_was_not_looked_at_is_unknown_or_not_asked() -> None:
     """Unknown is never ok: an aspect that failed, pending instants without etcd."""
     for aspect, wanted in {"commits": {"files", "stray", "overlap"}, "archived": {"stray", "metadata"}, "metadata": {"metadata"}, "open": {"files"},
-                           "keys": {"owners", "late"}, "rollbacks": {"late"}, "cleaned": {"files"}}.items():  # fmt: skip
+                           "archive": {"late", "overlap"}, "keys": {"owners", "late"}, "rollbacks": {"late"}, "cleaned": {"files"}}.items():  # fmt: skip
         found = outcomes(facts(errors={aspect: "refused"}))
         assert {name for name, outcome in found.items() if outcome is Outcome.UNKNOWN} == wanted, aspect
     alone = outcomes(facts(keys=None))
