@@ -40,6 +40,7 @@ def _written(setup: Setup) -> dict[str, Any]:
     if readers:
         readers.look()
         told["said"].append(readers.all_given(job.expected))
+    setup.audited_before_services(job.expected)
     setup.serve()
     setup.tended()
     setup.audited(job.expected)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.matrix import eager, page
 from tests.matrix.cells import EVERY, TESTS, Cell, cell, chosen
+from tests.matrix.pulls import Due
 from tests.matrix.workload import COMPACTED, LOST, NEW, OLD, REST, Work, work
 
 
@@ -125,3 +126,13 @@ def test_a_page_names_verdict_and_commit_of_each_cell() -> None:
 def test_clustering_is_named_as_missing_only_where_there_was_none() -> None:
     one = result("ok", "c1", "2026-01-01") | {"counts": {"clusterings": 1}}
     assert "Not covered" not in page.page(lambda each: one if each == EVERY[0] else None)
+
+
+def test_what_a_reader_is_due_is_told_from_file_names() -> None:
+    """Completed writes; in the order Fenced none that was begun after one that is not completed."""
+    one, two, three, four = (f"2026010100000{n}000" for n in range(4))
+    names = [f"{one}.commit.requested", f"{one}.inflight", f"{one}_{two}.commit", f"{two}.deltacommit.inflight", f"{three}_{four}.replacecommit"]
+    due = Due.of([*names, f"{three}.compaction.inflight", f"{four}_{four}.clean", "history"])
+    assert due.to("OutOfOrder") == {one, three}
+    assert due.to("Fenced") == {one}
+    assert Due.of([f"{one}_{two}.commit", f"{one}.inflight"]).to("Fenced") == {one}
