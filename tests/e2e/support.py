@@ -99,7 +99,9 @@ class Space:
         while True:
             paths = [*operator.directory.glob("*.log"), *self.logs.directory.glob("*.log")]
             seen = {event.table for event in read_files(paths)}
+            recorded = {table for table in self._modes for change in self.watch.changes(f"/{table}/instant/")}
             try:
+                assert recorded <= seen, f"instants were recorded in etcd, and no log names their tables: {sorted(recorded - seen)}"
                 for mode in set(self._modes.values()):
                     tables = {table for table, its in self._modes.items() if its == mode} & seen
                     if tables:

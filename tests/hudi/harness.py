@@ -253,6 +253,8 @@ class World:
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
         self.tables: set[str] = set()
+        self.written: dict[str, Path] = {}
+        """Tables for which a writer was started, and their folders."""
         self._config = OperatorConfig(allowed_schemes=("s3a", "file", "hdfs", "gs"))
 
     def start(self) -> None:
@@ -387,6 +389,7 @@ class World:
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
         retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have)."""
+        self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
@@ -470,7 +473,10 @@ class World:
         """The protocol log of all processes conforms, for the tables made since `before`."""
         logs = sorted(self.folder.glob("pods/*/log"))
         tables = self.tables.difference(before)
-        if any(event.table in tables for event in read_files(logs)):
+        named = {event.table for event in read_files(logs)}
+        silent = {table for table, folder in self.written.items() if table in tables - named and committed(folder)}
+        assert not silent, f"writers were started and something was committed, and no log names the tables {sorted(silent)}"
+        if tables & named:
             assert_conform(logs, missing={"operator"}, tables=tables)
 
     # -- readers -------------------------------------------------------------------------------------------------------------------
@@ -491,6 +497,12 @@ class World:
             self._spark = builder.getOrCreate()
             self._spark.sparkContext.setLogLevel("ERROR")
         return self._spark
+
+
+def committed(folder: Path) -> bool:
+    """Whether the active timeline of the table in that folder has a completed instant."""
+    timeline = folder / ".hoodie" / "timeline"
+    return timeline.is_dir() and bool(tl.parse(os.listdir(timeline)).completed)
 
 
 def rows(ids: Sequence[int], p: str, v: str, ts: int) -> list[Row]:
