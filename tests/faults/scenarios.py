@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -262,6 +263,105 @@ def await_quiet(side: Side) -> None:
     until("nothing is pending", lambda: not table.pending() and not table.keys("instant/"), alive=side.agent)
 
 
+def told(folder: Path) -> bool:
+    """Whether a program that was stopped had been told that its write is committed."""
+    return bool(json.loads((folder / "result.json").read_text())["acknowledged"])
+
+
+def stopped_while_publishing(side: Side) -> Result:
+    """A is a stream that its program ends with `query.stop()` while the PUT of its completed file is held; B commits to the same file group; then the
+    PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    a, folder = side.program("a", A, how="query")
+    arrive(held, a)
+    instant = instant_of(held)
+    (folder / "stop").touch()
+    notes = []
+    if side.table is not None:
+        b = side.write("b", B)
+        until("B waits for the lock", lambda: side.table is not None and side.table.keys("queue/"), alive=b)
+        time.sleep(TTL_SECONDS)
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was released while the publication was on the wire"
+        assert lock["inc"] == a.inc, "the lock was released while the publication was on the wire"
+        notes.append(f"{TTL_SECONDS} s after it was stopped, its PUT unanswered, A still held the lock")
+        held.deliver.set()
+        a.wait()
+        assert b.wait() == 0, b.log()[-3000:]
+    else:
+        a.wait()
+        b = side.write("b", B)
+        assert b.wait() == 0, b.log()[-3000:]
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+    notes.append(
+        f"A was told: {'committed' if told(folder) else 'not committed'}; its instant is {'completed' if side.is_completed(instant) else 'not completed'}"
+    )
+    if side.table is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (told(folder) or side.is_completed(instant), A), (b, B))), *notes)
+
+
+def cancelled_while_sending_data(side: Side) -> Result:
+    """A's program cancels its jobs while the PUT of a data file is held, and lives on; what A gave up is rolled back; then the PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.data_file)
+    a, folder = side.program("a", [(60, "c", "A", 2)], how="jobs")
+    arrive(held, a)
+    (folder / "stop").touch()
+    notes = []
+    if side.table is not None:
+        (instant,) = until("A has begun an instant", side.table.pending, alive=a)
+        time.sleep(2 * DRAIN_SECONDS)
+        record = side.table.get(f"instant/{instant}")
+        assert record is not None, "A gave up its instant while a file of it was on the wire"
+        assert record["state"] == "Pending", "A gave up its instant while a file of it was on the wire"
+        notes.append(f"{2 * DRAIN_SECONDS} s after its jobs were cancelled A had not given up its instant: its file had no answer")
+        held.deliver.set()
+        a.wait()
+    else:
+        a.wait()
+        time.sleep(11)  # until B calls A dead (stock.py)
+    other: list[Row] = [(50, "b", "B", 2)]
+    b = side.write("b", other, services=True)
+    assert b.wait() == 0, b.log()[-3000:]
+    if not held.delivered.is_set():
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+    notes.append(f"A was told: {'committed' if told(folder) else 'not committed'}")
+    if side.table is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (told(folder), [(60, "c", "A", 2)]), (b, other))), *notes)
+
+
+def empty_completed_file(side: Side) -> Result:
+    """A dies before its completed file is sent, and the store shows an empty one (as hdfs does from the creation on); B writes to the same file group."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    a = side.write("a", A)
+    arrive(held, a)
+    a.kill()
+    name = held.line.split(" ")[1].partition("?")[0].rsplit("/", 1)[1]
+    (side.timeline() / name).touch()
+    notes = []
+    if side.table is not None:
+        inc = side.fence_only(a)
+        time.sleep(side.table.drain)
+        side.table.fence(a)
+        asked = len(side.proxy.lines)
+        error = until("the agent tells of it", lambda: (side.table.report().get("error") or {}) if side.table else None, alive=side.agent)
+        time.sleep(5)
+        notes.append(f"the agent reports {error}")
+        deleted = [line for line in side.proxy.lines[asked:] if s3proxy.deletion(line)]
+        assert not deleted, f"deleted although nobody knows what became of A's commit: {deleted[:3]}"
+        assert side.table.outcomes(inc) is None, "settled although nobody knows what became of A's commit"
+    b = side.write("b", B)
+    b.wait()
+    notes.append(f"B was told: {'committed' if side.acknowledged(b) else 'not committed'}")
+    found = judge(side.audit(final(side, (b, B))), *notes)
+    if side.table is not None and not side.acknowledged(b) and found.verdict != "ok":
+        found.verdict = "reported"
+    return found
+
+
 OUTAGE_SECONDS = 300
 MAVEN = ("mvn", "-q", "-B", "-f", str(ROOT / "spark-images/etcd-lock/pom.xml"), "-Dsurefire.failIfNoSpecifiedTests=true", "test")
 
@@ -306,6 +406,9 @@ SCENARIOS = (
     Scenario("client-times-out", client_times_out, 8, "I1", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}, TIMEOUT_OPTIONS),
     Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
     Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
+    Scenario("stopped-while-publishing", stopped_while_publishing, 8, "I1, F31", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("cancelled-while-sending-data", cancelled_while_sending_data, 8, "I5, F35", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("empty-completed-file", empty_completed_file, 8, "I4, F34", {"stock": "corrupt", "lease-only": "reported", "ours": "reported"}),
     Scenario(
         "quorum-lost",
         None,

@@ -6,12 +6,14 @@ drain D, unlocks, and the real agent settles.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.faults import stopped_app
 from tests.faults.s3proxy import Proxy
 from tests.faults.stock import Stock, StockWriter, ZooKeeper
 from tests.hudi.harness import Process, Row, Table, World, rows, until
@@ -65,6 +67,17 @@ class Side:
             return self.stock.writer(name, data, services=services, **hadoop)
         assert self.table is not None
         return self.table.writer(name, python={"batches": [{"rows": data}]})
+
+    def program(self, name: str, data: list[Row], *, how: str) -> tuple[Process, Path]:
+        """Start a program that upserts and can be stopped (`stopped_app`); returns its folder, too."""
+        if self.stock is not None:
+            started = self.stock.program(name, data, how=how)
+            return started, started.folder
+        assert self.table is not None
+        folder = self.world.folder / f"program-{name}"
+        folder.mkdir()
+        (folder / "job.json").write_text(json.dumps({"rows": data, "how": how}))
+        return self.table.writer(name, application={"mainFile": str(Path(stopped_app.__file__)), "arguments": [str(folder)]}), folder
 
     def acknowledged(self, process: Process) -> bool:
         """Whether the writer was told, and tells, that its rows are committed."""

@@ -126,6 +126,15 @@ class Stock:
 
     def writer(self, name: str, rows: list[Row], *, services: bool = False, **hadoop: str) -> StockWriter:
         """Start one upsert; `services`: with Hudi's inline table services, which roll back what looks dead."""
+        return self._start(name, "tests.faults.stock_writer", rows, services=services, **hadoop)
+
+    def program(self, name: str, rows: list[Row], *, how: str) -> StockWriter:
+        """Start a program that is stopped in its upsert (`stopped_app`)."""
+        process = self._start(name, "tests.faults.stopped_app", rows, services=False)
+        (process.folder / "job.json").write_text(json.dumps({"rows": rows, "how": how}))
+        return process
+
+    def _start(self, name: str, module: str, rows: list[Row], *, services: bool, **hadoop: str) -> StockWriter:
         self._count += 1
         job = {"path": self.path, "rows": rows, "options": self.options(services=services), "spark": self.spark_settings(**hadoop)}
-        return self.world.child(StockWriter(name, self.world.folder / "stock" / f"{self.name}-{name}-{self._count}", job))
+        return self.world.child(StockWriter(name, self.world.folder / "stock" / f"{self.name}-{name}-{self._count}", job, module=module))

@@ -1,5 +1,6 @@
-"""A program that plays rounds of insert, upsert and delete on records of its own: python dag_app.py '{"p", "first", "rounds", "tries"}'.
+"""A program that plays rounds of insert, upsert and delete on records of its own: python dag_app.py '{"p", "first", "rounds", "tries", "meet"}'.
 
+`meet`: a folder and how many programs come there before each round but the first; all of them go on at once, so that they race.
 A commit that loses a race is made again by the program itself, `tries` times at most.
 """
 
@@ -9,6 +10,7 @@ import json
 import random
 import sys
 import time
+from pathlib import Path
 
 from hudi_runtime import context
 from hudi_runtime.errors import FailureClass, classify_causes, java_causes
@@ -51,9 +53,22 @@ def write(current, operation, rows, tries):
             time.sleep(random.uniform(0.1, 3))
 
 
+def meet(folder: Path, count: int, number: int, name: str) -> None:
+    """Wait until so many programs have come to this place."""
+    (folder / f"{count}-{name}").touch()
+    end = time.monotonic() + 300
+    while len(list(folder.glob(f"{count}-*"))) < number:
+        if time.monotonic() > end:
+            raise TimeoutError(f"only {[found.name for found in folder.iterdir()]} came")
+        time.sleep(0.02)
+
+
 def main(job) -> None:
     current = context.current()
-    for operation, rows in batches(job["p"], job["first"], job["rounds"]):
+    folder, number = job["meet"]
+    for count, (operation, rows) in enumerate(batches(job["p"], job["first"], job["rounds"])):
+        if operation == "insert" and count:
+            meet(Path(folder), count, number, str(job["first"]))
         write(current, operation, rows, job["tries"])
 
 

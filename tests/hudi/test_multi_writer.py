@@ -14,8 +14,6 @@ from hudi_operator.model.services import KINDS
 
 pytestmark = pytest.mark.extra
 ROUNDS = 2
-#: Not `stray`: a program that goes on after a lost race leaves Hudi's heartbeat file of that instant until it ends.
-CHECKS = ("rows", "origin", "hudi-rs", "files", "owners", "metadata", "incremental", "late", "overlap")
 
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
@@ -72,10 +70,11 @@ def test_programs_insert_update_and_delete_in_rounds(world: World, agent: Proces
     stream = {"files": files, "transform": "SELECT cast(id AS int) AS id, p, v, ts FROM source", "retries": 10}
     code = world.folder / f"code-{name}"
     code.mkdir()
+    (code / "meet").mkdir()
     main = shutil.copy(dag_app.__file__, code)
     programs = []
     for number, p in enumerate(places):
-        job = {"p": p, "first": 1000 * (number + 1), "rounds": ROUNDS, "tries": 30}
+        job = {"p": p, "first": 1000 * (number + 1), "rounds": ROUNDS, "tries": 30, "meet": [str(code / "meet"), len(places)]}
         programs.append((job, table.writer(f"program-{number}", application={"mainFile": str(main), "arguments": [json.dumps(job)]})))
     streams = [table.writer("stream", **stream)]
     assert streams[0].wait() == 0, streams[0].log()[-4000:]
@@ -89,9 +88,9 @@ def test_programs_insert_update_and_delete_in_rounds(world: World, agent: Proces
     assert streams[1].wait() == 0, streams[1].log()[-4000:]
     assert [one.termination()["commits"] for one in streams] == [2, 1], "files of the first run are not read again"
     races = sum(program.log().count("lost a race") for _, program in programs)
-    assert races == 0 or places[0] == places[1]
+    assert (races > 0) is (places[0] == places[1]), f"{races} lost races: both insert into one small file at once, or no file is shared"
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited(wanted, only=CHECKS)
+    table.audited(wanted)
 
 
 def arriving(number: int) -> list[Row]:
