@@ -64,7 +64,7 @@ class EtcdFacadeTest {
 
   @Test
   void aLostAnswerOfCompareAndSetIsFoundOut() {
-    FaultyEtcd faulty = new FaultyEtcd(table.client);
+    FaultyEtcd faulty = new FaultyEtcd(table.client, "/hudi");
     EtcdFacade facade = new EtcdFacade(faulty, table.keys.prefix(), table.keys.tablePrefix(), table.keys.controlPrefix());
     faulty.loseAnswerOf(t -> true);
     long revision = facade.casPut("done/x", "1", 0);

@@ -3,10 +3,12 @@ package io.hudioperator;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /**
  * Passes calls to a real etcd and breaks chosen ones: the answer is lost after execution, or the request is held on the wire, reported as
- * unanswered, and executed later. An action can run between two calls.
+ * unanswered, and executed later. An action can run between two calls. What the role of the chart's pods may not write is denied, as an etcd
+ * with users does it; the hudi tier has such an etcd.
  */
 final class FaultyEtcd implements EtcdClient {
   private final EtcdClient real;
@@ -16,9 +18,17 @@ final class FaultyEtcd implements EtcdClient {
   private Predicate<Txn> before = t -> false;
   private Predicate<Txn> refuse = t -> false;
   private Runnable action;
+  private final String writable;
 
-  FaultyEtcd(EtcdClient real) {
+  /** {@code prefix}: of all keys; pods write below {@code prefix/tables/}. */
+  FaultyEtcd(EtcdClient real, String prefix) {
     this.real = real;
+    this.writable = prefix + "/tables/";
+  }
+
+  private boolean mayNot(Txn txn) {
+    return Stream.concat(txn.then.stream(), txn.otherwise.stream())
+        .anyMatch(op -> (op.kind == Txn.Kind.PUT || op.kind == Txn.Kind.DELETE) && !op.key.startsWith(writable));
   }
 
   /** The next matching transaction is executed, its answer is lost. */
@@ -79,7 +89,7 @@ final class FaultyEtcd implements EtcdClient {
         first = action;
         before = t -> false;
       }
-      if (refuse.test(txn)) {
+      if (refuse.test(txn) || mayNot(txn)) {
         throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
       }
       if (hold.test(txn)) {

@@ -113,7 +113,7 @@ class RegistrationTest {
     table.admit("ns.late");
     Map<String, String> settings = table.settings("ns.late");
     EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
-    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcd));
+    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcd), etcd.prefix);
     faulty.hold(t -> t.then.stream().anyMatch(op -> op.key.contains("/writer/")));
     Session session = Sessions.open(settings, Map.of(), faulty, etcd, (c, w) -> {});
     assertTrue(faulty.holdsSomething());

@@ -181,7 +181,7 @@ final class TestTable implements AutoCloseable {
     Map<String, String> settings = settings(attempt);
     settings.putAll(more);
     EtcdSettings etcdSettings = EtcdSettings.of(settings, Map.of());
-    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcdSettings));
+    FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcdSettings), etcdSettings.prefix);
     Session session = Sessions.open(settings, Map.of(), faulty, etcdSettings, (code, why) -> halts.add(code));
     if (sessions.isEmpty()) {
       Sessions.register(session);
