@@ -1,0 +1,67 @@
+"""What groups of tests said last: taken over from reports, kept by test where a file is not run whole, and shown when it is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import evidence, last_run
+from tests.last_run import PAGE, counted, missing, page, record, results
+
+
+def report(folder: Path, **cases: str) -> list[Path]:
+    """A JUnit report of tests.hudi.test_a; outcomes: `passed`, or the element that a case has."""
+    lines = [f'<testcase classname="tests.hudi.test_a" name="{name}">{"" if kind == "passed" else f"<{kind}/>"}</testcase>' for name, kind in cases.items()]
+    path = folder / "hudi.xml"
+    path.write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
+    return [path]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(last_run, "RESULTS", tmp_path / "raw")
+    monkeypatch.setattr(last_run, "files", lambda tier: ["tests/hudi/test_a.py", "tests/hudi/test_b.py"] if tier in ("hudi", "unit") else [])
+    monkeypatch.setattr(evidence, "reachable", lambda commit: True)
+    return tmp_path
+
+
+def test_each_test_of_a_long_tier_has_its_own_last_result(place: Path) -> None:
+    record("hudi", report(place, one="passed", two="failure", three="skipped"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert missing("hudi", "aaaaaaaaaa") == ["tests/hudi/test_a.py", "tests/hudi/test_b.py"], "a file that failed, and one that was not run"
+    record("hudi", report(place, two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
+    assert {test: run["commit"] for test, run in results("hudi")["tests/hudi/test_a.py"].items()} == {"one": "a" * 10, "two": "b" * 10, "three": "b" * 10}
+    assert missing("hudi", "bbbbbbbbbb") == ["tests/hudi/test_b.py"]
+    assert (counted("hudi", "aaaaaaaaaa"), counted("hudi", "bbbbbbbbbb")) == ((1, 0), (2, 0))
+    text = page()
+    assert "| hudi | test_a.py | 3 | 0 | 2026-01-01 to 2026-01-02 | `aaaaaaaaaa`, `bbbbbbbbbb` |" in text
+    assert "## Without a result\n\n* tests/unit" not in text
+    assert "* tests/hudi/test_b.py" in text.partition("## Without a result")[2]
+    assert evidence.faults(text) == []
+
+
+def test_a_skip_is_a_failure_and_is_named(place: Path) -> None:
+    record("hudi", report(place, one="skipped", two="error"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    failed = page().partition("## Failed")[2].partition("## Without")[0]
+    assert "* tests/hudi/test_a.py::one" in failed
+    assert "* tests/hudi/test_a.py::two" in failed
+
+
+def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
+    record("unit", report(place, one="passed", two="failure"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert results("unit")["tests/hudi/test_a.py"] == {"*": {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2}}
+    record("unit", report(place, one="passed", two="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
+    assert results("unit")["tests/hudi/test_a.py"]["*"]["outcome"] == "passed"
+
+
+def test_a_file_that_is_gone_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    monkeypatch.setattr(last_run, "files", lambda tier: ["tests/hudi/test_b.py"] if tier == "hudi" else [])
+    record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert results("hudi") == {}
+
+
+def test_the_page_names_every_group() -> None:
+    text = PAGE.read_text()
+    for tier in last_run.TIERS:
+        for name in last_run.files(tier):
+            assert Path(name).name in text, "written by `python -m tests.last_run --page`"
