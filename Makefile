@@ -36,7 +36,7 @@ demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a 
 test: deps ## the tests of every change that this machine can run; of the Java, Spark and cluster tiers a slice (tests/run TIER...: only some tiers)
 	@tests/run
 
-test-all: deps ## every test, also those that are too long for every change
+test-all: deps ## every test, also those that are too long for every change: hours; continues where it was cut off; writes docs/results/last-run.md
 	@tests/run --all
 
 lint: ## ruff, mypy, import layers
