@@ -134,9 +134,12 @@ def intervals(changes: list[Change], part: str) -> list[Held]:
         if change.value is None:
             start, value = open_.pop(change.key, (change.at, {}))
             found.append(_held(change.key, value, start, change.at, who))
-        elif change.key in open_:
+        elif change.key in open_ and open_[change.key][1].get("inc") == change.value.get("inc"):
             open_[change.key] = (open_[change.key][0], change.value)
         else:
+            if change.key in open_:  # somebody else's value over it: two that held it, not one
+                start, value = open_.pop(change.key)
+                found.append(_held(change.key, value, start, change.at, who))
             open_[change.key] = (change.at, change.value)
     found.extend(_held(key, value, start, 0.0, who) for key, (start, value) in open_.items())
     return sorted(found, key=lambda held: held.start)

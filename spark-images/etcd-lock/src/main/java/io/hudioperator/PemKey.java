@@ -4,10 +4,11 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Base64;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -33,7 +34,12 @@ final class PemKey {
     if (!block.find()) {
       throw new IOException("no unencrypted private key in PEM in " + file);
     }
-    byte[] der = Base64.getMimeDecoder().decode(block.group(2));
+    byte[] der;
+    try {
+      der = Base64.getMimeDecoder().decode(block.group(2));
+    } catch (IllegalArgumentException e) {
+      throw new IOException("the private key in " + file + " is not Base64", e);
+    }
     byte[] wrapped = der;
     if (block.group(1).startsWith("RSA")) {
       wrapped = wrap(RSA, der);
@@ -51,33 +57,44 @@ final class PemKey {
 
   /** The curve's object identifier (element [0] of RFC 5915's ECPrivateKey). */
   private static byte[] curve(byte[] der, Path file) throws IOException {
-    int at = content(der, 0);
-    while (at < der.length) {
-      int begin = content(der, at);
-      int end = begin + length(der, at);
-      if ((der[at] & 0xff) == EC_PARAMETERS) {
-        return Arrays.copyOfRange(der, begin, end);
+    try {
+      ByteBuffer all = ByteBuffer.wrap(der);
+      all.get();
+      ByteBuffer sequence = content(all);
+      while (sequence.hasRemaining()) {
+        int tag = sequence.get() & 0xff;
+        ByteBuffer content = content(sequence);
+        if (tag == EC_PARAMETERS) {
+          byte[] found = new byte[content.remaining()];
+          content.get(found);
+          return found;
+        }
       }
-      at = end;
+    } catch (BufferUnderflowException e) {
+      throw new IOException("the EC private key in " + file + " is cut off or no DER", e);
     }
     throw new IOException("the EC private key in " + file + " does not name its curve");
   }
 
-  private static int content(byte[] der, int at) {
-    int first = der[at + 1] & 0xff;
-    return at + 2 + (first < 0x80 ? 0 : first & 0x7f);
-  }
-
-  private static int length(byte[] der, int at) {
-    int first = der[at + 1] & 0xff;
-    if (first < 0x80) {
-      return first;
+  /** The content of the element whose tag was read just now; the rest of {@code in} stays. BufferUnderflowException when it is not all there. */
+  private static ByteBuffer content(ByteBuffer in) {
+    int first = in.get() & 0xff;
+    long length = first;
+    if (first >= 0x80) {
+      length = 0;
+      for (int i = 0; i < (first & 0x7f); i++) {
+        length = length << 8 | in.get() & 0xff;
+        if (length > in.remaining()) {
+          throw new BufferUnderflowException();
+        }
+      }
     }
-    int length = 0;
-    for (int i = 0; i < (first & 0x7f); i++) {
-      length = length << 8 | der[at + 2 + i] & 0xff;
+    if (length > in.remaining()) {
+      throw new BufferUnderflowException();
     }
-    return length;
+    ByteBuffer content = in.slice().limit((int) length);
+    in.position(in.position() + (int) length);
+    return content;
   }
 
   private static byte[] tag(int tag, byte[] content) {

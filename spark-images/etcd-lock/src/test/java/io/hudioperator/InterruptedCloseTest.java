@@ -116,12 +116,13 @@ class InterruptedCloseTest {
 
   @Test
   void aTaskThatIsCancelledEndsAfterItsDataFile() throws Exception {
-    SlowStore.ANSWERS_INTERRUPTS.add("data.parquet");
-    Thread task = inThread(() -> TestTable.write(fs, new Path("slow:" + table.folder + "/a/data.parquet"), new byte[] {1}));
+    String file = "9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-0_0-12-34_" + instant + ".parquet";
+    SlowStore.ANSWERS_INTERRUPTS.add(file);
+    Thread task = inThread(() -> TestTable.write(fs, new Path("slow:" + table.folder + "/a/" + file), new byte[] {1}));
     Files.createDirectory(table.folder.resolve("a"));
     TestTable.await(Duration.ofSeconds(5), "the request is on the wire", InterruptedCloseTest::onTheWire);
     task.interrupt();
     waitsForTheAnswer(task);
-    assertTrue(Files.exists(table.folder.resolve("a/data.parquet")));
+    assertTrue(Files.exists(table.folder.resolve("a/" + file)));
   }
 }
