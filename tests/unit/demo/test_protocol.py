@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "hack"))
 
-from demo.protocol import Change, intervals  # noqa: E402
+from demo.protocol import Change, intervals
 
 LOCK = "/hudi/tables/t/lock"
 
