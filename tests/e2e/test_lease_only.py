@@ -85,5 +85,4 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     writer = space.get("hudiwriter", f"{name}-second")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1
-    answers = space.audit(name, written(batches=1, rows=20))  # all three have written the same rows; nothing is stray (F77)
-    assert answers.outcomes == dict.fromkeys(answers.outcomes, "ok"), answers.text
+    space.audited(name, written(batches=1, rows=20))  # all three have written the same rows; nothing is stray (F77)
