@@ -14,6 +14,11 @@ SEEN = ROOT / "build" / "statements"
 RESULTS = ROOT / "docs" / "results" / "statements.json"
 PAGE = ROOT / "docs" / "what-user-code-may-do.md"
 MODES = ("local", "executors")
+ALSO = {
+    "InsertIntoHoodieTableCommand": ("INSERT OVERWRITE … PARTITION", "INSERT OVERWRITE TABLE"),
+    "AlterTableCommand": ("AlterTableCommand, another column",),
+}
+"""Other statements that Spark carries out with the same class: the row names the outcome of each."""
 HEAD = """\
 # What user code may do
 
@@ -58,7 +63,7 @@ def table(title: str, entries: dict[str, dict[str, str]], seen: dict[str, dict[s
     lines = [f"## {title}", "", "| statement | verdict | note, or what to use instead | local | executors |", "|---|---|---|---|---|"]
     for name, entry in entries.items():
         what = entry.get("statement") or entry.get("save") or f"`CALL {name}`"
-        outcomes = " | ".join(text(seen[mode].get(prefix + name)) for mode in MODES)
+        outcomes = " | ".join(", ".join(dict.fromkeys(text(seen[mode].get(part)) for part in (prefix + name, *ALSO.get(name, ())))) for mode in MODES)
         lines.append(f"| {what} | {entry['verdict']} | {entry.get('note') or entry.get('instead', '')} | {outcomes} |")
     return [*lines, ""]
 
@@ -68,7 +73,7 @@ def page() -> str:
     data = json.loads(LIST.read_text(encoding="utf-8"))
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     seen = {mode: results[mode]["found"] if mode in results else {} for mode in MODES}
-    known = {*data["statements"], *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
+    known = {*data["statements"], *(part for parts in ALSO.values() for part in parts), *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
     others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
     ran = [results[mode] for mode in MODES if mode in results]
     count = f"{len(ran)} of {len(MODES)} modes as a whole ({', '.join(mode for mode in MODES if mode in results)})"

@@ -79,7 +79,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
         assert "onflict" in found[name]["message"], (name, found[name])
         due.append((number, "a", "1", 2))
     added = found["two threads, UPDATE"]["added"]
-    due += [(9, "a", str(added), 1 + added), (22, "w", "updated", 2), (23, "w", "merged", 2), (24, "w", "new", 1), (31, "x", "new", 1), (70, "b", "living", 1)]
+    due += [(9, "a", str(added), 1 + added), (22, "w", "updated", 2), (23, "w", "merged", 2), (24, "w", "new", 1), (33, "x", "over", 1), (70, "b", "living", 1)]
     table.audited(due, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late", "overlap"))
     assert added > 0
     for name in FILES:
