@@ -3,7 +3,7 @@
     python -m tests.last_run hudi build/test/hudi.xml      take over a report of pytest (or a folder of Maven's), run on the commit that is checked out
     python -m tests.last_run hudi REPORT --commit C        of another checkout
     python -m tests.last_run hudi --run                    run every file of a tier that has not passed on this commit, whole; continues where it was cut off
-    python -m tests.last_run --page                        only the page
+    python -m tests.last_run --page                        only the pages (this one and docs/results/shown.md)
 
 `make test-all` does this by itself. A group is a file of tests.
 Of the tiers hudi and e2e, whose files are not always run whole, each test has its own last result.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests import evidence
+from tests import catalog, evidence
 
 ROOT = evidence.ROOT
 RESULTS = evidence.RAW / "last-run"
@@ -39,7 +40,7 @@ IN_PARTS = ("hudi", "e2e")
 WHOLE = "*"
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
-"""Group → test → `commit`, `at`, `outcome`, `tests`."""
+"""Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that were run, without their parameters."""
 HEAD = """\
 # Last run of each group of tests
 
@@ -83,13 +84,24 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str) -> None:
         if tier in IN_PARTS:
             group[test] = {"commit": commit, "at": at, "outcome": outcome, "tests": 1}
             continue
-        before = group[WHOLE] if file in seen else {"outcome": PASSED, "tests": 0}
+        before = group[WHOLE] if file in seen else {"outcome": PASSED, "tests": 0, "names": []}
         seen.add(file)
         worst = FAILED if FAILED in (outcome, before["outcome"]) else PASSED
-        group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1}
+        names = sorted({*before["names"], base(test)})
+        group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1, "names": names}
     kept = {name: runs[name] for name in sorted(runs) if name in files(tier)}
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{tier}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def base(test: str) -> str:
+    """The name of a test without its parameters, as pytest and JUnit write them."""
+    return re.split(r"[\[({]", test, maxsplit=1)[0]
+
+
+def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
+    """Stored results of a test of a group, one for each of its parameters; a whole file's result counts for the tests that were run with it."""
+    return [result for name, result in group.items() if (test in result.get("names", ()) if name == WHOLE else base(name) == test)]
 
 
 def missing(tier: str, commit: str) -> list[str]:
@@ -109,7 +121,7 @@ def run(tier: str) -> int:
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", name], cwd=ROOT, check=False)
         if report.exists():
             record(tier, [report], commit=commit, at=time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()))
-            PAGE.write_text(page(), encoding="utf-8")
+            write()
         bad += done.returncode != 0
         print(
             f"{tier} {number}/{len(left)} {name}: {'ok' if done.returncode == 0 else f'FAILED (exit {done.returncode})'}, {time.time() - begun:.0f} s",
@@ -147,9 +159,21 @@ def page() -> str:
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
             lines.append(f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | {commits} |")
             failed += [f"* {name}" + ("" if test == WHOLE else f"::{test}") for test in _failed(group)]
-    never = [f"* {name}" for tier in TIERS for name in files(tier) if not stored[tier].get(name)]
+    never: list[str] = []
+    for tier, runs in stored.items():
+        for name in files(tier):
+            left = [test.name for test in catalog.tests(name) if not said(runs.get(name, {}), test.name)]
+            never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
     lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
     return "\n".join(lines)
+
+
+def write() -> None:
+    """Write the page, and the one of claims that is made of the same results."""
+    from tests import shown  # noqa: PLC0415 - it reads this module
+
+    PAGE.write_text(page(), encoding="utf-8")
+    shown.PAGE.write_text(shown.page(), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -169,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = [file for path in given.reports for file in (sorted(path.glob("TEST-*.xml")) if path.is_dir() else [path])]
         at = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(max(file.stat().st_mtime for file in found)))
         record(given.tier, found, commit=given.commit or evidence.commit(), at=at)
-    PAGE.write_text(page(), encoding="utf-8")
+    write()
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests import evidence, last_run
+from tests import catalog, evidence, last_run
 from tests.last_run import PAGE, counted, missing, page, record, results
 
 
@@ -22,6 +22,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(last_run, "RESULTS", tmp_path / "raw")
     monkeypatch.setattr(last_run, "files", lambda tier: ["tests/hudi/test_a.py", "tests/hudi/test_b.py"] if tier in ("hudi", "unit") else [])
     monkeypatch.setattr(evidence, "reachable", lambda commit: True)
+    known = {"tests/hudi/test_a.py": ("one", "two", "three"), "tests/hudi/test_b.py": ("four",)}
+    monkeypatch.setattr(catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file]))
     return tmp_path
 
 
@@ -35,7 +37,9 @@ def test_each_test_of_a_long_tier_has_its_own_last_result(place: Path) -> None:
     text = page()
     assert "| hudi | test_a.py | 3 | 0 | 2026-01-01 to 2026-01-02 | `aaaaaaaaaa`, `bbbbbbbbbb` |" in text
     assert "## Without a result\n\n* tests/unit" not in text
-    assert "* tests/hudi/test_b.py" in text.partition("## Without a result")[2]
+    without = text.partition("## Without a result")[2]
+    assert "* tests/hudi/test_b.py\n" in without
+    assert without.count("test_a.py") == 1, "in the tier unit, where it was not run"
     assert evidence.faults(text) == []
 
 
@@ -44,11 +48,12 @@ def test_a_skip_is_a_failure_and_is_named(place: Path) -> None:
     failed = page().partition("## Failed")[2].partition("## Without")[0]
     assert "* tests/hudi/test_a.py::one" in failed
     assert "* tests/hudi/test_a.py::two" in failed
+    assert "* tests/hudi/test_a.py: three\n" in page().partition("## Without a result")[2], "a test of a file that was run in part"
 
 
 def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
     record("unit", report(place, one="passed", two="failure"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
-    assert results("unit")["tests/hudi/test_a.py"] == {"*": {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2}}
+    assert results("unit")["tests/hudi/test_a.py"] == {"*": {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2, "names": ["one", "two"]}}
     record("unit", report(place, one="passed", two="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert results("unit")["tests/hudi/test_a.py"]["*"]["outcome"] == "passed"
 

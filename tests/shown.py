@@ -1,0 +1,110 @@
+"""Which run shows which claim, and what it said last: docs/results/shown.md.
+
+    python -m tests.shown       write the page; `python -m tests.last_run` does it, too
+
+The claims are the rows of docs/rfc-22.md and the forty cases (tests/faults/cases.py); the runs are read from the tests' source (tests/catalog.py), what
+was said last from docs/results/raw/last-run. Nothing of the page is typed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tests import catalog, evidence, last_run
+from tests.catalog import ALL, EVERY, Test
+from tests.faults.cases import CASES
+
+PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
+RFC = evidence.ROOT / "docs" / "rfc-22.md"
+BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/matrix": "make matrix"}
+"""Words that name no test of a tier, and how what they name is run."""
+_ROW = re.compile(r"^\| (R[\d, –R]+) \|")
+HEAD = """\
+# Which run shows what
+
+Written by `python -m tests.shown` and `make test-all`; do not edit. For each row of [rfc-22.md](../rfc-22.md) and each of the [forty cases](faults.md#the-forty-acceptance-cases)
+the tests that are named there. **Run**: *every change* is `make test` and CI (how many of the named tests; parameters that are left out there are told as *in part*),
+*test-all* is `make test-all` alone, anything else is a command of its own. **Last**: of the named tests how many have passed when they were run last and that was noted
+([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no noted result. Of the tiers unit, model, java and
+component a file has one result: one test that fails makes all of it failed.
+"""
+Results = dict[str, dict[str, dict[str, Any]]]
+
+
+def rows() -> Iterator[tuple[str, list[str]]]:
+    """Rows of rfc-22.md, and what each names in its last column."""
+    for line in RFC.read_text(encoding="utf-8").splitlines():
+        if match := _ROW.match(line):
+            yield match[1], list(catalog.words(line.rstrip().removesuffix("|").rpartition("|")[2]))
+
+
+def cases() -> Iterator[tuple[str, list[str]]]:
+    """The forty cases, and what each names."""
+    for case in CASES:
+        yield str(case.number), list(case.tests)
+
+
+def run(found: tuple[Test, ...]) -> str:
+    """In which runs they are, counted."""
+    kinds = {kind: sum(test.run == kind for test in found) for kind in (EVERY, catalog.PART, ALL)}
+    return ", ".join(f"{kind} ({number})" for kind, number in kinds.items() if number)
+
+
+def last(found: Iterable[Test], stored: Results) -> str:
+    """What the tests have said last."""
+    passed, times, commits, failed, without, cases_of = 0, set[str](), set[str](), list[str](), list[str](), list[str]()
+    found = list(found)
+    for test in found:
+        results = last_run.said(stored.get(test.file, {}), test.name)
+        if not results:
+            without.append(test.name)
+            continue
+        times |= {str(result["at"])[:10] for result in results}
+        commits |= {str(result["commit"]) for result in results}
+        good = all(result["outcome"] == last_run.PASSED for result in results)
+        passed += good
+        failed += [] if good else [test.name]
+        if test.run == catalog.PART:
+            cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
+    if not times:
+        return "no result noted"
+    said = f"{passed} of {len(found)}, {' to '.join(dict.fromkeys((min(times), max(times))))}, {', '.join(f'`{commit}`' for commit in sorted(commits))}"
+    return "; ".join([said, *cases_of, *([f"**failed**: {', '.join(failed)}"] if failed else []), *([f"no result: {_few(without)}"] if without else [])])
+
+
+def _few(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _lines(claims: Iterable[tuple[str, list[str]]], stored: Results) -> Iterator[str]:
+    for claim, words in claims:
+        for number, word in enumerate(words or ["–"]):
+            found = catalog.named(word)
+            first = claim if number == 0 else ""
+            if found:
+                yield f"| {first} | `{word}` | {run(found)} | {last(found, stored)} |"
+            else:
+                how = next((how for begin, how in BY_HAND.items() if word.startswith(begin)), "no test")
+                yield f"| {first} | {word if word == '–' else f'`{word}`'} | {how} | {'see its page' if how != 'no test' else '–'} |"
+
+
+def page() -> str:
+    """The whole page."""
+    stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
+    named = {test for claims in (rows(), cases()) for _, words in claims for word in words for test in catalog.named(word)}
+    used = [result for file in {test.file for test in named} for result in stored.get(file, {}).values()]
+    said = evidence.Evidence(
+        evidence.of_results(used), f"the last noted one of each of {len(named)} tests, where there is one", left_out="earlier runs, and runs of CI"
+    )
+    head = ["|  | test | run | last |", "|---|---|---|---|"]
+    return "\n".join(
+        [HEAD, str(said), "", "## RFC-22", "", *head, *_lines(rows(), stored), "", "## The forty cases", "", *head, *_lines(cases(), stored), ""]
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.exit(0)
