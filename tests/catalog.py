@@ -78,7 +78,7 @@ def named(word: str) -> tuple[Test, ...]:
     short, _, method = word.partition(".")
     if short.endswith("Test") and (ROOT / JAVA / f"{short}.java").is_file():
         return tuple(test for test in tests(f"{JAVA}/{short}.java") if method in ("", test.name))
-    return tuple(test for test in _all() if test.name == word or (name and Path(test.file).name == file and test.name == name) or (not name and Path(test.file).name == word))
+    return tuple(test for test in _all() if test.name == word or (Path(test.file).name == file and name in ("", test.name)))
 
 
 @cache

@@ -170,7 +170,7 @@ def page() -> str:
 
 def write() -> None:
     """Write the page, and the one of claims that is made of the same results."""
-    from tests import shown  # noqa: PLC0415 - it reads this module
+    from tests import shown  # it reads this module
 
     PAGE.write_text(page(), encoding="utf-8")
     shown.PAGE.write_text(shown.page(), encoding="utf-8")

@@ -25,11 +25,11 @@ _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
 HEAD = """\
 # Which run shows what
 
-Written by `python -m tests.shown` and `make test-all`; do not edit. For each row of [rfc-22.md](../rfc-22.md) and each of the [forty cases](faults.md#the-forty-acceptance-cases)
-the tests that are named there. **Run**: *every change* is `make test` and CI (how many of the named tests; parameters that are left out there are told as *in part*),
-*test-all* is `make test-all` alone, anything else is a command of its own. **Last**: of the named tests how many have passed when they were run last and that was noted
-([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no noted result. Of the tiers unit, model, java and
-component a file has one result: one test that fails makes all of it failed.
+Written by `python -m tests.shown` and `make test-all`; do not edit. For each row of [rfc-22.md](../rfc-22.md) and each of the
+[forty cases](faults.md#the-forty-acceptance-cases) the tests that are named there. **Run**: *every change* is `make test` and CI (how many of the named
+tests; of those *in part* some parameters are left out there), *test-all* is `make test-all` alone, anything else is a command of its own. **Last**: how
+many of the named tests have passed when they were run last and that was noted ([last-run.md](last-run.md)), the days and commits of that, and what has
+failed or has no noted result. Of the tiers unit, model, java and component a file has one result: one test that fails makes all of it failed.
 """
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -100,9 +100,7 @@ def page() -> str:
         evidence.of_results(used), f"the last noted one of each of {len(named)} tests, where there is one", left_out="earlier runs, and runs of CI"
     )
     head = ["|  | test | run | last |", "|---|---|---|---|"]
-    return "\n".join(
-        [HEAD, str(said), "", "## RFC-22", "", *head, *_lines(rows(), stored), "", "## The forty cases", "", *head, *_lines(cases(), stored), ""]
-    )
+    return "\n".join([HEAD, str(said), "", "## RFC-22", "", *head, *_lines(rows(), stored), "", "## The forty cases", "", *head, *_lines(cases(), stored), ""])
 
 
 if __name__ == "__main__":

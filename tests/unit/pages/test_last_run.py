@@ -53,7 +53,8 @@ def test_a_skip_is_a_failure_and_is_named(place: Path) -> None:
 
 def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
     record("unit", report(place, one="passed", two="failure"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
-    assert results("unit")["tests/hudi/test_a.py"] == {"*": {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2, "names": ["one", "two"]}}
+    wanted = {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2, "names": ["one", "two"]}
+    assert results("unit")["tests/hudi/test_a.py"] == {"*": wanted}
     record("unit", report(place, one="passed", two="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert results("unit")["tests/hudi/test_a.py"]["*"]["outcome"] == "passed"
 
