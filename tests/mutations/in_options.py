@@ -17,6 +17,13 @@ OPTIONS = (
         "tests/unit/model/test_options.py::test_nothing_is_archived_beyond_a_savepoint",
     ),
     mutation(
+        "an-administrator-may-allow-log-compaction",
+        "I9",
+        "a table's options may switch log compaction on: readers that follow it get rows twice, or never",
+        o("model/options", '    Rule("hoodie.log.compaction.*", _TWICE),\n'),
+        "tests/unit/model/test_options.py::test_what_is_on_no_list_is_refused_until_an_administrator_adds_it",
+    ),
+    mutation(
         "a-program-bulk-inserts-into-buckets",
         "F75",
         "a bulk insert makes a second file group of a bucket, and every later upsert fails",

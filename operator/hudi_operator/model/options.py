@@ -32,6 +32,7 @@ _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
+_TWICE = "incremental readers get rows twice or not at all after a log compaction"
 
 OWNED_HUDI = (
     Rule("hoodie.write.concurrency.*", _LOCK),
@@ -70,6 +71,7 @@ OWNED_HUDI = (
     Rule("hoodie.clustering.updates.*", _LOCK),
     Rule("hoodie.clustering.rollback.*", _LOCK),
     Rule("hoodie.clustering.*expiration*", _SERVICE),
+    Rule("hoodie.log.compaction.*", _TWICE),
     Rule("hoodie.write.auto.upgrade", _TABLE),
     Rule("hoodie.write.table.version", _TABLE),
     Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),

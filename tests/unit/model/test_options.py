@@ -29,6 +29,9 @@ from hudi_operator.model.spec import TableSpec
         "hoodie.datasource.write.keygenerator.class",
         "hoodie.datasource.write.payload.class",
         "hoodie.write.auto.upgrade",
+        "hoodie.log.compaction.enable",
+        "hoodie.log.compaction.inline",
+        "Hoodie.Log.Compaction.Blocks.Threshold",
         "hoodie.metadata.enable",
         "hoodie.datasource.hive_sync.enable",
         "spark.hoodie.write.lock.provider",
@@ -53,6 +56,7 @@ def test_what_is_on_no_list_is_refused_until_an_administrator_adds_it() -> None:
     assert "allow-list" in options.hudi_problem({"hoodie.brand.new": "1"})
     assert options.hudi_problem({"hoodie.brand.new": "1"}, ("hoodie.brand.*",)) == ""
     assert "owned" in options.hudi_problem({"hoodie.write.lock.provider": "1"}, ("hoodie.*",)), "an administrator cannot give the lock away"
+    assert "incremental readers get rows twice" in options.hudi_problem({"hoodie.log.compaction.enable": "true"}, ("hoodie.*",))
 
 
 @pytest.mark.parametrize(

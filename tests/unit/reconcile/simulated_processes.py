@@ -215,6 +215,7 @@ class Processes(Store):
                 self.drop(f"instant/{process.instant}")
                 process.commits += 1
                 value = {"inc": process.inc, "records": 10, "commits": process.commits, "lastInstant": process.instant, "conflicts": []}
+                value["lastCompletionTime"] = str(int(process.instant) + 500)
                 self.put(f"report/attempt/{process.attempt}", value)
                 process.step = 0 if process.endless else process.step
                 return True

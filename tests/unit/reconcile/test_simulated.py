@@ -17,7 +17,10 @@ def test_happy_path() -> None:
     assert status["attempt"] == 1
     assert status["attempts"][0]["class"] == "Succeeded"
     assert status["records"] == 10
-    assert status["lastCommit"]["instant"] in world.completed
+    committed = status["lastCommit"]
+    assert committed["instant"] in world.completed
+    assert committed["completionTime"] == str(int(committed["instant"]) + 500), "its start and its end (RFC-22)"
+    assert committed["time"].startswith("2026-01-01T00:00:00")
     world.settle_down()
     assert all("hudi-agent" in a for a in world.names("admit"))
     assert no_evidence_left(world, "backfill")
@@ -73,6 +76,57 @@ def test_killed_without_the_lock() -> None:
     world.run(finished("backfill"))
     world.run(all_settled)
     assert world.is_true(world.writers["backfill"], "Succeeded")
+
+
+def test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds() -> None:
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim, agent = world.writer_process("backfill"), world.agent_process()
+    assert victim is not None
+    assert agent is not None
+    world.kill(victim)
+    world.run(in_phase("Unlocked"))
+    agent.paused = True  # it keeps its lease for as long as this takes
+    world.run(in_phase("RollingBack"), seconds=5)
+    for failures in (1, 2, 3):
+        record = world.kv[f"settle/{victim.inc}"].value
+        failed = {victim.instant: {"action": "commit", "outcome": None, "failures": failures, "error": "the listing failed"}}
+        world.put(f"settle/{victim.inc}", {**record, "instants": failed})
+        world.reconcile()
+        told = world.condition(world.table, "RollbackPending")
+        assert (told["status"], told["reason"]) == ("True", "RollingBack")
+        assert f"({failures} failures: the listing failed)" in told["message"]
+        assert not world.rolled_back
+        assert f"instant/{victim.instant}" in world.kv
+    agent.paused = False
+    world.run(all_settled)
+    world.reconcile()
+    assert world.rolled_back == {victim.instant}
+    assert world.condition(world.table, "RollbackPending")["status"] == "False"
+
+
+def test_one_writer_at_a_time_where_the_table_says_so() -> None:
+    """maxWriters 1: the first step of a roll-out (RFC-22)."""
+    world = ready_world(concurrency={"maxWriters": 1})
+    world.writer_hang_at = 1
+    world.make_writer("first")
+    world.run(at_step("first", 1))
+    world.make_writer("second")
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    waiting = world.condition(world.writers["second"], "Admitted")
+    assert (waiting["status"], waiting["reason"]) == ("False", "MaxWriters")
+    assert "1 of 1 writers run: first" in waiting["message"]
+    assert world.writer_process("second") is None
+    first = world.writer_process("first")
+    assert first is not None
+    first.hang_at = world.writer_hang_at = None
+    world.run(finished("second"))
+    assert finished("first")(world)
 
 
 def test_a_paused_holder_of_the_lock_cannot_outlive_it() -> None:
@@ -331,6 +385,40 @@ def test_writer_deleted_at_every_step(step: int, stubborn: bool) -> None:
     assert "lock" not in world.kv
     world.settle_down()
     assert not any(n.startswith("backfill-") for n in world.pods)
+
+
+@pytest.mark.parametrize("phase", ["", *PHASES])
+def test_what_people_write_into_status_and_annotations_frees_nothing(phase: str) -> None:
+    """Whoever may edit a status takes everything out of it, or says that all is over: nobody is fenced, unlocked or rolled back for that, nor left alone.
+
+    The world checks each action against the truth. `phase`: the first phase of settling of a killed holder of the lock; none: a healthy one.
+    """
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("backfill", retryPolicy={"limit": 9})
+    world.run(at_step("backfill", 3))
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    if phase:
+        world.kill(victim)
+        world.run(in_phase(phase))
+    over = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    for number in range(20):
+        assert world.table is not None
+        for obj in (world.table, world.writers["backfill"]):
+            obj["metadata"].setdefault("annotations", {})["hudioperator.io/settled"] = victim.inc
+        world.table["status"] = {} if number % 2 else {"timeline": {"pendingCount": 0}, "settling": []}
+        world.writers["backfill"]["status"] = {} if number % 2 else {"state": "Succeeded", "attempts": [], "conditions": [over]}
+        world.reconcile()
+        world.tick()
+    if not phase:
+        assert victim.alive
+        assert "lock" in world.kv
+        assert not world.names("fence")
+        return
+    world.run(all_settled)
+    assert world.rolled_back == {victim.instant}
+    assert not world.holds(victim)
 
 
 @pytest.mark.parametrize("phase", [*PHASES, "Settled"])

@@ -234,6 +234,21 @@ final class EtcdServer implements AutoCloseable {
     }
   }
 
+  /** Messages that a member has received from clients so far: requests, and what comes on open streams (watches, keep-alives). */
+  long messages(int member) {
+    HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/metrics")).build();
+    try {
+      return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofLines()).body()
+          .filter(line -> line.startsWith("grpc_server_msg_received_total{"))
+          .mapToLong(line -> Math.round(Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))))
+          .sum();
+    } catch (IOException e) {
+      throw new IllegalStateException("no metrics", e);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   /** A copy of a member's data, which is stopped: a backup. */
   Path backup(int member) {
     Path copy = folder.resolve("backup-of-m" + member);

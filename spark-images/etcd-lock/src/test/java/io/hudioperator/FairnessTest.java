@@ -21,6 +21,11 @@ class FairnessTest {
   /** How often somebody else may be served while one waits: once before it, once for a ticket that was older, once when it was slow. */
   private static final int TOLERANCE = 3;
 
+  private static final int WATCHED_MILLIS = 9_000;
+
+  /** A heartbeat each three seconds is a third of a message. */
+  private static final double MESSAGES_A_SECOND = 2.0;
+
   private final List<String> served = Collections.synchronizedList(new ArrayList<>());
   private final List<Long> waits = Collections.synchronizedList(new ArrayList<>());
   private final int[] inside = new int[1];
@@ -45,6 +50,44 @@ class FairnessTest {
       assertEquals(WRITERS * ROUNDS, served.size(), "nobody starved");
       report(Duration.ofNanos(System.nanoTime() - begun).toMillis());
       assertTrue(mostServedWhileOneWaited() <= TOLERANCE, "served " + mostServedWhileOneWaited() + " times while another one waited: " + served);
+    }
+  }
+
+  /** RFC-22: lock retries must not overload the service. Who waits for the lock asks little more than the heartbeat that it would send anyway. */
+  @Test
+  void waitersAskSeldom() throws InterruptedException {
+    try (EtcdServer server = EtcdServer.started(1);
+        TestTable table = new TestTable(server)) {
+      Session holder = table.session("ns.holder");
+      assertTrue(table.acquire(holder));
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < WRITERS; i++) {
+        Session session = table.session("ns.w" + i);
+        Thread thread =
+            new Thread(
+                () -> {
+                  assertTrue(table.acquire(session, 100_000));
+                  served.add(session.inc());
+                  session.release();
+                });
+        thread.start();
+        threads.add(thread);
+      }
+      TestTable.await(Duration.ofSeconds(30), "all wait", () -> table.etcd.range("queue/").size() == WRITERS);
+      Pause.millis(1_000);
+      long before = server.messages(0);
+      long begun = System.nanoTime();
+      Pause.millis(WATCHED_MILLIS);
+      long asked = server.messages(0) - before;
+      double each = asked * 1e9 / (System.nanoTime() - begun) / (WRITERS + 1);
+      System.out.printf("waiting: %d waiters and a holder, %d messages to etcd in %d ms, %.2f a second and session%n", WRITERS, asked, WATCHED_MILLIS, each);
+      assertTrue(asked > 0, "heartbeats go on");
+      assertTrue(each <= MESSAGES_A_SECOND, each + " messages a second and session");
+      holder.release();
+      for (Thread thread : threads) {
+        thread.join(120_000);
+      }
+      assertEquals(WRITERS, served.size());
     }
   }
 
