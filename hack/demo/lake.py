@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.fs as fs
 
 INSTANT = re.compile(r"^(\d{17,})(?:_(\d{17,}))?\.([a-z]+)(?:\.([a-z]+))?$")
-BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{17,})\.(?:parquet|hfile)$")
-LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)$")
+BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{17,})\.(?:parquet|hfile|orc)$")
+LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)(?:\.cdc)?$")
 
 
 @dataclass(frozen=True)

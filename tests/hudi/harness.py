@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
-from tests.hudi import merger  # noqa: E402
+from tests.hudi import merger, own_look  # noqa: E402
 from tests.hudi.etcd_server import CACHE, EtcdServer, Key, free_port  # noqa: E402
 from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
@@ -35,6 +35,7 @@ from hudi_operator.reconcile import agents  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
 from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402
+from hudi_runtime.hudi import Table as HudiTable  # noqa: E402
 
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
@@ -187,7 +188,11 @@ class Table:
     # -- what is on the storage ----------------------------------------------------------------------------------------------------
 
     def timeline(self) -> tl.Timeline:
-        return tl.parse(os.listdir(self.folder / ".hoodie" / "timeline"))
+        """The active timeline: two parsers, of which one is not the product's, must say the same."""
+        names = os.listdir(self.folder / ".hoodie" / "timeline")
+        found = tl.parse(names)
+        own_look.same(names, found)
+        return found
 
     def pending(self) -> set[str]:
         return {instant.requested for instant in self.timeline().pending}
@@ -228,6 +233,9 @@ class Table:
             entries = [(key.key, key.value) for part in ("tables", "control") for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")]
             return of_table(table_id, entries)
 
+        if s3 or self.path.startswith("file://"):
+            own_look.same_files(self.folder, HudiTable(spark, self.path).storage.walk)
+            self.timeline()
         options = self.world.s3_reader_options() if s3 else {}
         return audit(spark, self.path, expected=None if expected is None else wanted, keys=keys, hudi_rs_options=options, only=only)
 

@@ -23,6 +23,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("parent", {"path": "s3a://lake/a/../b"}, ("spec.path", "'s3a://lake/a/../b'", "must not contain '.' or '..'")),
     ("parent-at-end", {"path": "s3a://lake/a/.."}, ("spec.path", "'s3a://lake/a/..'", "must not contain '.' or '..'")),
     ("escaped", {"path": "s3a://lake/%2e%2e/b"}, ("spec.path", "'s3a://lake/%2e%2e/b'", "must not contain '%'")),
+    ("another-spelling", {"path": "s3a://lake/a%2Fb"}, ("spec.path", "'s3a://lake/a%2Fb'", "must not contain '%'")),
     ("doubled-slash", {"path": "s3a://lake/a//b"}, ("spec.path", "'s3a://lake/a//b'", "must not contain '//'")),
     ("doubled-slash-first", {"path": "s3a://lake//b"}, ("spec.path", "'s3a://lake//b'", "must not contain '//'")),
     ("bucket-only", {"path": "s3a://lake"}, ("spec.path", "'s3a://lake'", "SCHEME://BUCKET/DIRECTORY")),
@@ -129,6 +130,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("restore-nowhere", {"restore": {"savepoint": "b", "nonce": "1"}}, ("spec.restore.savepoint", "'b' is none of spec.savepoints")),
     ("adoption-policy", {"adoption": {"policy": "Force"}}, ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"')),
     ("adoption-instant", {"adoption": {"rollbackInstants": ["2026"]}}, ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits")),
+    ("adoption-words", {"adoption": {"rollbackInstants": ["'); DROP TABLE t"]}}, ("spec.adoption.rollbackInstants[0]", "is not an instant: 17 digits")),
     (
         "adoption-twice",
         {"adoption": {"rollbackInstants": ["20260101000000000"] * 2}},

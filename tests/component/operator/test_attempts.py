@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from operator_world import EVIDENCE, World
 from tests.component.operator.servers import wait_for
@@ -106,6 +107,9 @@ def test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock(world:
     assert record["reason"] == "LeaseGone"
     meta = wait_for("deletion", lambda: (p := world.get("pods", pod["metadata"]["name"])) and p["metadata"].get("deletionTimestamp") and p["metadata"])
     assert meta["deletionGracePeriodSeconds"] > 0, "never by force"
-    assert world.etcd.read(world.key(table_id, "lock"))
+    for _ in range(30):  # its process lives: it is not replaced (I9), however often the operator looks
+        assert [p["metadata"]["name"] for p in world.pods("driver", writer="load")] == [meta["name"]]
+        assert world.etcd.read(world.key(table_id, "lock"))
+        time.sleep(0.1)
     world.end_pod(pod, exit_code=137)
     wait_for("unlock", lambda: not world.etcd.read(world.key(table_id, "lock")))

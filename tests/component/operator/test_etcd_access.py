@@ -23,6 +23,57 @@ def test_a_pod_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, 
         assert "permission denied" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "compound",
+    [
+        f'\n\nput {T}/gate "{{}}"\n\n',
+        f"\n\ndel {T}/fence/inc\n\n",
+        f'version("{TABLE}/clock") > "0"\n\nget {TABLE}/clock\n\nput {T}/admit/attempt "{{}}"\n\n',
+    ],
+    ids=["put", "del", "else"],
+)
+def test_a_transaction_does_not_get_a_pod_around_its_role(etcd: Etcd, compound: str) -> None:
+    """In whichever branch the forbidden request stands, whether or not it would be executed."""
+    done = etcd.ctl("writer", "txn", stdin=compound)
+    assert done.returncode != 0
+    assert "permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["del", "--prefix", "/hudi/"], ["del", "--from-key", "/hudi/control/"], ["put", "--lease=1", f"{T}/gate", "{}"]])
+def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[str]) -> None:
+    assert etcd.ctl("operator", "put", f"{T}/gate", "{}").returncode == 0
+    done = etcd.ctl("writer", *command)
+    assert done.returncode != 0
+    assert "permission denied" in done.stderr
+    assert etcd.read(f"{T}/gate")
+    etcd.ctl("operator", "del", "--prefix", T)
+
+
+@pytest.mark.parametrize(
+    "command", [["user", "add", "me:pw"], ["role", "grant-permission", "hudi-writer", "--prefix=true", "readwrite", "/"], ["auth", "disable"]]
+)
+def test_a_pod_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
+    done = etcd.ctl("writer", *command)
+    assert done.returncode != 0
+    assert "permission denied" in done.stderr
+
+
+def test_a_lease_of_the_operator_is_not_revoked_by_a_pod(etcd: Etcd) -> None:
+    lease = etcd.ctl("operator", "lease", "grant", "300").stdout.split()[1]
+    assert etcd.ctl("operator", "put", f"--lease={lease}", f"{T}/probe", "{}").returncode == 0
+    done = etcd.ctl("writer", "lease", "revoke", lease)
+    assert done.returncode != 0
+    assert "permission denied" in done.stderr
+    assert etcd.read(f"{T}/probe")
+    etcd.ctl("operator", "lease", "revoke", lease)
+
+
+def test_pods_of_one_table_may_write_the_keys_of_another_one(etcd: Etcd) -> None:
+    """What is not denied: the roles are two for all tables. docs/protocol.md and the forty cases (40) say so."""
+    assert etcd.ctl("writer", "put", "/hudi/tables/fedcba9876543210/lock", "{}").returncode == 0
+    assert etcd.ctl("writer", "del", "/hudi/tables/fedcba9876543210/lock").returncode == 0
+
+
 def test_pods_and_operator_write_the_keys_of_tables(etcd: Etcd) -> None:
     for identity in ("writer", "operator"):
         assert etcd.ctl(identity, "put", f"{TABLE}/clock", "{}").returncode == 0

@@ -116,6 +116,7 @@ def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
         ("s3a://key:secret@lake/t", {}, False),
         ("s3a://lake/../t", {}, False),
         ("s3a://lake/%2e%2e/t", {}, False),
+        ("s3a://lake%2Ft", {}, False),
         ("s3a://lake/t?x", {}, False),
         ("s3a://lake/t", {"lake": ("s3a://lake",)}, True),
         ("s3a://lake/t", {"lake": ("s3://lake/t/",)}, True),
