@@ -30,16 +30,26 @@ def as_of(table: Table, instant: str) -> set[str]:
     return {row.v for row in frame.select("v").distinct().collect()}
 
 
+def planned(table: Table) -> Any:
+    """A snapshot query that has listed its files and has read none of them yet."""
+    frame = table.world.spark().read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path).select("v")
+    assert frame.inputFiles()
+    return frame
+
+
 @pytest.mark.timeout(6 * WAIT)
 def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     name, agent_name = "retained", "agent-retained"
-    table = world.table(name)
-    agent = world.agent(agent_name, pod=f"{agent_name}-1")
+    table = world.table(name, s3=True)
+    agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
+    for key, value in world.s3_settings().items():
+        world.spark().sparkContext._jsc.hadoopConfiguration().set(key, value)
     world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
     seed = table.writer("seed", python={"batches": [{"rows": rows(range(10), "a", "seed", 0)}]})
     assert seed.wait(WAIT) == 0, seed.log()[-4000:]
     begin = table.timeline().completed[-1]
     (first,) = table.data_files(begin.requested)
+    in_time, too_long = planned(table), planned(table)
 
     gate = world.folder / "gate-retained"
     long = table.writer("long", python={"batches": [{"rows": rows(range(20, 30), "b", "long", 9), "gate": str(gate)}]}, retries=0)
@@ -49,13 +59,15 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     last = table.timeline().last_completed
     assert last is not None
 
-    world.table(name, services=PATIENT).assign(agent_name)
+    world.table(name, s3=True, services=PATIENT).assign(agent_name)
     cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
     assert len(table.data_files()) == 5, "a reader that began less than an hour ago finds its files"
     assert as_of(table, begin.requested) == {"seed"}
+    assert {row.v for row in in_time.collect()} == {"seed"}, "a reader that began before the clean, and reads after it"
+    assert as_of(table, last.requested) == {"v4"}
 
     world.etcd.delete(table.key("done/service-clean"))
-    world.table(name, services=EAGER).assign(agent_name)
+    world.table(name, s3=True, services=EAGER).assign(agent_name)
     cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
     assert first in table.data_files(), "the newest one when the pending write began: it may still read it"
     gate.touch()
@@ -63,6 +75,9 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     cleaned(table, agent, result="Completed", beyond=last.completion)
     assert first not in table.data_files()
     assert len(table.data_files()) < 5, "nothing holds the old files any more"
+    with pytest.raises(Exception, match=r"FileNotFoundException|does not exist|No such file"):
+        too_long.collect()
+    assert as_of(table, last.requested) == {"v4", "long"}, "it goes by requested time: a writer that began earlier and has ended since is in it, too"
     table.audited(rows(range(10), "a", "v4", 4) + rows(range(20, 30), "b", "long", 9), only=("rows", "origin", "files", "stray", "metadata"))
     agent.terminate()
     assert agent.wait(WAIT) == 0, agent.log()[-3000:]

@@ -250,6 +250,28 @@ class TimelineGuardTest {
     Sessions.closed(agent);
   }
 
+  /** RFC-22: table services are scheduled under the lock, and their results are published under it. */
+  @Test
+  void aServiceIsPlannedAndPublishedUnderTheLock() throws IOException {
+    Session agent = table.session("ns.agent", Map.of("role", "agent"));
+    Sessions.register(agent);
+    int millis = 0;
+    for (String action : java.util.List.of("compaction", "clustering", "clean", "indexing", "replacecommit")) {
+      String planned = TestTable.time(++millis);
+      refused(ErrorCode.NOT_OWNER, () -> write(planned + "." + action + ".requested"));
+      assertFalse(exists(planned + "." + action + ".requested"));
+      assertNull(table.instant(planned));
+    }
+    String planned = TestTable.time(100);
+    assertTrue(table.acquire(agent));
+    write(planned + ".compaction.requested");
+    agent.release();
+    write(planned + ".compaction.inflight");
+    refused(ErrorCode.NOT_OWNER, () -> write(planned + "_" + TestTable.time(200) + ".commit"));
+    assertEquals("Pending", table.state(planned));
+    Sessions.closed(agent);
+  }
+
   @Test
   void aClusteringIsPublishedOnlyAfterTheCheck() throws IOException {
     Session agent = table.session("ns.agent", Map.of("role", "agent"));
