@@ -16,9 +16,10 @@ from scene import Scene, etcd_addresses, kill_container
 from support import Space, wait_for
 from tests.faults.s3proxy import Proxy, begun_in_metadata, completed, completed_in_metadata, data_file
 
-pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 
+@pytest.mark.extra
 def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
     """The container of the first attempt is killed after acquire, the second one's JVM before its completed file, the third one's before release."""
     scene = Scene(space, proxy, "points", batches=3)
@@ -51,6 +52,7 @@ def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
     assert len(incs) == len(set(pods)) == len(points)
 
 
+@pytest.mark.extra
 def test_frozen_before_acquire(space: Space, proxy: Proxy) -> None:
     """Frozen until its lease is over and resumed: no consequences. Frozen until it is fenced and resumed: it halts, its late file goes."""
     scene = Scene(space, proxy, "frozen", batches=2)
@@ -96,6 +98,7 @@ def test_frozen_in_the_critical_section(space: Space, proxy: Proxy) -> None:
     scene.finish()
 
 
+@pytest.mark.extra
 def test_frozen_while_it_publishes(space: Space, proxy: Proxy) -> None:
     """Frozen with its completed file on the wire, then before release, each until it is fenced; then it goes on and halts."""
     scene = Scene(space, proxy, "publishing", batches=2)
@@ -116,6 +119,7 @@ def test_frozen_while_it_publishes(space: Space, proxy: Proxy) -> None:
     scene.finish()
 
 
+@pytest.mark.extra
 def test_cut_from_etcd(space: Space, proxy: Proxy) -> None:
     """For 5 s: it goes on. For longer than lease and suspicion: fenced, ended, settled; others are not blocked."""
     scene = Scene(space, proxy, "noetcd", batches=2)
@@ -135,6 +139,7 @@ def test_cut_from_etcd(space: Space, proxy: Proxy) -> None:
     scene.finish()
 
 
+@pytest.mark.extra
 def test_cut_from_storage_while_it_publishes(space: Space, proxy: Proxy) -> None:
     """The completed file arrives, its answer does not, and the store cannot be asked: the lock stays; when it can, the commit stands."""
     scene = Scene(space, proxy, "nostore")
@@ -153,6 +158,7 @@ def test_cut_from_storage_while_it_publishes(space: Space, proxy: Proxy) -> None
     assert space.settling(pod) is None
 
 
+@pytest.mark.extra
 def test_cut_from_everything_in_the_critical_section(space: Space, proxy: Proxy) -> None:
     """A driver without network holds the lock: fenced when its lease is over, proven dead by the kubelet, rolled back."""
     scene = Scene(space, proxy, "nothing")
@@ -169,6 +175,7 @@ def test_cut_from_everything_in_the_critical_section(space: Space, proxy: Proxy)
     scene.finish()
 
 
+@pytest.mark.extra
 def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
     """A driver that hangs with a living heartbeat is no suspect and blocks nobody; its deadline ends it, or a person with `suspend`."""
     scene = Scene(space, proxy, "hung", rows=1, delay=3600, victim={"stop": {"graceSeconds": 5}, "activeDeadlineSeconds": 120})
@@ -190,6 +197,7 @@ def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
     scene.finish(batches=0, end="Suspended")
 
 
+@pytest.mark.extra
 def test_hung_in_the_critical_section(space: Space, proxy: Proxy) -> None:
     """A driver with a living heartbeat that holds the lock for longer than maxHoldSeconds is fenced, and settled after proof."""
     scene = Scene(space, proxy, "holds", lock={"maxHoldSeconds": 60})  # on a busy machine the table's first commit holds it for half a minute

@@ -8,6 +8,7 @@ from typing import Any
 
 from demo import cluster, world
 from demo.cluster import kubectl
+from demo.lake import moment
 from support import OPERATOR_NAMESPACE, Space, wait_for, written
 
 
@@ -19,7 +20,12 @@ def test_table_and_writer(space: Space) -> None:
     writer = space.get("hudiwriter", "once")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["records"] == 40
-    assert len([i for i in space.lake.timeline(space.path("plain")) if i.completed]) == 2
+    done = [i for i in space.lake.timeline(space.path("plain")) if i.completed]
+    assert len(done) == 2
+    last = max(done, key=lambda i: i.completed)
+    shown = writer["status"]["lastCommit"]
+    assert (shown["instant"], shown["completionTime"]) == (last.requested, last.completed), "its start and its end, as the timeline has them"
+    assert shown["time"].startswith(moment(last.completed).strftime("%Y-%m-%dT%H:%M:%S"))
     table = wait_for("both commits in the table's status", lambda: _commits(space, "plain", 2), seconds=60)
     assert [(c["writer"], c["records"]) for c in table] == [(f"{space.namespace}/once", 20)] * 2
     published = kubectl("get", "events", "-n", space.namespace, "--field-selector=reason=Committed", "-o", "jsonpath={.items[*].message}")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests import catalog
+
 UNIT = "tests/unit"
 SIMULATED = f"{UNIT}/reconcile/test_simulated.py"
 COMPONENT = "tests/component/operator"
@@ -32,10 +34,12 @@ class Case:
 
     @property
     def tiers(self) -> list[str]:
-        """Tiers of its tests, those with the most real parts last."""
+        """Tiers of its tests, those with the most real parts last; `+`: of its tests there `make test` runs none."""
         order = {"unit": 0, "java": 1, "component": 2, "hudi": 3, "faults": 4, "e2e": 5}
-        found = {_tier(test) for test in self.tests}
-        return sorted(found, key=lambda tier: order[tier])
+        found: dict[str, set[str]] = {}
+        for test in self.tests:
+            found.setdefault(_tier(test), set()).update(one.run for one in catalog.named(test))
+        return [tier + " +" * (found[tier] <= {catalog.ALL}) for tier in sorted(found, key=lambda tier: order[tier])]
 
 
 def _tier(test: str) -> str:
@@ -50,7 +54,7 @@ CASES = (
     Case(
         1,
         "SIGKILL of the driver during a data write",
-        "fenced, settled, rolled back; other writers never blocked",
+        "fenced within 10 s, settled, rolled back; other writers never blocked",
         "I4, I6",
         (
             f"{E2E}/test_faults.py::test_each_kill_is_settled",
@@ -163,8 +167,8 @@ CASES = (
     ),
     Case(
         13,
-        "driver cut from etcd for 5 s / 60 s",
-        "survives / halts and is settled",
+        "driver cut from etcd for 5 s / for longer than lease and suspicion",
+        "survives / is fenced, ended by the operator and settled; one that nobody fences halts by itself",
         "I2",
         (
             f"{E2E}/test_pod_faults.py::test_cut_from_etcd",
@@ -173,6 +177,7 @@ CASES = (
             f"{JAVA}/RegistrationTest.java::silenceHaltsTheProcess",
             f"{JAVA}/RegistrationTest.java::aLostLeaseIsReplacedAndTheSessionGoesOn",
         ),
+        "60 s on a real pod: the operator has ended it before",
     ),
     Case(
         14,
@@ -186,6 +191,7 @@ CASES = (
             f"{JAVA}/QuorumTest.java::theConnectionsToAMemberAreHalfOpen",
             f"{JAVA}/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",
         ),
+        "three members on a real cluster",
     ),
     Case(
         15,
@@ -215,7 +221,7 @@ CASES = (
     ),
     Case(
         18,
-        "the API server is down while a writer dies",
+        "the API server is down for a minute while a writer dies",
         "no settling; catches up",
         "I11",
         (
@@ -235,6 +241,7 @@ CASES = (
             f"{SIMULATED}::test_operator_dies_in_each_phase",
             f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
         ),
+        "the cases that `make crashes` has not run ([crashes.md](crashes.md))",
     ),
     Case(
         20,
@@ -264,6 +271,7 @@ CASES = (
         "the new one starts only after the old one is fenced",
         "I9",
         (
+            f"{COMPONENT}/test_attempts.py::test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock",
             f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",
             f"{UNIT}/reconcile/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
         ),
@@ -291,7 +299,7 @@ CASES = (
     ),
     Case(
         25,
-        "a writer's clock is off by 5 s",
+        "a writer's clock is ahead by less or more than 5 s, or behind the table's",
         "bound enforced, the lock unaffected",
         "I10",
         (
@@ -301,6 +309,7 @@ CASES = (
             f"{JAVA}/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),
+        "a clock that is behind, on a real pod",
     ),
     Case(
         26,
@@ -308,9 +317,11 @@ CASES = (
         "resumed, back-off, condition",
         "I6",
         (
+            f"{SIMULATED}::test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds",
             f"{UNIT}/runtime/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
             f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
         ),
+        "many failures of a real store; an agent that runs out of memory in a rollback",
     ),
     Case(
         27,
@@ -332,9 +343,10 @@ CASES = (
     Case(
         29,
         "two writers, disjoint partitions, 200 commits each",
-        "all commit",
+        "all commit, nobody conflicts, every row is there",
         "I8, I9",
         (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/ConflictTest.java::whoConflicts"),
+        "their history is not checked for anomalies, only the rows in the end",
     ),
     Case(
         30,
@@ -353,9 +365,12 @@ CASES = (
         "reported; never rolled back",
         "I7",
         (
+            f"{HUDI}/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
+            f"{HUDI}/test_foreign.py::test_a_foreign_writer_rolls_back_what_a_living_one_has_pending",
             f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
             f"{UNIT}/runtime/test_settler.py::test_an_unrecorded_instant_is_foreign",
         ),
+        "several foreign writers with a lock of their own",
     ),
     Case(
         32,
@@ -380,32 +395,57 @@ CASES = (
             f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
         ),
     ),
-    Case(34, "one writer attempts a table upgrade", "refused", "I8", (f"{UNIT}/model/test_options.py::test_owned_hudi_options",), "a real attempt"),
+    Case(
+        34,
+        "one writer attempts a table upgrade",
+        "refused",
+        "I8",
+        (f"{HUDI}/test_statements.py::test_no_statement_loses_a_row", f"{UNIT}/model/test_options.py::test_owned_hudi_options"),
+        "a writer with a newer Hudi in its image: refused by its version before it registers",
+    ),
     Case(
         35,
         "two HudiTables whose paths differ in spelling only",
         "the second is refused; one lock",
         "I1",
-        (f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled", f"{UNIT}/model/test_naming.py::test_canonical_path"),
+        (
+            f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled",
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/reconcile/test_table_plan.py::test_paths",
+            f"{UNIT}/model/test_naming.py::test_canonical_path",
+        ),
     ),
     Case(
         36,
         "base path file:///etc, a foreign bucket, an address of the metadata service",
-        "rejected",
+        "rejected; no key, no pod, so nobody opens it",
         "isolation",
         (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{UNIT}/model/test_spec.py::test_errors_name_the_field",
             f"{UNIT}/reconcile/test_table_plan.py::test_paths",
+            f"{UNIT}/reconcile/test_table_plan.py::test_a_path_that_is_not_allowed_gets_nothing",
         ),
     ),
-    Case(37, "another service account without the right to it", "rejected", "isolation", (), "no test"),
+    Case(
+        37,
+        "another service account without the right to it",
+        "rejected",
+        "isolation",
+        (),
+        "no test, and no such check: whoever may make a HudiTable names any account of its namespace",
+    ),
     Case(
         38,
-        "hostPath, pod template, javaagent, secret, newline in sparkConf",
+        "hostPath, pod template, javaagent, secret, newline in sparkConf; words that are no instant",
         "rejected, one error per key",
         "isolation",
-        (f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused", f"{UNIT}/model/test_options.py::test_owned_spark_settings"),
+        (
+            f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused",
+            f"{CRDS}/test_writers.py::test_values_without_line_breaks",
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/model/test_options.py::test_owned_spark_settings",
+        ),
     ),
     Case(
         39,
@@ -413,17 +453,26 @@ CASES = (
         "destructive steps unaffected; deletion waits",
         "I6, I11",
         (
+            f"{SIMULATED}::test_what_people_write_into_status_and_annotations_frees_nothing",
             f"{SIMULATED}::test_writer_deleted_at_every_step",
             f"{SIMULATED}::test_writer_and_table_deleted_in_every_phase",
             f"{CRDS}/test_policies.py::test_evidence_is_written_by_kubelets_only",
+            f"{CRDS}/test_policies.py::test_the_finalizer_is_not_taken_off_by_others",
         ),
     ),
     Case(
         40,
-        "a pod deletes fences or another table's lock in etcd",
+        "a pod deletes fences, or gets around its role in etcd",
         "denied",
         "I1, I2",
-        (f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",),
-        "another table's lock",
+        (
+            f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",
+            f"{COMPONENT}/test_etcd_access.py::test_a_transaction_does_not_get_a_pod_around_its_role",
+            f"{COMPONENT}/test_etcd_access.py::test_a_range_that_is_not_all_its_own_is_refused",
+            f"{COMPONENT}/test_etcd_access.py::test_a_pod_gives_itself_no_rights",
+            f"{COMPONENT}/test_etcd_access.py::test_a_lease_of_the_operator_is_not_revoked_by_a_pod",
+            f"{COMPONENT}/test_etcd_access.py::test_pods_of_one_table_may_write_the_keys_of_another_one",
+        ),
+        "**not denied**: another table's lock. Older releases of etcd",
     ),
 )

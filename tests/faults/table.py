@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.evidence import Evidence, of_results
-from tests.faults.cases import CASES
+from tests.faults.cases import CASES, Case
 from tests.faults.proven import counted, failed_cells, mutations_of, not_judged, words
 from tests.faults.results import ROOT, Cell, load
 from tests.faults.scenarios import SCENARIOS
@@ -71,6 +71,12 @@ def _faults() -> list[str]:
     return lines
 
 
+def _open(case: Case) -> str:
+    """What no test shows yet, the cells of its own that were not run among it."""
+    never = [test for test in case.tests if test.startswith("faults::") and load(Cell(test.removeprefix("faults::"), "ours")) is None]
+    return "; ".join([*([case.open] if case.open else []), *([f"not run: {', '.join(f'`{test}`' for test in never)}"] if never else [])]) or "–"
+
+
 def _cell(result: dict[str, Any] | None, wanted: str) -> str:
     if result is None:
         return "not run"
@@ -90,8 +96,9 @@ def _cases() -> list[str]:
     lines = [
         "## The forty acceptance cases",
         "",
-        "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each). A `faults::` test counts when its row "
-        "above has a result. Noticed by: cells above in which another lock failed, and mutations of ours that a test of the case has caught, by the stored "
+        "Which tests are about a case, and their tiers ([testing.md](../testing.md) says what is real in each); those marked + are of `make test-all` alone, "
+        "faults of `make faults`; when each was run last: [shown.md](shown.md). A `faults::` test counts when its row above has a result. Noticed by: "
+        "cells above in which another lock failed, and mutations of ours that a test of the case has caught, by the stored "
         "outcomes ([mutations.md](mutations.md)); such as are listed and have no outcome are counted apart. Last column: what no test shows yet.",
         "",
     ]
@@ -103,6 +110,6 @@ def _cases() -> list[str]:
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
         tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations, len(not_judged(case)))
-        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | {case.open or '–'} |")
+        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | {_open(case)} |")
     lines.append(f"| | **{counted(rows)}** | | | | | | |")
     return lines

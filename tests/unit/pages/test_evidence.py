@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
-from tests import evidence
+from tests import catalog, evidence
 from tests.evidence import NOTHING, OLDER, ROOT, Evidence, faults, none_of, of_results, reachable
 from tests.hudi.statements_page import LIST
 from tests.hudi.statements_page import page as statements_page
 from tests.matrix.cells import EVERY
-from tests.mutations.campaign import stored
+from tests.mutations.campaign import CAUGHT, stored
 from tests.mutations.lists import MUTATIONS
 from tests.values.cases import CASES
 
@@ -66,3 +69,34 @@ def test_of_what_was_never_seen_the_bound_is_told() -> None:
     assert none_of(60) == "0 of 60: less than 4.9 %"
     assert none_of(1) == "0 of 1: less than 95 %"
     assert none_of(0) == "0 of 0: nothing is known"
+
+
+GROUND = ("`tests/", "Test.", "Test`", "`test_", "results/", "`make ", "by hand", "not measured")
+"""What a sentence that says "measured" names: a test, a page of results, a command; or it says that somebody has seen it by hand."""
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_what_is_called_measured_can_be_looked_up(page: Path) -> None:
+    lines = [line for line in page.read_text().splitlines() if re.search(r"\b[Mm]easured\b", line)]
+    assert [line for line in lines if not any(word in line for word in GROUND)] == []
+
+
+PAGES_OF_TESTS = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+_TEST_WORD = re.compile(r"`((?:tests/[\w/]+\.py(?:::\w+)?)|(?:[A-Z]\w+Test(?:\.[a-z]\w+)?)|(?:test_\w+(?:\.py(?:::\w+)?)?))`")
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TESTS, ids=lambda page: page.name)
+def test_a_test_that_a_page_names_exists(page: Path) -> None:
+    named = {match[1] for match in _TEST_WORD.finditer(page.read_text())}
+    files = {Path(name).name for name in catalog.every_file()}
+    helpers = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    gone = [name for name in named if not catalog.named(name) and not catalog.named(f"{name}.py") and name not in files and Path(name).name not in helpers]
+    assert sorted(gone) == []
+
+
+def test_each_invariant_has_a_mutation_that_was_caught() -> None:
+    """docs/protocol.md: each of them has at least one test that fails when it is broken."""
+    stated = set(re.findall(r"\bI\d+\b", (ROOT / "docs" / "protocol.md").read_text().partition("## Invariants")[2].partition("Assumptions")[0]))
+    caught = {name for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT for name in one.breaks}
+    assert stated == {f"I{number}" for number in range(1, 14)}
+    assert stated - caught == set()
