@@ -33,10 +33,10 @@ images: deps ## build the images and hand them to the embedded Kubernetes when i
 
 demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a killed writer, every row checked
 
-test: deps ## the tests of every change that this machine can run; of the Java, Spark and cluster tiers a slice (tests/run TIER...: only some tiers)
+test: deps ## the tests of every change that this machine can run; of the Java, component, Spark and cluster tiers a slice (tests/run TIER...: only some tiers; docs/results/shown.md: what each shows)
 	@tests/run
 
-test-all: deps ## every test, also those that are too long for every change: hours; continues where it was cut off; writes docs/results/last-run.md
+test-all: deps ## every test, also those that are too long for every change: hours; continues where it was cut off; writes docs/results/last-run.md and shown.md
 	@tests/run --all
 
 lint: ## ruff, mypy, import layers

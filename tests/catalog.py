@@ -25,6 +25,8 @@ class Test:
     file: str
     name: str
     run: str
+    text: str = ""
+    """Its source; of Java tests nothing."""
 
     @property
     def id(self) -> str:
@@ -43,7 +45,7 @@ def _python(file: str) -> tuple[Test, ...]:
     named = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)}
     whole = "mark.extra" in ast.unparse(named["pytestmark"]) if "pytestmark" in named else False
     found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
-    return tuple(Test(file, node.name, ALL if whole else _run(node, named)) for node in found)
+    return tuple(Test(file, node.name, ALL if whole else _run(node, named), ast.unparse(node)) for node in found)
 
 
 def _run(node: ast.FunctionDef, named: dict[str, ast.expr]) -> str:

@@ -92,6 +92,23 @@ def test_each_row_of_rfc_22_names_tests_that_exist() -> None:
     assert nothing == []
 
 
+def test_each_invariant_is_shown_by_a_test_of_every_change() -> None:
+    stated = set(re.findall(r"\bI\d+\b", (evidence.ROOT / "docs" / "protocol.md").read_text()))
+    assert set(shown.INVARIANTS) == stated
+    for name, words in shown.INVARIANTS.items():
+        assert any(test.run in (EVERY, PART) for test in catalog.named(words[0])), name
+        assert [word for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))] == []
+
+
+def test_hudis_own_suite_says_what_is_not_in_the_run_of_every_change() -> None:
+    cells = [
+        line.rpartition("|")[0].rpartition("|")[2] for line in (evidence.ROOT / "docs" / "hudi-suite.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    named = [(match[1], match[2]) for cell in cells for match in re.finditer(r"`([^`]+)`(?=(.{0,2}))", cell)]
+    wrong = [word for word, after in named if (found := catalog.named(word)) and {test.run for test in found} == {ALL} and after != " +"]
+    assert wrong == []
+
+
 def claimed(text: str) -> list[str]:
     """Claim, test and run of each line; how many tests there are, and what they said, comes with the next run."""
     return [re.sub(r"\(\d+\)", "", line).rpartition(" | ")[0] for line in text.splitlines() if line.startswith("|")]
