@@ -138,7 +138,8 @@ def page() -> str:
         evidence.of_results(used), f"the last noted one of each of {len(named)} tests, where there is one", left_out="earlier runs, and runs of CI"
     )
     head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
-    return "\n".join([HEAD, str(said), "", "## RFC-22", "", *head, *_lines(rows(), stored), "", "## The forty cases", "", *head, *_lines(cases(), stored), ""])
+    parts = {"Invariants": INVARIANTS.items(), "RFC-22": rows(), "The forty cases": cases()}
+    return "\n".join([HEAD, str(said), *(line for title, claims in parts.items() for line in ("", f"## {title}", "", *head, *_lines(claims, stored))), ""])
 
 
 if __name__ == "__main__":
