@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests import catalog
 from tests.guarantees.rows import ROWS, Cell, Row, named
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
@@ -11,7 +12,8 @@ HEAD = """# Guarantees
 
 What writers that work on one table at once can do to each other. Written by `python -m tests.guarantees.page` from `tests/guarantees/rows.py`; do not edit.
 A number is that of the test below which shows the cell with the real Hudi, Spark and etcd; "not run" is a cell that no test shows, whatever follows from the
-protocol.
+protocol. Behind each test stands the run that it is in: `make test` and CI (every change), or `make test-all`; when it passed last, and on which commit:
+[last-run.md](results/last-run.md).
 
 In the terms of [jepsen.io/consistency](https://jepsen.io/consistency), where a commit is a transaction: a batch (`Upsert`, `Insert`, `BulkInsert`, `Delete`)
 reads nothing that its rows depend on, so lost rows and doubled keys are what can go wrong. An `Update` ([sources](sources.md#read-modify-write)) reads and
@@ -28,8 +30,13 @@ def page() -> str:
     """Its text."""
     numbers = {test: n for n, test in enumerate(dict.fromkeys(named()), 1)}
     lines = [_line(row, numbers) for row in ROWS]
-    shown = [f"{n}. `{test}`" for test, n in numbers.items()]
+    shown = [f"{n}. `{test}` ({_run(test)})" for test, n in numbers.items()]
     return HEAD + "\n".join(lines) + "\n\nTests:\n\n" + "\n".join(shown) + "\n"
+
+
+def _run(test: str) -> str:
+    """The run that it is in, its parameters not looked at."""
+    return catalog.run_of(catalog.named(test.partition("[")[0]))
 
 
 def _line(row: Row, numbers: dict[str, int]) -> str:
