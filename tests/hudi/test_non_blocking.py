@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.hudi import own_rows
 from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
-# hudi-rs does not read file groups that have log files only, and commits on one file group overlap here by design.
+# hudi-rs does not read file groups that have log files only (own_rows does), and commits on one file group overlap here by design.
 CHECKS = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
 NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
 
@@ -38,7 +39,9 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
     assert done[quick_instant] < done[slow_instant], "the one that began first ended last"
     groups = [{Path(name).name.lstrip(".").split("_")[0] for name in table.data_files(instant)} for instant in (slow_instant, quick_instant)]
     assert groups[0] == groups[1] != set(), "both wrote the same file group"
-    table.audited(rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4), only=CHECKS)
+    expected = rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4)
+    table.audited(expected, only=CHECKS)
+    own_rows.same(table.folder, expected)
 
 
 def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: Process) -> None:
@@ -59,7 +62,9 @@ def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: P
     assert again.termination()["commits"] == 1, "the first batch is not repeated"
     assert until("swept", lambda: table.outcomes(inc), alive=agent) == {dead: "RolledBack"}
     assert table.data_files(dead) == []
-    table.audited(rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1), only=CHECKS)
+    expected = rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1)
+    table.audited(expected, only=CHECKS)
+    own_rows.same(table.folder, expected)
 
 
 def values(table: Table) -> dict[int, str]:

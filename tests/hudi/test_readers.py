@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import pytest
+from tests.hudi import own_rows
 from tests.hudi.harness import Process, Table, World, rows
 
 PARTITIONS = "abcd"
@@ -60,4 +61,5 @@ def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process]
         print(f"{kind}, {reader}: {len(values)} looks, {len(set(values))} of {COMMITS + 1} states")
         assert values == sorted(values), f"{reader} has seen the table go back"
         assert len(set(values)) >= 3, f"{reader} has seen too few states for this to say something: {values}"
-    table.audited([(*row,) for row in batch(COMMITS)["rows"]])
+    table.audited(batch(COMMITS)["rows"])
+    own_rows.same(table.folder, batch(COMMITS)["rows"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.hudi import own_rows
 from tests.hudi.harness import AGENT, Process, Row, World, rows, until
 
 
@@ -34,3 +35,4 @@ def test_three_writers_bring_the_same_new_keys(world: World, agent: Process, kin
     newest = {row[:2]: row for batch in brought.values() for row in batch}  # in the order of their ordering values
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited(list(newest.values()))
+    own_rows.same(table.folder, list(newest.values()))
