@@ -407,6 +407,13 @@ TRANSACTIONS = (
         t("PrecedenceTest.theLivingWithAHigherPriority"),
     ),
     mutation(
+        "waiters-poll",
+        "availability",
+        "who waits for the lock looks again every 50 ms: with many waiters etcd has nothing else to do",
+        j("Acquisition", "TimeUnit.SECONDS.toNanos(3)", "TimeUnit.MILLISECONDS.toNanos(50)"),
+        t("FairnessTest.waitersAskSeldom"),
+    ),
+    mutation(
         "everybody-overtakes",
         "availability",
         "tickets that go first anyhow count as overtakers",
