@@ -21,7 +21,7 @@ or the S3 server is killed, or frozen for a while. Afterwards the audit compares
 Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
 batch is missing whose writer went on to a later one. **thin**: the same, but not every writer has committed something.
 Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and appends to one); their history shows nothing that snapshot
-isolation forbids (G0, G1, G-single, G-SI), or the run is broken. Appends: transactions committed of tries.
+isolation forbids (G0, G1, G-single, G-SI), or the run is broken. Appends: transactions committed of tries; -: a run of before there were any.
 Cleaning and compaction run beside the writers. Not part of it yet: archival.
 """
 
@@ -48,7 +48,7 @@ def page(found: list[dict[str, Any]]) -> str:
         return f"{HEAD}\n{Evidence({}, '')}\n"
     left = "runs that could not be brought to an end by the harness leave no result; the others are all here"
     lines = [
-        str(Evidence(of_results(found), f"{len(found)}, each with a seed of its own", ONE_EACH, left)),
+        str(Evidence(of_results(found), f"{len(found)}, with the seeds below", ONE_EACH, left)),
         "",
         "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | verdict |",
         "|---|---:|---:|---|---|---|---|---|---:|---:|---|",
