@@ -99,7 +99,7 @@ def _row_checks(
         "origin": lambda: rows.origin(snapshot, facts, look.archived),
         "unique": lambda: rows.unique(snapshot, facts),
         "hudi-rs": lambda: rows.hudi_rs(spark, path, snapshot, facts, hudi_rs_options),
-        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps, ordering=look.ordering()),
+        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps, ordering=look.ordering(), by_column=look.by_column()),
     }
 
 

@@ -139,6 +139,11 @@ class Look:
         by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[merging.EVENT_TIME]
         return [str(name) for name in config.getOrderingFields()] if by_readers and by_value else []
 
+    def by_column(self) -> bool:
+        """Whether log files hold some columns of a row, and null for those that a commit did not touch (partial updates)."""
+        config = self.table.meta_client().getTableConfig()
+        return str(config.getTableType().name()) == merging.MERGE_ON_READ and bool(config.getPartialUpdateMode().isPresent())
+
     def archived(self) -> frozenset[str]:
         """Requested times of the completed instants that have been archived."""
         if not self.table.has_archive():

@@ -195,11 +195,13 @@ def for_hudi_rs(path: str) -> str:
 # -- incremental ---------------------------------------------------------------------------------------------------------------------------
 
 
-def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int, ordering: Sequence[str] = ()) -> Check:
+def incremental(
+    spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int, ordering: Sequence[str] = (), by_column: bool = False
+) -> Check:
     """A consumer that pulls by completion time, commit by commit, ends with the final row of each key.
 
     Where readers merge by the columns `ordering`, Hudi's pulls give whatever a log file holds: a version that the one in the table goes before, by
-    those columns, is left out.
+    those columns, is left out. `by_column`: a null of a pulled row says nothing of its column, for the commit need not have had it.
 
     Only the last `steps` commits are pulled one by one, what is older in one pull before them. Where files of the beginning were cleaned, the
     pull begins behind them.
@@ -223,6 +225,8 @@ def incremental(spark: SparkSession, path: str, snapshot: DataFrame, facts: Fact
     last = union.withColumn("__rank", sql.row_number().over(newest)).where("__rank = 1").drop("__rank", "__end")
     if any(c.deletes for c in pulled):  # a pull does not tell of deleted rows: of these keys the final row is "none"
         last = last.join(snapshot.select(KEY, PARTITION), [KEY, PARTITION], "left_semi")
+    if by_column:
+        last = with_kept_columns(last, snapshot)
     if begin != BEGINNING:
         # Archival goes by requested time: a commit that took long is archived although it ended behind the beginning, and is pulled, too.
         named = sql.col(COMMIT_TIME).isin([c.instant.requested for c in pulled])
@@ -241,6 +245,14 @@ def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence
     shown = snapshot.select(KEY, PARTITION, _values(ordering).alias("__shown")).groupBy(KEY, PARTITION).agg(sql.max("__shown").alias("__shown"))
     overtaken = sql.coalesce(_values(ordering) < sql.col("__shown"), sql.lit(False))
     return pulled.join(shown, [KEY, PARTITION], "left").where(~overtaken).drop("__shown")
+
+
+def with_kept_columns(pulled: DataFrame, snapshot: DataFrame) -> DataFrame:
+    """Pulled rows, whose nulls are replaced by what the same record has in the table."""
+    names = user_columns(pulled)
+    kept = snapshot.select(KEY, PARTITION, *(sql.col(f"`{name}`").alias(f"__kept_{number}") for number, name in enumerate(names)))
+    filled = {name: sql.coalesce(sql.col(f"`{name}`"), sql.col(f"__kept_{number}")) for number, name in enumerate(names)}
+    return pulled.join(kept, [KEY, PARTITION], "left").select(*(filled[name].alias(name) if name in filled else sql.col(name) for name in pulled.columns))
 
 
 def _values(ordering: Sequence[str]) -> Any:
