@@ -109,6 +109,12 @@ def faults(text: str) -> list[str]:
             for what in ("Runs: ", "Repeats: ", "Left out: ")
             if line != NOTHING and what not in line
         ]
+    return found + lost(text)
+
+
+def lost(text: str) -> list[str]:
+    """Commits that a page names, that are not in the history, and of which the page does not say so."""
+    found = []
     for line in text.splitlines():
         names = {match[1] or match[2] for match in _NAMED.finditer(line)}
         gone = sorted(name for name in names if not name.isdigit() and not reachable(name))

@@ -92,6 +92,7 @@ def test_a_test_that_a_page_names_exists(page: Path) -> None:
     helpers = {path.name for path in (ROOT / "tests").rglob("*.py")}
     gone = [name for name in named if not catalog.named(name) and not catalog.named(f"{name}.py") and name not in files and Path(name).name not in helpers]
     assert sorted(gone) == []
+    assert evidence.lost(page.read_text()) == []
 
 
 def test_each_invariant_has_a_mutation_that_was_caught() -> None:
