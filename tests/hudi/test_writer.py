@@ -16,8 +16,8 @@ def made(world: World, agent: Process, name: str, kind: str = "CopyOnWrite") -> 
     return table
 
 
-HELD_SECONDS = 20.0
-"""For how long a commit of a few rows may hold the lock: about one second on a quiet machine with 2 cores."""
+HELD_SECONDS = 60.0
+"""For how long a commit of a few rows may hold the lock; on a machine with much else to do it was 8 s at most."""
 
 
 def held(process: Process) -> list[float]:
