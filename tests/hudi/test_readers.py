@@ -26,7 +26,7 @@ def by_spark(table: Table) -> list[str]:
 
 def by_hudi_rs(table: Table) -> list[str]:
     builder = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(table.path.replace("s3a://", "s3://"))
-    snapshot = builder.with_options(table.world.s3_reader_options()).build().read_snapshot()
+    snapshot = builder.with_options(table.world.s3_reader_options()).build().read_stream()
     record_batch = importlib.import_module("pyarrow").record_batch
     return [value for batch in snapshot for value in record_batch(batch).to_pydict()["v"]]
 
