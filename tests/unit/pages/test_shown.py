@@ -77,6 +77,19 @@ def test_what_was_said_last() -> None:
     assert shown.run((one, two, three)) == "every change (1), every change in part (1), test-all (1)"
 
 
+def test_what_a_test_stands_on() -> None:
+    pods, s3, local, unit = (
+        Test(file, "test", EVERY, text)
+        for file, text in (
+            ("tests/e2e/test_a.py", ""),
+            ("tests/hudi/test_a.py", "world.table('t', s3=True)"),
+            ("tests/hudi/test_a.py", "world.table('t', s3=False)"),
+            ("tests/unit/test_a.py", ""),
+        )
+    )
+    assert (shown.on([pods]), shown.on([s3]), shown.on([local]), shown.on([unit])) == ("real pods and S3", "S3", "local files", "–")
+
+
 def test_a_whole_file_speaks_for_the_tests_that_were_run_with_it() -> None:
     group = {last_run.WHOLE: {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed", "tests": 3, "names": ["old"]}}
     assert last_run.said(group, "old")
