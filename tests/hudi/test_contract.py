@@ -1,4 +1,4 @@
-"""One contract for etcd and the session as the runtime sees them, which the real ones and each fake of the unit tests pass (I7, I12).
+"""One contract for etcd, the session and the store as the runtime sees them, which the real ones and each fake of the unit tests pass (I4, I7, I12).
 
 What a fake cannot do at all is said at its top: lost answers, stale reads, permissions, leases.
 """
@@ -14,35 +14,42 @@ from typing import Any
 
 import pytest
 from tests.hudi.etcd_server import pki
-from tests.hudi.harness import BUNDLE, CACHE, JAR, World
+from tests.hudi.harness import ALL_JARS, JAR, World
 from tests.unit.halves.meeting import Meeting
 from tests.unit.runtime.callback_samples import Store
+from tests.unit.runtime.test_rollback import FakeStorage
 from tests.unit.runtime.test_service_runner import Etcd as ServiceEtcd
 from tests.unit.runtime.test_settler import MemoryEtcd, MemorySession
 
 from hudi_runtime.etcd import Etcd
 from hudi_runtime.session import Session
+from hudi_runtime.storage import Missing, Storage
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent", "somebody"
 
 
 @pytest.fixture(scope="module")
-def jvm() -> Iterator[Any]:
+def gateway() -> Iterator[Any]:
     """A JVM with the Java module, and no Spark in it."""
     from pyspark.java_gateway import launch_gateway
 
     jars = os.path.join(os.path.dirname(__import__("pyspark").__file__), "jars", "*")
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {JAR}:{CACHE / 'jars' / BUNDLE}:{jars} pyspark-shell"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {':'.join([str(JAR), *ALL_JARS, jars])} pyspark-shell"
     gateway = launch_gateway()
     try:
-        yield gateway.jvm
+        yield gateway
     finally:
         del os.environ["PYSPARK_SUBMIT_ARGS"]
         gateway.shutdown()
         process: subprocess.Popen[bytes] = gateway.proc
         process.stdin.close()  # type: ignore[union-attr]
         process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def jvm(gateway: Any) -> Any:
+    return gateway.jvm
 
 
 @dataclass
@@ -203,6 +210,61 @@ def test_nothing_to_claim(side: Side) -> None:
     settle(side, "Settled")
     assert not side.session.claim(T2, OTHER)
     assert side.etcd.get(f"instant/{T2}") is None
+
+
+# ---- the store
+
+MINE = [f"a/f_0-1-2_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-2"]
+OTHERS = [f"a/f_0-1-2_{T2}.parquet", f"b/g_0-1-2_{T1}.parquet", f".hoodie/metadata/files/.x_{T1}.log.1_0-1-2", "a/.hoodie_partition_metadata"]
+
+
+@pytest.fixture(params=["file", "s3a", "memory"])
+def store(request: pytest.FixtureRequest, world: World, gateway: Any) -> Any:
+    """A table with these files; the real one on a local disk and on S3."""
+    if request.param == "memory":
+        fake = FakeStorage()
+        fake.files = {*MINE, *OTHERS}
+        return fake
+    configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
+    # As the pods have it (spark_conf): markers of folders are not deleted after each PUT, which this server refuses.
+    for key, value in {**world.s3_settings(), "fs.s3a.directory.marker.retention": "keep", "fs.s3a.retry.limit": "2"}.items():
+        configuration.set(key, value)
+    context = SimpleNamespace(_jvm=gateway.jvm, _gateway=gateway, _jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration))
+    spark: Any = SimpleNamespace(sparkContext=context)
+    name = f"contract-{abs(hash(request.node.name)) % 10**8}"
+    made = Storage(spark, f"s3a://lake/{name}" if request.param == "s3a" else f"file://{world.folder}/{name}")
+    for path in (*MINE, *OTHERS):
+        made.write(path, "content")
+    return made
+
+
+def names_of(found: list[str]) -> list[str]:
+    return sorted(path.rpartition("/")[2] for path in found)
+
+
+def test_a_folder_that_is_not_there_is_no_empty_one(store: Any) -> None:
+    """I4, I11: an empty answer always means that there is nothing."""
+    with pytest.raises(Missing):
+        store.names("c")
+
+
+def test_the_names_in_a_folder_are_its_own(store: Any) -> None:
+    assert sorted(store.names("a")) == names_of([path for path in (*MINE, *OTHERS) if path.startswith("a/")])
+    assert store.names("b") == [f"g_0-1-2_{T1}.parquet"]
+
+
+def test_a_pattern_finds_one_instants_files_in_one_folder(store: Any) -> None:
+    """Log files begin with a dot; what bears another instant, or lies in another folder, is not this one's to sweep."""
+    assert names_of(store.glob(f"a/*_{T1}.*")) == names_of(MINE)
+    assert names_of(store.glob(f".hoodie/metadata/*/*_{T1}.*")) == [f".x_{T1}.log.1_0-1-2"]
+    assert store.glob(f"c/*_{T1}.*") == []
+    assert store.glob("a/*_20270101000000000.*") == []
+
+
+def test_deleting_says_whether_it_was_there(store: Any) -> None:
+    assert store.delete(MINE[0])
+    assert not store.delete(MINE[0])
+    assert names_of(store.glob(f"a/*_{T1}.*")) == names_of(MINE[1:])
 
 
 def test_the_real_ones_are_what_the_runtime_uses() -> None:
