@@ -1,7 +1,7 @@
 """Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
 
-What the played operator does not do: no proof of any death (settle records have none), no drain before it unlocks, no look at pods; processes share the
-machine's network and files, agents are one process with one slot, executors local processes at best. With the real one: tests/component/operator/test_together.py.
+The played operator has no proof of any death, does not drain before it unlocks and looks at no pods; processes share the machine's network and files, agents
+are one process with one slot, executors local processes at best. With the real one: tests/component/operator/test_together.py.
 
 world = World(folder); world.start()
 table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")

@@ -105,7 +105,7 @@ SETTLING = (
         "F14",
         "the finalizer of a pod goes while an incarnation of it is registered and nobody has fenced it",
         o("reconcile/evidence", "    if any(i.record is None for i in incs):", "    if any(i.record is None and i.alive for i in incs):"),
-        "tests/unit/reconcile/test_evidence.py::test_it_stays_while_a_registration_stands",
+        "tests/unit/reconcile/test_pod_evidence.py::test_it_stays_while_a_registration_stands",
     ),
     mutation(
         "a-deleted-writer-waits-for-registrations-alone",
