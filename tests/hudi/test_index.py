@@ -66,8 +66,8 @@ def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec:
     due = [*rows([1], "a", "seed", 1), *rows([1], "b", "slow", 3), *rows([1], "c", "quick", 2), *rows([9], "z", "after", 5)]
     if nines == 2:  # which of the two the upsert has found is not promised; the audit does not ask for what the table allows
         table.audited([], only=[name for name in TITLES if name not in ("rows", "hudi-rs", "incremental")], unique="not asked")
-    else:
-        table.audited(due, **({"overlap": "not asked"} if conflicts == 0 else {}))
+    else:  # buckets may have log files alone, which hudi-rs does not read; commits of a NonBlocking table stand side by side
+        table.audited(due, only=[name for name in TITLES if "bucket" not in table.spec.ref.name or name not in ("hudi-rs", "incremental", "overlap")])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hudi.harness import AGENT, Process, Table, World, rows, until
+from tests.hudi.harness import AGENT, TITLES, Process, Table, World, rows, until
 
 pytestmark = pytest.mark.extra
 CODE = Path(__file__).with_name("update_code.py")
@@ -38,9 +38,16 @@ def race(world: World, table: Table, function: str, *, quick: list[int], name: s
     return slow
 
 
-def counted(table: Table, wanted: dict[int, int], **others: str) -> None:
-    """So often each counter was counted, each time with a newer ordering value; and everything else that the audit looks at."""
-    table.audited([(id, "b" if id == 3 else "a", str(count), 1 + count) for id, count in wanted.items()], **others)
+def counted(table: Table, wanted: dict[int, int], *, buckets: bool = False) -> None:
+    """So often each counter was counted, each time with a newer ordering value; and everything else that the audit looks at.
+
+    `buckets`: of a NonBlocking table, whose commits stand side by side, and whose buckets of log files alone hudi-rs does not read.
+    """
+    due = [(id, "b" if id == 3 else "a", str(count), 1 + count) for id, count in wanted.items()]
+    if buckets:
+        table.audited(due, only=[name for name in TITLES if name not in ("hudi-rs", "incremental", "overlap")])
+    else:
+        table.audited(due)
 
 
 @pytest.mark.parametrize("spec", [{}, {"type": "MergeOnRead"}, NON_BLOCKING], ids=["cow", "mor", "non-blocking"])
@@ -51,7 +58,7 @@ def test_an_update_is_asked_again(world: World, agent: Process, spec: dict[str, 
     assert slow.wait() == 0, slow.log()[-4000:]
     assert slow.termination()["conflicts"] == 1
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    counted(table, {1: 2, 2: 1, 3: 0}, **({"overlap": "not asked"} if spec is NON_BLOCKING else {}))
+    counted(table, {1: 2, 2: 1, 3: 0}, buckets=spec is NON_BLOCKING)
 
 
 def test_another_file_group_is_no_conflict_unless_it_is_serializable(world: World, agent: Process) -> None:

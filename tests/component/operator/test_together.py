@@ -334,8 +334,11 @@ def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str
         assert status["recentConflicts"][0]["fileGroups"], status
         assert '"conflicts": 1' in json.dumps(driver.termination())
     newest = {row[0]: row for batch in (quick, slow) for row in batch}
-    free = {"overlap": "not asked"} if name == "aside" else {}
-    whole.audited(name, [newest[id] for id in sorted(newest)], **free)
+    due = [newest[id] for id in sorted(newest)]
+    if name == "aside":  # commits of one file group stand side by side; its buckets may have log files alone, which hudi-rs does not read
+        whole.audited(name, due, without=["hudi-rs", "incremental"], overlap="not asked")
+    else:
+        whole.audited(name, due)
     whole.conform(name)
 
 
