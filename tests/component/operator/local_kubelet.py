@@ -1,12 +1,13 @@
 """A kubelet for one namespace that runs pods as processes of this machine: whatever the operator has rendered is what runs.
 
 Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a real one has: a container image, a sandbox with a
-network of its own (F7), limits, a root that cannot be written, a node that can be lost, executors. The e2e tier has these.
+network of its own (F7), limits, a root that cannot be written, a node that can be lost, executors, Services but by name. The e2e tier has these.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import sys
@@ -59,6 +60,18 @@ class Kubelet:
     running: dict[str, Running] = field(default_factory=dict)
     """By uid."""
     failure: str = ""
+
+    @property
+    def _services(self) -> Path:
+        return self.directory / "services.json"
+
+    def service(self, name: str, address: str) -> str:
+        """A Service of the namespace behind which this address listens; returns its host name."""
+        host = f"{name}.{self.namespace}.svc"
+        known = json.loads(self._services.read_text()) if self._services.exists() else {}
+        self.directory.mkdir(exist_ok=True)
+        self._services.write_text(json.dumps(known | {host: address}))
+        return host
 
     def start(self) -> None:
         self.cluster.node(self.node, boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -170,7 +183,8 @@ class Kubelet:
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
         return {
             **keep,
-            "PYTHONPATH": str(ROOT / "spark-images"),
+            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), str(ROOT / "spark-images"))),
+            "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},
             # Of these two the runtime knows the container's path.

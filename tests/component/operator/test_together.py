@@ -245,8 +245,8 @@ def _address() -> str:
 
 
 @contextmanager
-def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """URL of an HTTP server of this machine, and the events that it was told."""
+def receiver(whole: Together) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """URL of a Service of the cluster behind which this machine listens, and the events that it was told."""
     told: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -261,7 +261,7 @@ def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server = ThreadingHTTPServer((_address(), 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
     try:
-        yield f"http://{server.server_address[0]!s}:{server.server_address[1]}/commits", told
+        yield f"http://{whole.kubelet.service('receiver', _address())}:{server.server_address[1]}/commits", told
     finally:
         server.shutdown()
         server.server_close()
@@ -272,7 +272,7 @@ def test_commits_are_told_and_services_run(whole: Together) -> None:
     """Commits are told to a receiver once and in order; services run by number of commits and by schedule, and say so in status."""
     services = {"compaction": {"afterCommits": 2}, "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2}, "archive": {"enabled": False}}
     batches = [rows(range(n, n + 10), "a", f"batch {n}", n + 1) for n in range(3)]
-    with receiver() as (url, told):
+    with receiver(whole) as (url, told):
         whole.table("tended", type="MergeOnRead", commitCallback={"url": url}, services=services)
         whole.ready("tended")
         wait_for("the callback's first event", lambda: any(event["type"].endswith("started.v1") for event in told), seconds=LONG)
