@@ -13,6 +13,13 @@ import pyarrow.fs as fs
 INSTANT = re.compile(r"^(\d{17,})(?:_(\d{17,}))?\.([a-z]+)(?:\.([a-z]+))?$")
 BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{17,})\.(?:parquet|hfile|orc)$")
 LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)(?:\.cdc)?$")
+NO_DATA = re.compile(r"^\.hoodie_partition_metadata(?:\.parquet|\.orc)?$")
+NO_INSTANT = {"history"}
+"""What lies in a timeline's folder beside its instants: the archive."""
+
+
+class UnknownName(ValueError):
+    """A file whose name nobody here can read: what it is decides whether a test may pass, so nobody leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -97,29 +104,37 @@ class Lake:
 
 
 def parse_timeline(names: list[str]) -> list[Instant]:
-    """Instants from the names of the files in a timeline folder."""
-    found: dict[str, Instant] = {}
+    """Instants from the names of the files in a timeline folder; raises UnknownName.
+
+    A savepoint has the requested time of its commit, and is an instant of its own.
+    """
+    found: dict[tuple[str, bool], Instant] = {}
     for name in sorted(names):
         match = INSTANT.match(name)
         if match is None:
-            continue
+            if name in NO_INSTANT:
+                continue
+            raise UnknownName(f"{name!r} in a timeline")
         requested, completed, first, second = match.groups()
         action, state = (first, second) if second else ("commit", first) if first == "inflight" else (first, "completed")
-        before = found.get(requested, Instant(requested, action, frozenset(), ""))
+        key = (requested, action == "savepoint")
+        before = found.get(key, Instant(requested, action, frozenset(), ""))
         # A completed file names the final action (compaction becomes commit); `<t>.inflight` alone is copy-on-write's commit.
         keep = before.states and not completed
-        found[requested] = Instant(requested, before.action if keep else action, before.states | {state}, completed or before.completed)
+        found[key] = Instant(requested, before.action if keep else action, before.states | {state}, completed or before.completed)
     return list(found.values())
 
 
 def data_files(files: dict[str, int]) -> list[DataFile]:
-    """Data files among the objects of a table, the metadata table's not included."""
+    """Data files among the objects of a table, the metadata table's not included; raises UnknownName for one that is neither that nor Hudi's."""
     found = []
     for path, size in files.items():
         folder, _, name = path.rpartition("/")
         if folder.startswith(".hoodie"):
             continue
         match = BASE_FILE.match(name) or LOG_FILE.match(name)
+        if match is None and not NO_DATA.match(name):
+            raise UnknownName(f"{path!r} in a table")
         if match is not None:
             found.append(DataFile(path, match["file_id"], match["instant"], match["token"], size))
     return found

@@ -284,7 +284,8 @@ class Settler:
         """The record of an Abandoned instant goes when a fresh timeline has shown its end."""
         entry = self.session.etcd.get(f"instant/{instant}")
         if entry is not None and self.session.etcd.delete(f"instant/{instant}", entry.mod_revision):
-            self._log("done", 0, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
+            # A deletion tells no revision: the record's own says after which step of its owner this one comes.
+            self._log("done", entry.mod_revision, ok=True, instant=instant, detail=f"abandoned {outcome.value}")
 
     def _postpone(self, inc: str, instant: str, error: Exception) -> None:
         """Try again later what has no settle record to count its failures in."""

@@ -44,11 +44,14 @@ class Pod:
             def _settings(self) -> dict[str, str]:
                 return {**super()._settings(), **settings}
 
+        self._handing_over = threading.Event()
+        handing_over = self._handing_over
+
         class Agent(product.Agent):
             """The agent, with this pod's way to etcd."""
 
             def __init__(self, stop: Stop) -> None:
-                super().__init__(spark, order["agent"], stop=stop)
+                super().__init__(spark, order["agent"], stop=stop, handing_over=handing_over)
                 jvm = spark.sparkContext._jvm
                 java = jvm.java.util.HashMap()
                 for key, value in order["etcd"].items():
@@ -64,11 +67,11 @@ class Pod:
         self._thread.start()
 
     def leave(self) -> bool:
-        """End it in order; False when it does not."""
+        """End it in order; False when it does not, or when the agent handed over: then its process is to end, too."""
         self._stop.ask()
         self._thread.join(LEAVE_SECONDS)
         self._facade.close()
-        return not self._thread.is_alive()
+        return not (self._thread.is_alive() or self._handing_over.is_set())
 
 
 def main() -> None:

@@ -44,8 +44,9 @@ class Host:
         folder = self._directory / f"host-{self._starts}"
         world = World(self._directory)
         world._s3_url = self._s3
-        spark = spark_conf.agent_defaults(world.table("any", s3=True).spec, OperatorConfig(allowed_schemes=("s3a",)))
-        environment = world._environment(folder, name="host", spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": "host"})
+        spec = world.table("any", s3=True).spec
+        spark = spark_conf.agent_defaults(spec, OperatorConfig(allowed_schemes=("s3a",)))
+        environment = world._environment(folder, name="host", spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": "host"}, image=spec.image)
         environment |= {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "spark-images", ROOT / "operator", ROOT))),
             "HUDI_OPERATOR_ETCD_ENDPOINTS": "http://127.0.0.1:1",

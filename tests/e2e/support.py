@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -168,6 +169,15 @@ class Space:
         if table not in self._paths:
             self._paths[table] = str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
         return self._paths[table]
+
+    def keys(self, table: str) -> dict[str, JsonDict]:
+        """The table's keys in etcd now, without prefix; also of one whose objects are gone."""
+        id, found = table_id(self.path(table)), {}
+        for pair in json.loads(self.watch.keys())["kvs"]:
+            _, here, name = base64.b64decode(pair["key"]).decode().partition(f"/{id}/")
+            if here:
+                found[name] = json.loads(base64.b64decode(pair["value"]))
+        return found
 
     def audit(self, table: str, expected: pd.DataFrame | None = None) -> TableAnswers:
         """The audit of a table, with its keys in etcd."""

@@ -64,7 +64,10 @@ def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Prox
     held.deliver.set()
     assert held.delivered.wait(20)
     assert " 200 " in held.answer, held.answer
-    assert space.audit(name).outcomes["overlap"] == "violated", "LeaseOnly was expected to let two overlapping commits stand"
+    # Both wrote the same rows, so none is missing or wrong; with other rows one of the two would be lost.
+    outcomes = space.audit(name, written(batches=1, rows=20)).outcomes
+    assert outcomes["overlap"] == "violated", "LeaseOnly was expected to let two overlapping commits stand"
+    assert (outcomes["rows"], outcomes["unique"]) == ("ok", "ok"), outcomes
 
 
 def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, proxy: Proxy) -> None:

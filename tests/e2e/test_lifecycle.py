@@ -38,8 +38,23 @@ def test_namespace_deletion_in_the_middle_of_a_write(lake: Lake, watch: Watch) -
     space.table("doomed")
     space.writer("doomed", "doomed", rows=200, delay=0.5, stop={"graceSeconds": 10})
     space.wait("huditable/doomed", "Ready", seconds=300)
-    space.wait_inflight("doomed", "doomed")
+    instant, pod = space.wait_inflight("doomed", "doomed")
+    attempt, uid = f"e2e-doomed.{pod}", space.get("pod", pod)["metadata"]["uid"]
     begin = time.monotonic()
     kubectl("delete", "namespace", "e2e-doomed", "--wait=false")
     wait_for("the end of the namespace", lambda: not cluster.exists("namespace", "e2e-doomed"), seconds=120, every=1)
     print(f"namespace gone after {time.monotonic() - begin:.0f} s")
+    # Nobody can hold the lock any more, the gate belongs to nobody, and what the writer has left waits for the next HudiTable of that path.
+    keys = space.keys("doomed")
+    assert "lock" not in keys
+    assert (keys["gate"]["state"], keys["gate"]["table"]) == ("frozen", ""), keys["gate"]
+    assert not [key for key in keys if key.startswith("admit/")], sorted(keys)
+    records = [value for key, value in keys.items() if key.startswith("settle/") and value["attempt"] == attempt]
+    if f"instant/{instant}" in keys or records:  # a driver that has left in order within its grace has given everything back
+        (record,) = records
+        assert record["phase"] in ("Unlocked", "RollingBack", "Settled"), record
+        assert record["proofs"][uid]["kind"] == "PodTerminated", record
+    left = {key.partition("/")[2] for key in keys if key.startswith("writer/")}
+    done = ("Unlocked", "RollingBack", "Swept", "Settled")
+    unlocked = {key.partition("/")[2] for key, value in keys.items() if key.startswith("settle/") and value["phase"] in done}
+    assert left <= unlocked, "somebody is registered who was not settled as far as Unlocked"

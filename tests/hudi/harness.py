@@ -1,5 +1,8 @@
 """Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
 
+The played operator has no proof of any death, does not drain before it unlocks and looks at no pods; processes share the machine's network and files, agents
+are one process with one slot, executors local processes at best. With the real one: tests/component/operator/test_together.py.
+
 world = World(folder); world.start()
 table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
 writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.audited([…])
@@ -28,10 +31,11 @@ from tests.model.trace import assert_conform  # noqa: E402
 from tests.model.trace_events import read_files  # noqa: E402
 
 from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E402
+from hudi_operator.model import settle  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.model.services import KINDS  # noqa: E402
 from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
-from hudi_operator.reconcile import agents  # noqa: E402
+from hudi_operator.reconcile import agents, gate  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
 from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402
@@ -109,27 +113,26 @@ class Table:
         return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
 
     def gate(self, state: str, *, admitted: Sequence[str] = (), **more: object) -> None:
-        lock = {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5}
+        said = gate.parameters(self.spec)
         value = {
             "state": state,
             "admitted": list(admitted),
+            **said,
             "mode": self.mode,
-            "protocolVersion": 1,
-            "tableVersion": 9,
-            "hudiVersion": self.spec.hudi_version,
+            "lock": said["lock"] | {"drainSeconds": self.drain},
             "authority": self.world.authority,
-            "path": self.spec.canonical_path,
-            "concurrency": self.spec.concurrency_mode,
-            "insertConflicts": self.spec.insert_conflicts,
-            "table": f"default/{self.spec.ref.name}",
+            "table": self.spec.ref.key,
             "tableUid": self.spec.ref.uid,
-            "lock": {**lock, "drainSeconds": self.drain},
             **more,
         }
         self.world.etcd.put(self.control("gate"), value)
 
     def admit(self, attempt: str, role: str) -> None:
         self.world.etcd.put(self.control(f"admit/{attempt}"), {"attempt": attempt, "role": role, "atMs": 0})
+
+    def ask(self, request: Mapping[str, Any]) -> None:
+        """Ask the agent for something, in the operator's words (`reconcile.savepoints.request` and its like)."""
+        self.world.etcd.put(self.control(f"request/{request['id']}"), dict(request))
 
     def assign(self, agent: str) -> None:
         made = agents.assignment(self.spec, int(time.time() * 1000))
@@ -140,17 +143,10 @@ class Table:
         """Settle a process that is proven dead, up to RollingBack (the test has killed it and waited for it)."""
         inc = inc or process.inc
         role = (self.get(f"writer/{inc}") or {}).get("role", "writer")
-        settle = {
-            "inc": inc,
-            "attempt": process.name,
-            "role": role,
-            "reason": "LeaseGone",
-            "phase": phase,
-            "proofs": {},
-            "instants": {},
-            "abandoned": False,
-            "times": {},
-        }
+        who = {"inc": inc, "attempt": process.name, "role": role, "namespace": "default", "pod": process.name.partition(".")[2]}
+        unknown = {"pod_uid": "", "boot_id": "", "node": "", "app_id": ""}
+        record = settle.new_record(**who, **unknown, reason=settle.Reason.LEASE_GONE, now_ms=int(time.time() * 1000))
+        record = settle.moved(record, settle.Phase[phase], now_ms=int(time.time() * 1000))
         etcd = self.world.etcd
         etcd.put(self.control(f"fence/{inc}"), {"inc": inc, "reason": "LeaseGone", "atMs": 0})
         etcd.delete(self.key(f"alive/{inc}"))
@@ -158,7 +154,7 @@ class Table:
         lock = self.get("lock")
         if lock is not None and lock["inc"] == inc:
             etcd.delete(self.key("lock"))
-        etcd.put(self.key(f"settle/{inc}"), settle)
+        etcd.put(self.key(f"settle/{inc}"), record)
         return inc
 
     def settled(self, inc: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -80,3 +81,8 @@ class Process:
         """SIGKILL to the JVM, its Python workers and its parent: the whole group is ours."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(20)
+
+    def end_rest(self) -> None:
+        """What else is in its group ends with it, as in a container whose first process has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)

@@ -16,6 +16,7 @@ from pyarrow import fs
 from tests.hudi.harness import ACCESS_KEY, AGENT, SECRET_KEY, Process, Table, World, rows, until
 from tests.hudi.stock_tables import StockTable
 
+from hudi_operator.reconcile import bootstrap as operators_bootstrap
 from hudi_runtime import dataset
 from hudi_runtime.errors import RuntimeFailure
 
@@ -63,8 +64,8 @@ def ask(table: Table) -> None:
     """What the operator asks for when the agent has reported the empty table behind the gate that was never open."""
     source = table.spec.bootstrap
     assert source is not None
-    request = {"id": "bootstrap", "kind": "bootstrap", "tableUid": table.spec.ref.uid, "mode": source.mode, "format": source.format, "path": source.path}
-    table.world.etcd.put(table.control("request/bootstrap"), request)
+    # The one spelling of a path is not one that a local file has.
+    table.ask(operators_bootstrap.request(table.spec.ref.uid, source) | {"path": source.path})
 
 
 def created(table: Table, name: str, agent: Process) -> None:

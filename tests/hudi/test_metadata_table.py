@@ -9,6 +9,7 @@ import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 
 from hudi_operator.model.metadata_table import from_spec
+from hudi_operator.reconcile import metadata_table
 from hudi_runtime import timeline as tl
 
 pytestmark = pytest.mark.extra
@@ -39,8 +40,7 @@ def ask(table: Table, raw: dict[str, Any]) -> str:
     wanted = from_spec({"metadataTable": raw})
     assert wanted is not None
     table.gate("closed")
-    request = {"id": "metadata", "kind": "metadata", "nonce": wanted.nonce, "enabled": wanted.enabled, "options": wanted.options}
-    table.world.etcd.put(table.control("request/metadata"), request)
+    table.ask(metadata_table.request(wanted))
     return wanted.nonce
 
 

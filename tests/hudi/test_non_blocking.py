@@ -89,6 +89,8 @@ def test_a_delete_against_an_insert_of_one_key(world: World, agent: Process) -> 
     assert slow.wait() == 0, slow.log()[-4000:]
     assert slow.termination()["conflicts"] == 0
     assert values(table) == {2: "early", 4: "late"}
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([], only=[name for name in CHECKS if name != "rows"])
 
 
 @pytest.mark.extra
@@ -112,3 +114,5 @@ def test_the_operation_delete_knows_no_ordering_value(world: World, agent: Proce
         assert process.wait() == 0, process.log()[-4000:]
         assert process.termination()["conflicts"] == 0
     assert values(table) == {1: "early", 3: "seed", 5: "early"}, "the deletes of 1 and 5 were begun before their inserts, those of 2 and 4 after them"
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([*rows([1, 5], "a", "early", 7), *rows([3], "a", "seed", 1)], only=CHECKS)

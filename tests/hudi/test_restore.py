@@ -11,6 +11,9 @@ import pytest
 from pyarrow import parquet
 from tests.hudi.harness import Process, Row, Table, World, rows, until
 
+from hudi_operator.model.restore import Restore
+from hudi_operator.reconcile import restores as operators_restores
+from hudi_operator.reconcile import savepoints
 from hudi_runtime import timeline as tl
 
 pytestmark = pytest.mark.extra
@@ -35,7 +38,7 @@ def load(table: Table, folder: Path, *, run: int) -> dict[str, Any]:
 def keep(table: Table, name: str, agent: Process) -> dict[str, Any]:
     """The operator's part of a savepoint."""
     table.gate("closed")
-    table.world.etcd.put(table.control(f"request/savepoint-{name}"), {"id": f"savepoint-{name}", "kind": "savepoint", "name": name, "nonce": name})
+    table.ask(savepoints.request(name))
     done = until(f"savepoint {name}", lambda: (d := table.get(f"done/savepoint-{name}") or {}).get("result") == "Completed" and d, alive=agent)
     table.world.etcd.delete(table.control(f"request/savepoint-{name}"))
     table.gate("open")
@@ -47,8 +50,7 @@ def ask(table: Table, nonce: str, savepoint: str, *, names: tuple[str, ...]) -> 
     for old in table.world.etcd.range(table.control("request/")):
         table.world.etcd.delete(old.key)
     table.gate("closed", restoring=nonce, adopted=True)
-    value = {"id": f"restore-{nonce}", "kind": "restore", "nonce": nonce, "savepoint": savepoint, "savepoints": list(names)}
-    table.world.etcd.put(table.control(f"request/restore-{nonce}"), value)
+    table.ask(operators_restores.request(Restore(savepoint, nonce), names))
 
 
 def ended(table: Table, nonce: str, agent: Process) -> dict[str, Any]:

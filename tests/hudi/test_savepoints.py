@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 
+from hudi_operator.reconcile import savepoints
+
 pytestmark = pytest.mark.extra
 
 
 def ask(table: Table, name: str) -> None:
     """What the operator asks for when nobody but the agent may acquire."""
-    table.world.etcd.put(table.control(f"request/savepoint-{name}"), {"id": f"savepoint-{name}", "kind": "savepoint", "name": name, "nonce": name})
+    table.ask(savepoints.request(name))
 
 
 def taken(table: Table, name: str, agent: Process) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.model import conditions
-from hudi_operator.model.bootstrap import FULL_RECORD
+from hudi_operator.model.bootstrap import FULL_RECORD, Bootstrap
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.reconcile.actions import PutRequest
 from hudi_operator.reconcile.step import Step
@@ -37,12 +37,17 @@ def unfinished(view: View, *, adopted: bool) -> bool:
     return view.table.bootstrap is not None and not adopted and record(view).get("result") != COMPLETED
 
 
+def request(table_uid: str, source: Bootstrap) -> JsonDict:
+    """What the agent is asked for: the value of ``request/bootstrap``. ``table_uid``: of the HudiTable."""
+    return {"id": KEY, "kind": KEY, "tableUid": table_uid, "mode": source.mode, "format": source.format, "path": source.canonical_path}
+
+
 def plan_request(view: View, *, adopted: bool, ready: bool) -> Step:
     """Ask the agent for what is unfinished; ``ready``: the gate is closed and the agent has reported the empty table without error."""
     asked, source = KEY in view.etcd.requests, view.table.bootstrap
     if source is None or not unfinished(view, adopted=adopted) or view.table.suspend:
         return Step.of(PutRequest(view.table.table_id, KEY, None)) if asked else Step()
-    wanted = {"id": KEY, "kind": KEY, "tableUid": view.table.ref.uid, "mode": source.mode, "format": source.format, "path": source.canonical_path}
+    wanted = request(view.table.ref.uid, source)
     said = _state(view)
     if ready and (not asked or view.etcd.requests[KEY].value != wanted):
         return Step.of(PutRequest(view.table.table_id, KEY, wanted), said=said, requeue=2.0)

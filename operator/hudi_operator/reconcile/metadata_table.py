@@ -39,6 +39,11 @@ def unfinished(view: View) -> str:
     return word
 
 
+def request(table: MetadataTable) -> JsonDict:
+    """What the agent is asked for: the value of ``request/metadata``."""
+    return {"id": KEY, "kind": KEY, "nonce": table.nonce, "enabled": table.enabled, "options": table.options}
+
+
 def plan_request(view: View, *, drained: bool) -> Step:
     """Ask the agent for what is unfinished; ``drained``: the gate is closed and nobody is left who started while it was open."""
     word, asked = unfinished(view), view.etcd.requests.get(KEY)
@@ -47,9 +52,7 @@ def plan_request(view: View, *, drained: bool) -> Step:
     said = (f"metadata table {word}: {'asked of the agent' if drained else 'waiting for running writers'}",)
     if not drained or (asked is not None and asked.value.get("nonce") == word):
         return Step((), said, 2.0)
-    table = wanted(view)
-    request = {"id": KEY, "kind": KEY, "nonce": word, "enabled": table.enabled, "options": table.options}
-    return Step((PutRequest(view.table.table_id, KEY, request),), said, 2.0)
+    return Step((PutRequest(view.table.table_id, KEY, request(wanted(view))),), said, 2.0)
 
 
 def awaited(view: View) -> str:

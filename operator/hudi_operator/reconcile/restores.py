@@ -11,6 +11,7 @@ A restore that has begun is brought to its end, whatever the spec says by then; 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hudi_operator.model import conditions
@@ -74,6 +75,11 @@ def unfinished(view: View, *, adopted: bool) -> Restore | None:
     return None if _record(view, wanted.nonce).get("result") in (COMPLETED, FAILED) else wanted
 
 
+def request(restore: Restore, savepoints: Iterable[str]) -> JsonDict:
+    """What the agent is asked for: the value of ``request/restore-<nonce>``. ``savepoints``: those that the HudiTable names."""
+    return {"id": f"{PREFIX}{restore.nonce}", "kind": ACTION, "nonce": restore.nonce, "savepoint": restore.savepoint, "savepoints": sorted(savepoints)}
+
+
 def plan_requests(view: View, *, adopted: bool, ready: bool) -> Step:
     """Ask the agent for what is unfinished; ``ready``: the gate is closed for this restore and no writer is left."""
     restore = unfinished(view, adopted=adopted)
@@ -81,8 +87,7 @@ def plan_requests(view: View, *, adopted: bool, ready: bool) -> Step:
     actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if id.startswith(PREFIX) and id != wanted]
     if restore is None:
         return Step(tuple(actions))
-    names = sorted(view.table.savepoints)
-    value = {"id": wanted, "kind": ACTION, "nonce": restore.nonce, "savepoint": restore.savepoint, "savepoints": names}
+    value = request(restore, view.table.savepoints)
     if ready and (wanted not in view.etcd.requests or view.etcd.requests[wanted].value != value):
         actions.append(PutRequest(view.table.table_id, wanted, value))
     return Step(tuple(actions), (_state(view, restore, ready=ready),), 2.0)

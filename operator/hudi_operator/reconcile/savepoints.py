@@ -30,13 +30,18 @@ def _record(view: View, name: str) -> JsonDict:
     return stored.value if stored is not None else {}
 
 
+def request(name: str) -> JsonDict:
+    """What the agent is asked for: the value of ``request/savepoint-<name>``."""
+    return {"id": f"{PREFIX}{name}", "kind": "savepoint", "name": name, "nonce": name}
+
+
 def plan_requests(view: View, *, drained: bool) -> Step:
     """Ask the agent for what is unfinished; ``drained``: the gate is closed and nobody is left who started while it was open."""
     wanted = {f"{PREFIX}{name}": name for name in unfinished(view)}
     actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if id.startswith(PREFIX) and id not in wanted]
     if drained:
         new = {id: name for id, name in wanted.items() if id not in view.etcd.requests}
-        actions.extend(PutRequest(view.table.table_id, id, {"id": id, "kind": "savepoint", "name": name, "nonce": name}) for id, name in new.items())
+        actions.extend(PutRequest(view.table.table_id, id, request(name)) for id, name in new.items())
     said = (f"savepoint {next(iter(wanted.values()))}: {'asked of the agent' if drained else 'waiting for running writers'}",) if wanted else ()
     return Step(tuple(actions), said, 2.0 if wanted else 15.0)
 

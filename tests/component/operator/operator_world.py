@@ -81,6 +81,8 @@ class World:
     def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
         self.operators: list[Operator] = []
+        self.tables: set[str] = set()
+        """Ids of the HudiTables that were made."""
         self._leases: dict[str, str] = {}
         self.operator_kubeconfig: Path | None = None
         """Other credentials for the operator; None: the administrator's."""
@@ -148,7 +150,10 @@ class World:
     def conform(self) -> None:
         """What the operators say that they did is what the protocol allows (the test has played the JVMs)."""
         logs = [operator.log for operator in self.operators]
-        if read_files(logs):
+        named = {event.table for event in read_files(logs)}
+        made = {key.split("/")[3] for key in self.etcd.read("/hudi/control/") if key.endswith("/gate")} & self.tables
+        assert made <= named, f"a gate was made, and no log names the tables {sorted(made - named)}"
+        if named:
             assert_conform(logs, missing={"jvms"})
 
     def logs(self) -> str:
@@ -170,6 +175,7 @@ class World:
             **spec,
         }
         self._create("huditables", naming.TABLE_KIND, name, body)
+        self.tables.add(naming.table_id(body["path"]))
         return naming.table_id(body["path"])
 
     def writer(self, name: str = "load", *, table: str = "flights", **spec: Any) -> None:
@@ -225,20 +231,27 @@ class World:
             "message": message,
             "startedAt": "2026-01-01T00:00:00Z",
             "finishedAt": "2026-01-01T00:01:00Z",
+            "containerID": "containerd://1",
         }
         self._pod_status(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated})
 
     def _pod_status(self, pod: JsonDict, phase: str, state: JsonDict) -> None:
-        container = pod["spec"]["containers"][0]
+        """As a kubelet writes it: see :mod:`kubelet_words`."""
+        container, runs = pod["spec"]["containers"][0], phase == "Running"
+        ready = "True" if runs else "False"
+        states = {"PodScheduled": "True", "Initialized": "True", "ContainersReady": ready, "Ready": ready}
         status = {
             "phase": phase,
+            "conditions": [{"type": kind, "status": value} for kind, value in states.items()],
+            "hostIP": "10.0.0.1",
             "podIP": "10.0.0.9",
+            "startTime": "2026-01-01T00:00:00Z",
             "containerStatuses": [
                 {
                     "name": container["name"],
                     "image": container["image"],
                     "imageID": "",
-                    "ready": False,
+                    "ready": runs,
                     "restartCount": 0,
                     "containerID": "containerd://1",
                     "state": state,

@@ -1,4 +1,9 @@
-"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API server, the keys of etcd."""
+"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API server, the keys of etcd.
+
+Each action of the operator has the effect here that it has on a real etcd (`tests/component/operator/test_world_contract.py`). What this one cannot, and the
+real things can: a read that is old, an answer that is lost or late, a permission that is denied, values that are too large; API server and etcd are seen at
+one moment, there is one table, and what is written is there at once. Those are the matter of `tests/component` and `make crashes`.
+"""
 
 from __future__ import annotations
 

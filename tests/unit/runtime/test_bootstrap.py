@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hudi_operator.model.bootstrap import Bootstrap as Source
+from hudi_operator.reconcile import bootstrap as operators
 from hudi_runtime import adoption, bootstrap, dataset
 from hudi_runtime import timeline as tl
 from hudi_runtime.bootstrap import Bootstrap
@@ -22,7 +24,7 @@ from hudi_runtime.settle import Records
 
 T1, T2, T3 = (f"2026010100000000{n}" for n in range(1, 4))
 ME, OTHER, UID = "agent-me", "agent-other", "uid-1"
-REQUEST = {"id": "bootstrap", "kind": "bootstrap", "tableUid": UID, "mode": "FullRecord", "format": "Parquet", "path": "s3a://lake/plain"}
+REQUEST = operators.request(UID, Source("s3a://lake/plain"))
 SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), False)
 NOTHING = Records({}, {}, {}, {})
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hudi_operator.model.metadata_table import MetadataTable as Wanted
+from hudi_operator.reconcile import metadata_table
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry, now_ms
 from hudi_runtime.metadata_table import MetadataTable
@@ -18,8 +20,8 @@ from hudi_runtime.settle import Records
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent-me", "agent-other"
-ON = {"id": "metadata", "nonce": "Files/1", "enabled": True, "options": {"hoodie.metadata.enable": "true"}}
-OFF = {"id": "metadata", "nonce": "Off/", "enabled": False, "options": {"hoodie.metadata.enable": "false"}}
+ON = metadata_table.request(Wanted(indexes=(), rebuild="1"))
+OFF = metadata_table.request(Wanted(enabled=False))
 
 
 @dataclass

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hudi_operator.model.restore import Restore
+from hudi_operator.reconcile import restores as operators
 from hudi_runtime import restores
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry
@@ -23,7 +25,7 @@ from hudi_runtime.storage import Missing
 T = [f"2026010100000{n:04d}" for n in range(30)]
 ME, OTHER = "agent-me", "agent-other"
 ID = "restore-n1"
-REQUEST = {"id": ID, "kind": "restore", "nonce": "n1", "savepoint": "good", "savepoints": ["good"]}
+REQUEST = operators.request(Restore("good", "n1"), ["good"])
 GATE = {"state": "closed", "restoring": "n1"}
 # T[2] bears the savepoint; T[1] was begun before it and ended after it, and both had ended when the savepoint was taken.
 KEPT = [f"{T[1]}_{T[4]}.commit", f"{T[2]}_{T[3]}.commit", f"{T[2]}_{T[5]}.savepoint"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -43,6 +44,11 @@ class Config:
 
 
 class FakeStorage:
+    """Files of a table by relative path, as `hudi_runtime.storage.Storage` shows them (`tests/hudi/test_contract.py`).
+
+    What it cannot, and a store can: an answer that is lost or late, a folder without files, a file that changes while it is listed; it is asked for no rights.
+    """
+
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.deleted: list[str] = []
@@ -59,8 +65,9 @@ class FakeStorage:
     def glob(self, pattern: str) -> list[str]:
         if self.broken and self.broken in pattern:
             raise OSError("listing failed")
-        folder = pattern.rsplit("/", 1)[0]
-        return [name for name in self.files if name.startswith(folder.replace("*", "files"))]
+        wanted = pattern.split("/")
+        found = ((name, name.split("/")) for name in self.files)
+        return [name for name, parts in found if len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))]
 
     def delete(self, path: str, *, recursive: bool = False) -> bool:
         self.deleted.append(path)

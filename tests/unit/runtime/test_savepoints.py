@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from hudi_operator.reconcile import savepoints
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry
 from hudi_runtime.savepoints import Savepoints
@@ -15,7 +16,7 @@ from hudi_runtime.settle import Records
 
 T1, T2, T3, T4, T5 = (f"2026010100000000{n}" for n in range(1, 6))
 ME, OTHER = "agent-me", "agent-other"
-REQUESTS = {"savepoint-a": {"id": "savepoint-a", "name": "a"}, "service-clean": {"id": "service-clean"}}
+REQUESTS = {"savepoint-a": savepoints.request("a"), "service-clean": {"id": "service-clean"}}
 COMMITS = [f"{T1}_{T4}.commit", f"{T2}_{T3}.commit"]
 
 

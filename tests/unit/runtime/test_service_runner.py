@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from test_settler import PREFIX, MemoryEtcd
+from tests.unit.runtime.test_settler import PREFIX, MemoryEtcd
 
 from hudi_runtime import spark as sp
 from hudi_runtime import timeline as tl

@@ -428,3 +428,18 @@ def test_the_log_tells_of_given_up_records(world: World, capsys: pytest.CaptureF
     world.run()
     found = [(line["action"], line.get("key")) for line in protocol(capsys)]
     assert found == [("claim-unrecorded", "settle/living"), ("done", None)]
+
+
+@pytest.mark.parametrize("fate", [Outcome.ROLLED_BACK, Outcome.GONE])
+def test_the_log_of_a_given_up_instant_comes_after_its_owners_word(world: World, fate: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of one that is gone nothing was claimed before: without the record's revision its line would stand anywhere in the trace."""
+    world.etcd.set("writer/living", inc="living", role="writer")
+    world.instant(T1, "living")
+    world.instant(T1, "living", state="Abandoned")
+    word = world.etcd.keys[f"instant/{T1}"].mod_revision
+    world.fate[T1] = fate
+    assert world.run() == 1
+    lines = [json.loads(line.removeprefix("PROTOCOL ")) for line in capsys.readouterr().err.splitlines() if line.startswith("PROTOCOL ")]
+    (done,) = [line for line in lines if line["action"] == "done"]
+    assert (done["instant"], done["ok"], done["detail"]) == (T1, True, f"abandoned {fate.value}")
+    assert done["rev"] >= word
