@@ -188,31 +188,40 @@ class SnapshotMovedTest {
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
-  /** F88: UPDATE, with a value that the program has read before its last write. */
+  private TableReads.Base now() {
+    return TableReads.Base.of(metaClient.reloadActiveTimeline());
+  }
+
+  /** F88: UPDATE, with a value that the program has read before. */
   @Test
   void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.Base before = now();
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
     TableReads reads = TableReads.of(session);
-    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-    reads.readByStatement(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    reads.read(before);
+    for (String what : List.of("the first time", "tried again")) {
+      reads.readByStatement(now());
+      reads.begun(NOW);
+      assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+    }
+    reads.read(now());
+    reads.readByStatement(now());
     reads.begun(NOW);
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    reads.readByStatement(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
   /** A program that reads nothing else: each statement is compared since its own read. */
   @Test
   void whatAStatementReadsCountsForItAlone() {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = TableReads.of(session);
-    reads.readByStatement(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    TableReads.Base before = now();
     commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    reads.readByStatement(before);
     reads.begun(NOW);
     assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-    reads.readByStatement(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    reads.readByStatement(now());
     reads.begun(NOW);
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
@@ -221,17 +230,18 @@ class SnapshotMovedTest {
   @Test
   void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.Base before = now();
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
     TableReads reads = TableReads.of(session);
-    Thread other = new Thread(() -> reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline())));
+    Thread other = new Thread(() -> reads.read(before));
     other.start();
     other.join();
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    reads.read(now());
     reads.begun(NOW);
     assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     reads.begun(NOW);
     assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "tried again without a read");
-    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+    reads.read(now());
     reads.begun(NOW);
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
