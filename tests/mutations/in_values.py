@@ -116,4 +116,18 @@ VALUES = (
         a("files", "return source.format in STRICT and frame.isEmpty()", "return source.format in STRICT and frame is None"),
         f"{FILES}::test_an_empty_file_is_in_nobodys_way",
     ),
+    mutation(
+        "names-of-hudis-own",
+        "F91",
+        "a batch brings a column by which Hudi takes rows for deleted, or reads no table any more",
+        a("schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
+        "tests/unit/runtime/test_schema.py::test_names_of_hudis_own_are_refused",
+    ),
+    mutation(
+        "children-come-back",
+        "F92",
+        "a child that a program has forked ends the attempt of its parent",
+        a("application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
+        "tests/unit/runtime/test_application.py::test_a_child_of_the_program_does_not_come_back",
+    ),
 )
