@@ -31,6 +31,8 @@ _DUPLICATES = "spec.duplicates of the HudiWriter says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
+_TWICE = "one record for each key: a key that stands twice in a batch would be two (F93)"
+_STORED = "all writers of a table store and find its rows in one way (F93)"
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
 
 OWNED_HUDI = (
@@ -90,6 +92,15 @@ OWNED_HUDI = (
     Rule("hoodie.*schema*", _SCHEMA),
     Rule("hoodie.write.set.null.for.missing.columns", _SCHEMA),
     Rule("hoodie.datasource.write.drop.partition.columns", _SCHEMA),
+    Rule("hoodie.combine.before.upsert", _TWICE),
+    Rule("hoodie.hfile.writes.allow.duplicates", _TWICE),
+    Rule("hoodie.*index.update.partition.path", _STORED),
+    Rule("hoodie.bucket.index.hash.field", _STORED),
+    Rule("hoodie.bloom.index.use.metadata", _STORED),
+    Rule("hoodie.logfile.data.block.format", _STORED),
+    Rule("hoodie.parquet.outputtimestamptype", _STORED),
+    Rule("hoodie.parquet.field_id.*", _STORED),
+    Rule("hoodie.parquet.write*", _STORED),
     Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
     Rule("hoodie.metadata.enable", _TABLE),
     Rule("hoodie.*class*", _CLASS),
@@ -127,7 +138,6 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.clustering.plan.strategy.*bytes",
     "hoodie.clustering.plan.strategy.max.num.groups",
     "hoodie.layout.optimize.*",
-    "hoodie.bucket.index.hash.field",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
 """Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
