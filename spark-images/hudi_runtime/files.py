@@ -7,12 +7,12 @@ places, both without a word. Here the files of one commit have the columns of al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions
 
-from hudi_runtime.errors import FailureClass, JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
+from hudi_runtime.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
 from hudi_runtime.job import FilesSource
 from hudi_runtime.progress import SourceFile
 from hudi_runtime.values import unreadable
@@ -25,6 +25,10 @@ UNDER_WAY = "._COPYING_"
 AS_NAMED = {"__globPaths__": "false"}
 """Spark would take `x[1].csv` for a pattern, and read `x1.csv` instead of it (F85)."""
 ALONE = "let each file have a commit of its own (source.files.maxFilesPerCommit: 1): its columns are then fitted to the table's"
+ONE_VALUE = "a line (with multiLine: the file) holds one JSON value, and nothing after it"
+_MORE = r"[}\]][\s}\]]*[^\s}\]]"
+"""Something after the end of an object or array: of the value, or of one inside it."""
+_NOT_ALONE = f"[{BAD_DATA_CODE}] file "
 _DIFFER = re.compile(r"CANNOT_MERGE_|CSV header does not conform|[Ff]ailed (?:to merge|merging)")
 
 
@@ -69,13 +73,36 @@ def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> Data
 
     What only shows when Spark reads a file is an error of the write then; `blamed` explains it.
     """
-    chosen = {key.lower() for key in source.options}
+    chosen = _lower(source.options).keys()
     reader = spark.read.format(source.format).options(**reading(source), **AS_NAMED)
     if len(paths) > 1 and source.format == "avro" and not chosen & {"avroschema", "avroschemaurl"}:
         return _by_columns(reader, paths)
     if len(paths) > 1 and source.format == "csv" and "enforceschema" not in chosen and _has_header(source):
         return _by_header(spark, source, paths)
+    if source.format == "json" and _lower(reading(source))["mode"].upper() == "FAILFAST":
+        return _checked_json(spark, source, paths)
     return reader.load(list(paths))
+
+
+def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
+    """Spark reads the first value of a line and leaves out what follows it: the second of two files that were put together without a line end (F94)."""
+    options = _lower(reading(source))
+    whole = options.get("multiline", "false").strip().lower()
+    text = spark.read.format("text").options(**{**options, **AS_NAMED, "wholetext": whole}).load(list(paths))
+    told = functions.concat(functions.lit(_NOT_ALONE), functions.input_file_name(), functions.lit(f": {ONE_VALUE}"))
+    refused = functions.raise_error(told).cast("boolean")
+    checked = text.where(functions.when(is_alone(functions.col("value"), options), functions.lit(True)).otherwise(refused))
+    jvm: Any = spark.sparkContext._jvm
+    lines = getattr(checked._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    reader: Any = spark.read.options(**reading(source))
+    return DataFrame(reader._jreader.json(lines), spark)
+
+
+def is_alone(text: Column, options: Mapping[str, str]) -> Column:
+    """Whether a text is no more than one JSON value; `options` of the reader, by names in lower case. Text that is no JSON may pass."""
+    how = {key: value for key, value in options.items() if key.startswith("allow")}
+    values = functions.from_json(functions.concat(functions.lit("["), text, functions.lit("]")), "array<string>", how)
+    return ~text.rlike(_MORE) | functions.coalesce(functions.size(values) == 1, functions.lit(False))
 
 
 def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
@@ -103,22 +130,28 @@ def _by_header(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -
     if not any(name.endswith(str(number)) for number, name in enumerate(frame.columns)):
         return frame
     headers = spark.read.format("csv").options(**{**options, "inferSchema": "false"})
-    wanted = headers.load(paths[0]).columns
-    for path in paths[1:]:
+    first, wanted = paths[0], list[str]()
+    for path in paths:
         found = headers.load(path).columns
+        first, wanted = (first, wanted) if wanted else (path, found)
         if found and found != wanted:
-            differ = f"file {path} has the columns {', '.join(found)}, {paths[0]} has {', '.join(wanted)}"
+            differ = f"file {path} has the columns {', '.join(found)}, {first} has {', '.join(wanted)}"
             raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"{differ}; {ALONE}")
     return spark.read.format("csv").options(**options).load(list(paths))
 
 
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    """By names in lower case: Spark does not tell cases apart."""
+    return {key.lower(): value for key, value in options.items()}
+
+
 def _has_header(source: FilesSource) -> bool:
-    return any(key.lower() == "header" and value.strip().lower() == "true" for key, value in source.options.items())
+    return _lower(source.options).get("header", "").strip().lower() == "true"
 
 
 def reading(source: FilesSource) -> dict[str, str]:
     """The options by which files are read. What does not parse is an error, not null, unless the user's options choose a mode."""
-    chosen = {key.lower() for key in source.options}
+    chosen = _lower(source.options)
     strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
     # With column pruning Spark does not count the columns of a line that are not asked for.
     pruning = {"columnPruning": "false"} if strict and source.format == "csv" and "columnpruning" not in chosen else {}
@@ -137,6 +170,8 @@ def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error
     for cause in causes:
         if _DIFFER.search(cause.message):
             return RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"the files of this commit have different columns: {_last(causes)}; {ALONE}")
+        if _NOT_ALONE in cause.message:
+            return RuntimeFailure(FailureClass.BAD_DATA, cause.message.split(f"[{BAD_DATA_CODE}] ")[1].splitlines()[0])
     if not unreadable(causes):
         return None
     for path in paths:

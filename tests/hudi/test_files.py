@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.functions import lit
 from tests.hudi.harness import AGENT, Process, World, rows
 
-from hudi_runtime import files, sources
+from hudi_runtime import files, kafka, sources
 from hudi_runtime.errors import FailureClass, RuntimeFailure, classify
 from hudi_runtime.job import FilesSource
 from hudi_runtime.progress import Progress
@@ -87,7 +89,7 @@ def test_csv_of_one_commit_has_one_header(world: World, first: str, second: str,
 def test_csv_with_names_that_spark_makes_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A comma too many at the end of each line, and no column name above it; one file has nothing but its header."""
     header = "id,p,v,ts,\n"
-    path = landing(world, "unnamed", {"1.csv": f"{header}1,a,x,1,\n", "2.csv": f"{header}2,b,y,2,\n", "3.csv": header, "4.csv": ""})
+    path = landing(world, "unnamed", {"0.csv": "", "1.csv": f"{header}1,a,x,1,\n", "2.csv": f"{header}2,b,y,2,\n", "3.csv": header})
     assert [taken for taken, _ in batches(world, FilesSource("csv", (path,), HEADER, None), monkeypatch)] == [{A, B}]
 
 
@@ -127,6 +129,55 @@ def test_an_empty_file_is_in_nobodys_way(world: World, format: str, nothing: str
     path = landing(world, f"nothing-{format}-{len(nothing)}", {f"1.{format}": nothing, f"2.{format}": good})
     source = FilesSource(format, (path,), HEADER if format == "csv" else {}, 1)
     assert batches(world, source, monkeypatch) == [({A}, {f"1.{format}", f"2.{format}"})]
+
+
+MORE = {
+    "no line end": line(A).strip() + line(B),
+    "commas": line(A).strip() + "," + line(B),
+    "text": line(A).strip() + " and more\n",
+    "nested": '{"id": 1, "p": "a", "v": {"w": [1]}, "ts": 1} {"id": 2}\n',
+}
+
+
+@pytest.mark.parametrize("how", MORE)
+@pytest.mark.parametrize("whole", ["false", "true"])
+def test_what_follows_a_value_is_not_left_out(world: World, how: str, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F94: Spark reads the first value of a line, with multiLine of a file, and leaves out the others."""
+    path = landing(world, f"more-{whole}-{how}", {"1.json": line(A), "2.json": MORE[how]})
+    with pytest.raises(RuntimeFailure, match=r"^file file:.*/2\.json: a line .* holds one JSON value") as refused:
+        batches(world, FilesSource("json", (path,), {"multiLine": whole}, None), monkeypatch)
+    assert classify(refused.value).kind is FailureClass.BAD_DATA
+
+
+ALONE = {
+    "braces in text": '{"id": 1, "p": "a", "v": "} x {", "ts": 1}',
+    "nested": '{"id": 1, "more": {"a": [{"b": 1}, {"c": NaN}], "d": {}}, "p": "a", "v": "x", "ts": 1} ',
+    "an array": '[{"id": 1, "p": "a", "v": "x", "ts": 1}, {"id": 2, "p": "b", "v": "y", "ts": 2}]',
+    "quotes": "{'id': 1, 'l': [1, 2], 'p': 'a', 'v': 'x', 'ts': 1}",
+    "blank lines": f"\n  \n{line(A)}\n",
+}
+
+
+@pytest.mark.parametrize("how", ALONE)
+@pytest.mark.parametrize("whole", ["false", "true"])
+def test_what_is_one_value_is_read(world: World, how: str, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = landing(world, f"alone-{whole}-{how}", {"1.json": ALONE[how]})
+    ((found, _),) = batches(world, FilesSource("json", (path,), {"multiLine": whole}, None), monkeypatch)
+    assert {row[0] for row in found} == ({1, 2} if how == "an array" else {1})
+
+
+def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> None:
+    """F94: the same in a topic."""
+    spark = world.spark()
+    source: Any = SimpleNamespace(format="Json", schema="id INT, v STRING", metadata=False)
+    for text, good in (('{"id": 1, "v": "x"}', True), ('{"id": 1, "v": "x"}{"id": 2}', False), ('{"id": 1, "v": "}"} ', True)):
+        frame = spark.sql("SELECT cast(null AS binary) AS key, cast('t' AS string) AS topic, 0 AS partition, 5L AS offset, now() AS timestamp")
+        frame = kafka.rows(frame.withColumn("value", lit(text).cast("binary")), source, spark)
+        if good:
+            assert [row.id for row in frame.collect()] == [1]
+        else:
+            with pytest.raises(Exception, match="topic t, partition 0, offset 5"):
+                frame.collect()
 
 
 def test_odd_files_are_each_committed_once(world: World, agent: Process) -> None:

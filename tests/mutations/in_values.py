@@ -130,4 +130,18 @@ VALUES = (
         a("application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
         "tests/unit/runtime/test_application.py::test_a_child_of_the_program_does_not_come_back",
     ),
+    mutation(
+        "the-first-value-of-a-line",
+        "F94",
+        "of a line of JSON the first value is read, and the others are left out",
+        a("files", '    if source.format == "json" and _lower', '    if source.format == "" and _lower'),
+        f"{FILES}::test_what_follows_a_value_is_not_left_out",
+    ),
+    mutation(
+        "the-first-value-of-a-record",
+        "F94",
+        "of a record of Kafka the first JSON value is read, and the others are left out",
+        a("kafka", "getField(_CORRUPT).isNotNull() | more", "getField(_CORRUPT).isNotNull()"),
+        f"{FILES}::test_what_follows_the_value_of_a_record_is_not_left_out",
+    ),
 )
