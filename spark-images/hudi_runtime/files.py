@@ -40,12 +40,11 @@ def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> 
     for text in paths:
         path = jvm.org.apache.hadoop.fs.Path(text)
         file_system = path.getFileSystem(configuration)
-        statuses = file_system.globStatus(path)
+        statuses = [s for s in file_system.globStatus(path) or () if not _is_matched_by_chance(str(s.getPath().toString()), text)]
         if not statuses and not wait:
             raise UserCodeError(f"source path {text} matches nothing")
-        for status in statuses or ():
-            if not _is_matched_by_chance(str(status.getPath().toString()), text):
-                found.update(_walk(file_system, status, top=True))
+        for status in statuses:
+            found.update(_walk(file_system, status, top=True))
     return sorted(found)
 
 

@@ -85,7 +85,7 @@ VALUES = (
         "patterns-find-what-is-hidden",
         "F85",
         "a pattern finds files that another job is writing",
-        a("files", "            if not _is_matched_by_chance(str(status.getPath().toString()), text):\n", "            if True:\n"),
+        a("files", " if not _is_matched_by_chance(str(s.getPath().toString()), text)]", "]"),
         f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
     ),
     mutation(
