@@ -33,6 +33,7 @@ _EXTERNAL = "the option reaches systems that the operator does not guard"
 
 _TWICE = "one record for each key: a key that stands twice in a batch would be two (F93)"
 _STORED = "all writers of a table store and find its rows in one way (F93)"
+_LEFT_OUT = "rows of a file that cannot be read for a moment would be left out, of the table's own files too"
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
 
 OWNED_HUDI = (
@@ -186,6 +187,10 @@ OWNED_SPARK = (
     Rule("spark.dynamicallocation.*", _IDENTITY),
     Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is given up"),
     Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
+    Rule(
+        "spark.sql.files.ignore*",
+        "rows of a file that cannot be read would be left out, of the table's own files too: source.files.options says it of a source",
+    ),
     Rule("spark.sql.extensions", _CODE),
     Rule("spark.sql.catalog*", _CODE),
     Rule("spark.serializer", _CODE),

@@ -81,6 +81,7 @@ def test_values_have_one_line() -> None:
         "spark.sql.extensions",
         "spark.task.reaper.enabled",
         "spark.speculation",
+        "spark.sql.files.ignoreCorruptFiles",
         "spark.hoodie.write.lock.provider",
         "SPARK.PLUGINS",
         "spark.dynamicAllocation.enabled",
