@@ -29,7 +29,7 @@ ONE_VALUE = "a line (with multiLine: the file) holds one JSON value, and nothing
 _MORE = r"[}\]][\s}\]]*[^\s}\]]"
 """Something after the end of an object or array: of the value, or of one inside it."""
 _NOT_ALONE = f"[{BAD_DATA_CODE}] file "
-_DIFFER = re.compile(r"CANNOT_MERGE_|CSV header does not conform|[Ff]ailed (?:to merge|merging)")
+_DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal)|[Ff]ailed (?:to merge|merging)")
 
 
 def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[SourceFile]:

@@ -42,16 +42,15 @@ def outcome(name, action):
 
 spark.sql(f"CREATE TABLE counted USING hudi LOCATION '{current.table_path}'")
 with ThreadPoolExecutor(1) as pool:
-    (of_the_pool,) = pool.submit(rows, 2).result()
-(mine,) = rows(1)
+    mine, other = pool.submit(lambda: (*rows(1), *rows(2))).result()
 Path(f"{gate}.reached").touch()
 while not gate.exists():
     time.sleep(0.1)
+rows(3)
+outcome("rows of a pool", lambda: save(other))
+outcome("rows of a pool, tried again", lambda: save(other))
 outcome("UPDATE", lambda: update(mine))
 outcome("UPDATE, tried again", lambda: update(mine))
-rows(3)
-outcome("rows of a pool", lambda: save(of_the_pool))
-outcome("rows of a pool, tried again", lambda: save(of_the_pool))
 (mine,) = rows(1)
 outcome("UPDATE, read again", lambda: update(mine))
 outcome("UPDATE by itself", lambda: spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 3"))
