@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def run(spark: SparkSession, application: Application) -> None:
     path = Path(application.main_file)
     make_importable(spark, path)
     sys.argv = [str(path), *application.arguments]
+    process = os.getpid()
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as stop:
@@ -28,6 +30,11 @@ def run(spark: SparkSession, application: Application) -> None:
             raise UserCodeError(f"{path.name} ended with exit code {stop.code}") from stop
     except Exception as error:
         raise user_error(error, path.name) from error
+    finally:
+        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt in its parent's name (F92)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0 if sys.exc_info()[0] is None else 1)
 
 
 def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
+from hudi_runtime import files
 from hudi_runtime import kafka_positions as kp
 from hudi_runtime import progress as pg
 from hudi_runtime.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, java_causes
@@ -281,7 +282,8 @@ def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
     # A field that is missing is null, whatever the schema says of it.
     whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
     parsed = functions.from_json(functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT})
-    bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull()
+    more = ~files.is_alone(functions.col("value").cast("string"), {})
+    bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
     return parsed, schema.names, bad
 
 

@@ -27,6 +27,8 @@ OWNED = (
     *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
     *(f"hoodie.{name}" for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")),
     *(f"hoodie.{name}" for name in ("datasource.insert.dup.policy", "datasource.write.insert.drop.duplicates", "merge.allow.duplicate.on.inserts")),
+    *(f"hoodie.{name}" for name in ("combine.before.upsert", "hfile.writes.allow.duplicates", "*index.update.partition.path", "bloom.index.use.metadata")),
+    *(f"hoodie.{name}" for name in ("logfile.data.block.format", "parquet.outputtimestamptype", "parquet.field_id.*", "parquet.write*")),
     "hoodie.*automatic",
     "hoodie.*.impl",
     "hoodie.base.path",

@@ -32,6 +32,8 @@ LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
 """The promotions of whole numbers that do not: the number beyond which neighbours become the same fraction."""
 DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
 """Digits of whole numbers."""
+RESERVED = "_hoodie_"
+"""How names begin that are Hudi's own."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
 NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
 
@@ -93,6 +95,7 @@ class Fit:
 def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -> Fit:
     """What becomes of the table's schema (None: it has none yet). Raises SchemaMismatch."""
     columns = [field for field in batch.fields if field.name not in META_COLUMNS]
+    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())
     _check_names([field.name for field in columns], [] if table is None else table.fieldNames())
     if not rules.deletes and (rules.delete or DELETED in batch.fieldNames()):
         raise SchemaMismatch(merging.NO_DELETES)
@@ -108,6 +111,17 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
     merged = [_merged(field, brought.get(field.name), rules) for field in table.fields]
     schema = types.StructType(merged + [_new(field) for field in columns if field.name not in known])
     return Fit(schema, evolves=_types(schema) != _types(table))
+
+
+def _check_reserved(columns: Iterable[types.StructField]) -> None:
+    """Hudi takes such a column for one of its own: it is in no table's schema, whatever is committed, or has to be what Hudi thinks it is (F91)."""
+    for field in columns:
+        if not field.name.lower().startswith(RESERVED):
+            continue
+        if field.name != DELETED:
+            raise SchemaMismatch(f"column {field.name}: names that begin with {RESERVED} are Hudi's own; leave it out or rename it in transform.sql")
+        if not isinstance(field.dataType, types.BooleanType):
+            raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it says which rows are deletes and must be boolean")
 
 
 def _check_names(batch: Iterable[str], table: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,16 +17,15 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit, when
 
-from hudi_runtime import doubled, kafka, positions
+from hudi_runtime import doubled, files, kafka, positions
 from hudi_runtime import progress as pg
 from hudi_runtime.context import Context
 from hudi_runtime.deletions import DELETED
-from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, describe_causes, java_causes, user_error
+from hudi_runtime.errors import UserCodeError, user_error
 from hudi_runtime.hudi import Table
 from hudi_runtime.incremental import META_COLUMNS, Look, PositionLost, Pull, Reader
 from hudi_runtime.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.snapshot import Base, Update
-from hudi_runtime.values import unreadable
 
 
 @dataclass(frozen=True)
@@ -74,48 +73,27 @@ def transform(spark: SparkSession, frame: DataFrame, sql: str | None) -> DataFra
     return spark.sql(sql)
 
 
-def list_files(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[pg.SourceFile]:
-    """Files behind paths, folders (recursively) and globs; hidden ones (`_`, `.`) are left out. A path that matches nothing is an error, unless `wait`."""
-    jvm: Any = spark.sparkContext._jvm
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    found: set[pg.SourceFile] = set()
-    for text in paths:
-        path = jvm.org.apache.hadoop.fs.Path(text)
-        file_system = path.getFileSystem(configuration)
-        statuses = file_system.globStatus(path)
-        if not statuses and not wait:
-            raise UserCodeError(f"source path {text} matches nothing")
-        for status in statuses or ():
-            found.update(_walk(file_system, status, top=True))
-    return sorted(found)
-
-
-def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[pg.SourceFile]:
-    name = str(status.getPath().getName())
-    if name.startswith(("_", ".")) and not top:
-        return
-    if status.isDirectory():
-        for child in file_system.listStatus(status.getPath()):
-            yield from _walk(file_system, child)
-    else:
-        yield pg.SourceFile(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
-
-
 def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
-    progress, kept = done, pg.kept_by_savepoints(table, job.writer)
-    chunks = pg.chunks(list_files(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
+    previous = progress = done
+    kept = pg.kept_by_savepoints(table, job.writer)
+    chunks = pg.chunks(files.listed(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
     waiting = sum(len(chunk) for chunk in chunks)
     for chunk in chunks:
         waiting -= len(chunk)
-        previous, progress = progress, pg.advance(progress, chunk)
-        manifest = pg.write_manifest(table.storage, job.writer, progress)
-        blame = partial(_blamed, spark, source, [item.path for item in chunk])
+        paths = [item.path for item in chunk]
+        blame = partial(files.blamed, spark, source, paths)
         try:
-            frame = _read_files(spark, source, [item.path for item in chunk])
+            frame = files.read(spark, source, paths)
+            nothing = files.is_empty(frame, source)
         except Exception as error:
             raise blame(error) or error from error
+        progress = pg.advance(progress, chunk)
+        if nothing:
+            continue  # its files stand in the progress of the next commit
+        manifest = pg.write_manifest(table.storage, job.writer, progress)
         yield Batch(frame, progress.word(manifest=manifest), progress.digest, progress, waiting, blame=blame)
         pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
+        previous = progress
 
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
@@ -257,7 +235,7 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
         if view.name in given:
             frame = given[view.name]
         elif view.files is not None:
-            frame = _read_files(spark, view.files, [item.path for item in list_files(spark, view.files.paths)])
+            frame = files.read(spark, view.files, [item.path for item in files.listed(spark, view.files.paths)])
         else:
             table = Table(spark, view.path)
             # A path where no table stands (yet) is for Hudi to name.
@@ -265,35 +243,6 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
             frame = spark.read.format("hudi").options(**options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
     return spark.sql(source.query)
-
-
-def _read_files(spark: SparkSession, source: FilesSource, paths: list[str]) -> DataFrame:
-    return spark.read.format(source.format).options(**reading(source)).load(paths)
-
-
-def reading(source: FilesSource) -> dict[str, str]:
-    """The options by which files are read. What does not parse is an error, not null, unless the user's options choose a mode."""
-    chosen = {key.lower() for key in source.options}
-    strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
-    # With column pruning Spark does not count the columns of a line that are not asked for.
-    pruning = {"columnPruning": "false"} if strict and source.format == "csv" and "columnpruning" not in chosen else {}
-    return {**strict, **pruning, **source.options}
-
-
-STRICT = ("csv", "json", "xml")
-
-
-def _blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error: Exception) -> Exception | None:
-    """The first of these files that cannot be read by itself, as an error that names it; None: the files are not to blame."""
-    if not unreadable(java_causes(error)):
-        return None
-    for path in paths:
-        try:
-            _read_files(spark, source, [path]).write.format("noop").mode("overwrite").save()
-        except Exception as alone:
-            causes = java_causes(alone)
-            return RuntimeFailure(FailureClass.BAD_DATA, f"file {path}: {describe_causes(causes)}") if unreadable(causes) else None
-    return None
 
 
 def _function(spark: SparkSession, source: PythonSource) -> Any:

@@ -170,6 +170,7 @@ def two_threads():
     def update():
         for _ in range(3):
             try:
+                rows().count()  # what this program has read before is compared, too, as long as nothing is read after the last write
                 spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 9")
                 added.append(1)
             except Exception as error:
@@ -299,6 +300,8 @@ def lists():
     outcome("df.write.json below the table, data source V2", lambda: spark.range(1).write.mode("append").json(f"{path}/a"))
     spark.conf.unset("spark.sql.sources.useV1SourceList")
     outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
+    stream = spark.readStream.schema("id int").json(str(gates / "in8")).writeStream.format("hudi").option("checkpointLocation", str(gates / "sink"))
+    outcome("df.writeStream of the table", lambda: stream.start(path))
 
 
 def call(name, given, latest):

@@ -27,6 +27,10 @@ Everything else that names a Hudi table is refused before it begins, with `[HUDI
 is an allow-list, and a statement or procedure that a later Hudi brings is refused until somebody has looked at it. The check is a Spark SQL extension that
 the operator sets; it guards against accident, not against malice.
 
+Refused as well: Hudi's sink for streams (`df.writeStream.format("hudi")`; use `foreachBatch` with `df.write`), which passes over batches that it takes for
+another query's and ends the JVM when a write is refused; and `read_optimized` queries of a MergeOnRead table by a program that writes it (use snapshot
+queries): what others have committed to log files would be missing, and be overwritten.
+
 The columns say what came of it in a program beside two other writers of the table, one of which was in the middle of its write
 (`tests/hudi/test_statements.py`, which also counts the rows that are due and audits the table): with Spark's tasks in the driver, and in an executor.
 "error" is an error of its own (an argument that it needs, a mode that must fail); "not run" means that it was not tried.

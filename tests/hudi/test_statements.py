@@ -31,8 +31,9 @@ FILES = (
     "spark.read.parquet of the table's files",
     "spark.read.orc of the table's files, data source V2",
     "df.write.json below the table, data source V2",
+    "df.writeStream of the table",
 )
-"""What names no Hudi table, and would read or write its files (F78, F79)."""
+"""What is no statement, and would read or write the table's files (F78, F79, F89)."""
 COUNTERS = range(1, 10)
 SECONDS = 1500
 """The program runs a hundred statements; on a busy machine of 2 cores it takes many minutes."""

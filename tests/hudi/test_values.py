@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.hudi.harness import AGENT, Process, World, rows, until
 
-from hudi_runtime import sources, values
+from hudi_runtime import files, sources, values
 from hudi_runtime.errors import FailureClass, RuntimeFailure, classify
 from hudi_runtime.job import FilesSource, TableSpec
 from hudi_runtime.progress import Progress
@@ -132,8 +132,8 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
     assert said.kind is FailureClass.BAD_DATA, said
     assert said.message.startswith(f"file file:{bad}: "), said
     lenient = replace(source, options={**options, "mode": "PERMISSIVE"})
-    if format in sources.STRICT and case != "cut-off":
-        assert sources._read_files(spark, lenient, [f"file://{bad}"]).count() == 2
+    if format in files.STRICT and case != "cut-off":
+        assert files.read(spark, lenient, [f"file://{bad}"]).count() == 2
 
 
 def test_no_file_leaves_the_table(world: World, agent: Process) -> None:

@@ -24,6 +24,14 @@ OPTIONS = (
         "tests/unit/model/test_options.py::test_what_is_on_no_list_is_refused_until_an_administrator_adds_it",
     ),
     mutation(
+        "keys-that-stand-twice-in-a-batch",
+        "F93",
+        "a writer may have Hudi write a key as often as it stands in the batch",
+        o("model/options", '    Rule("hoodie.combine.before.upsert", _TWICE),\n'),
+        "tests/unit/model/test_options.py::test_rows_are_stored_and_found_in_one_way",
+        "tests/unit/model/test_hudi_options.py::test_no_writer_says_otherwise_what_every_write_must_say",
+    ),
+    mutation(
         "a-program-bulk-inserts-into-buckets",
         "F75",
         "a bulk insert makes a second file group of a bucket, and every later upsert fails",

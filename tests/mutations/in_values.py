@@ -7,6 +7,7 @@ from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import Edit, mutation
 
 HUDI = "tests/hudi/test_values.py"
+FILES = "tests/hudi/test_files.py"
 MANIFESTS = "operator/hudi_operator/manifests/spark_conf.py"
 
 VALUES = (
@@ -56,7 +57,7 @@ VALUES = (
         "null-for-what-does-not-parse",
         "F41",
         "lines that do not parse become null",
-        a("sources", 'else {"mode": "FAILFAST"}', "else {}"),
+        a("files", 'else {"mode": "FAILFAST"}', "else {}"),
         f"{HUDI}::test_a_file_that_cannot_be_read_is_named",
     ),
     mutation(
@@ -72,5 +73,75 @@ VALUES = (
         "an attempt that has met bad data is repeated",
         Edit("operator/hudi_operator/model/classify.py", "PARTITION_NOT_DECLARED, BAD_DATA})", "PARTITION_NOT_DECLARED})"),
         "tests/unit/model/test_classify.py::test_bad_data_is_not_tried_again",
+    ),
+    mutation(
+        "names-are-patterns",
+        "F85",
+        "Spark takes the name of a file for a pattern",
+        a("files", 'AS_NAMED = {"__globPaths__": "false"}', "AS_NAMED: dict[str, str] = {}"),
+        f"{FILES}::test_a_name_is_no_pattern",
+    ),
+    mutation(
+        "patterns-find-what-is-hidden",
+        "F85",
+        "a pattern finds files that another job is writing",
+        a("files", " if not _is_matched_by_chance(str(s.getPath().toString()), text)]", "]"),
+        f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
+    ),
+    mutation(
+        "one-header-for-all",
+        "F86",
+        "the header of one CSV file counts for all of a commit",
+        a("files", 'enforceSchema="false"', 'enforceSchema="true"'),
+        f"{FILES}::test_csv_of_one_commit_has_one_header",
+    ),
+    mutation(
+        "one-schema-for-all",
+        "F86",
+        "the columns of one Parquet or ORC file count for all of a commit",
+        a("files", '{"mergeSchema": "true"} if', '{"mergeSchema": "false"} if'),
+        f"{FILES}::test_files_of_one_commit_have_the_columns_of_all",
+    ),
+    mutation(
+        "one-avro-schema-for-all",
+        "F86",
+        "the columns of one Avro file count for all of a commit",
+        a("files", 'source.format == "avro"', 'source.format == ""'),
+        f"{FILES}::test_files_of_one_commit_have_the_columns_of_all",
+    ),
+    mutation(
+        "empty-files-have-columns",
+        "F87",
+        "a file without rows is written as a batch, with the columns that Spark makes up",
+        a("files", "return source.format in STRICT and frame.isEmpty()", "return source.format in STRICT and frame is None"),
+        f"{FILES}::test_an_empty_file_is_in_nobodys_way",
+    ),
+    mutation(
+        "names-of-hudis-own",
+        "F91",
+        "a batch brings a column that Hudi takes for one of its own, and is repeated in vain",
+        a("schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
+        "tests/unit/runtime/test_schema.py::test_names_of_hudis_own_are_refused",
+    ),
+    mutation(
+        "children-come-back",
+        "F92",
+        "a child that a program has forked ends the attempt of its parent",
+        a("application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
+        "tests/unit/runtime/test_application.py::test_a_child_of_the_program_does_not_come_back",
+    ),
+    mutation(
+        "the-first-value-of-a-line",
+        "F94",
+        "of a line of JSON the first value is read, and the others are left out",
+        a("files", '    if source.format == "json" and _lower', '    if source.format == "" and _lower'),
+        f"{FILES}::test_what_follows_a_value_is_not_left_out",
+    ),
+    mutation(
+        "the-first-value-of-a-record",
+        "F94",
+        "of a record of Kafka the first JSON value is read, and the others are left out",
+        a("kafka", "getField(_CORRUPT).isNotNull() | more", "getField(_CORRUPT).isNotNull()"),
+        f"{FILES}::test_what_follows_the_value_of_a_record_is_not_left_out",
     ),
 )

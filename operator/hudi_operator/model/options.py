@@ -31,6 +31,9 @@ _DUPLICATES = "spec.duplicates of the HudiWriter says it"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
+_TWICE = "one record for each key: a key that stands twice in a batch would be two (F93)"
+_STORED = "all writers of a table store and find its rows in one way (F93)"
+_LEFT_OUT = "rows of a file that cannot be read for a moment would be left out, of the table's own files too"
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
 _TWICE = "incremental readers get rows twice or not at all after a log compaction"
 
@@ -92,6 +95,15 @@ OWNED_HUDI = (
     Rule("hoodie.*schema*", _SCHEMA),
     Rule("hoodie.write.set.null.for.missing.columns", _SCHEMA),
     Rule("hoodie.datasource.write.drop.partition.columns", _SCHEMA),
+    Rule("hoodie.combine.before.upsert", _TWICE),
+    Rule("hoodie.hfile.writes.allow.duplicates", _TWICE),
+    Rule("hoodie.*index.update.partition.path", _STORED),
+    Rule("hoodie.bucket.index.hash.field", _STORED),
+    Rule("hoodie.bloom.index.use.metadata", _STORED),
+    Rule("hoodie.logfile.data.block.format", _STORED),
+    Rule("hoodie.parquet.outputtimestamptype", _STORED),
+    Rule("hoodie.parquet.field_id.*", _STORED),
+    Rule("hoodie.parquet.write*", _STORED),
     Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
     Rule("hoodie.metadata.enable", _TABLE),
     Rule("hoodie.*class*", _CLASS),
@@ -129,7 +141,6 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.clustering.plan.strategy.*bytes",
     "hoodie.clustering.plan.strategy.max.num.groups",
     "hoodie.layout.optimize.*",
-    "hoodie.bucket.index.hash.field",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
 """Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
@@ -178,6 +189,10 @@ OWNED_SPARK = (
     Rule("spark.dynamicallocation.*", _IDENTITY),
     Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is given up"),
     Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
+    Rule(
+        "spark.sql.files.ignore*",
+        "rows of a file that cannot be read would be left out, of the table's own files too: source.files.options says it of a source",
+    ),
     Rule("spark.sql.extensions", _CODE),
     Rule("spark.sql.catalog*", _CODE),
     Rule("spark.serializer", _CODE),

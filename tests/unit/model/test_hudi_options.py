@@ -37,3 +37,9 @@ def test_what_a_writer_may_say_is_an_option_of_hudi() -> None:
     names = [name.lower() for name, _, _ in listed()]
     dead = [pattern for pattern in (*options.ALLOWED_HUDI, *options.ALLOWED_OF_THE_TABLE) if not fnmatch.filter(names, pattern)]
     assert not dead, "Hudi has no such option"
+
+
+def test_no_writer_says_otherwise_what_every_write_must_say() -> None:
+    """F93: what the Java module refuses a program because it decides what becomes of the table, a HudiWriter may not say either."""
+    fixed = [name for name, rule, _ in listed() if rule == "fixed"]
+    assert not [name for name in fixed if not options.hudi_problem({name: "x"})]

@@ -85,6 +85,7 @@ def test_values_have_one_line() -> None:
         "spark.sql.extensions",
         "spark.task.reaper.enabled",
         "spark.speculation",
+        "spark.sql.files.ignoreCorruptFiles",
         "spark.hoodie.write.lock.provider",
         "SPARK.PLUGINS",
         "spark.dynamicAllocation.enabled",
@@ -122,10 +123,19 @@ def test_nothing_is_archived_beyond_a_savepoint(value: str) -> None:
     assert table(hoodie__archive__merge__enable="true") == ""
 
 
-@pytest.mark.parametrize("name", ["hoodie.compaction.target.io", "hoodie.bucket.index.hash.field", "hoodie.archive.merge.enable"])
+@pytest.mark.parametrize("name", ["hoodie.compaction.target.io", "hoodie.archive.merge.enable"])
 def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
     assert "HudiTable" in options.hudi_problem({name: "BLOOM"})
     assert table(**{name.replace(".", "__"): "BLOOM"}) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["hoodie.combine.before.upsert", "hoodie.bucket.index.hash.field", "hoodie.parquet.outputTimestampType", "hoodie.logfile.data.block.format"]
+)
+def test_rows_are_stored_and_found_in_one_way(name: str) -> None:
+    """F93: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
+    assert "owned by the operator" in options.hudi_problem({name: "false"})
+    assert "owned by the operator" in table(**{name.replace(".", "__"): "false"})
 
 
 @pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])

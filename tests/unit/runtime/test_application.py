@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +60,25 @@ def test_an_exit_without_a_code_is_an_end(tmp_path: Path, code: str) -> None:
 def test_an_exit_with_a_code_is_the_programs_fault(tmp_path: Path, code: str, said: str) -> None:
     with pytest.raises(UserCodeError, match=said):
         application.run(Spark(), program(tmp_path, code))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ending", "status"), [("sys.exit(0)", 0), ("pass", 0), ("raise ValueError('in the child')", 1)])
+def test_a_child_of_the_program_does_not_come_back(tmp_path: Path, ending: str, status: int) -> None:
+    """F92: a child of `os.fork` would report success and end the registration, while its parent goes on writing."""
+    code = f"import os, sys\nchild = os.fork()\nif child == 0:\n    {ending}\nelse:\n    open(sys.argv[1], 'w').write(str(os.waitpid(child, 0)[1]))\n"
+    (tmp_path / "driver.py").write_text(
+        "import os, sys\nfrom types import SimpleNamespace\nfrom hudi_runtime import application\nfrom hudi_runtime.job import Application\n"
+        "spark = SimpleNamespace(sparkContext=SimpleNamespace(addPyFile=print))\n"
+        "me = os.getpid()\ntry:\n    application.run(spark, Application(main_file=sys.argv[1], arguments=(sys.argv[2],)))\n"
+        "finally:\n    print('ENDED', os.getpid() == me, flush=True)\n"
+    )
+    program(tmp_path, code)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "main.py"), str(tmp_path / "status")],
+        env={**os.environ, "PYTHONPATH": str(Path(application.__file__).parents[1])}, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert [line for line in done.stdout.splitlines() if line.startswith("ENDED")] == ["ENDED True"]
+    assert os.waitstatus_to_exitcode(int((tmp_path / "status").read_text())) == status
 
 
 def test_what_it_raises_is_its_fault_and_names_the_file(tmp_path: Path) -> None:

@@ -191,6 +191,24 @@ def test_names_that_differ_by_case_alone_are_refused() -> None:
         after(f"{FIXED}, n struct<a int>", f"{FIXED}, n struct<A int>")
 
 
+@pytest.mark.parametrize(
+    "column", ["_hoodie_operation string", "_HOODIE_operation int", "_hoodie_is_deleted string", "_hoodie_is_deleted int", "_hoodie_x int"]
+)
+def test_names_of_hudis_own_are_refused(column: str) -> None:
+    """F91: Hudi takes such a column for one of its own."""
+    for table in (struct(f"{FIXED}, v string"), None):
+        with pytest.raises(SchemaMismatch, match=column.split()[0]):
+            fit(struct(f"{FIXED}, v string, {column}"), table, RULES)
+
+
+def test_marks_of_deletes_and_hudis_columns_of_another_table_pass() -> None:
+    assert after(f"{FIXED}, v string", f"_hoodie_commit_time string, {FIXED}, v string, _hoodie_is_deleted boolean") == (
+        f"{FIXED}, v string, _hoodie_is_deleted boolean",
+        True,
+    )
+    assert after(f"{FIXED}, _hoodie_operation string", f"{FIXED}, _hoodie_operation string")[1] is False, "an adopted table has it"
+
+
 def test_a_delete_brings_names_of_records_alone() -> None:
     data = copy.deepcopy(JOB) | {"operation": "delete"}
     rules = Rules.of(Job.from_json(data))

@@ -7,6 +7,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import org.apache.hadoop.fs.Path;
+import org.apache.hudi.BaseFileOnlyRelation;
+import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
@@ -19,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
@@ -46,18 +50,38 @@ final class StatementRules {
   private static final String HUDI = "org.apache.spark.sql.hudi.";
   private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
 
+  /** Commands that write; what they read is read while they run, or is a part of them. */
+  private static final Set<String> WRITES =
+      Set.of(
+          "SaveIntoDataSourceCommand",
+          "UpdateHoodieTableCommand",
+          "DeleteHoodieTableCommand",
+          "MergeIntoHoodieTableCommand",
+          "InsertIntoHoodieTableCommand");
+
   private final SparkSession spark;
   private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+  /** Whether what is read is read by a statement that writes, and by nobody else. */
+  private boolean byStatement;
 
-  private StatementRules(SparkSession spark) {
+  private StatementRules(SparkSession spark, boolean byStatement) {
     this.spark = spark;
+    this.byStatement = byStatement;
   }
 
   /** @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing was done then */
   static void check(SparkSession spark, LogicalPlan plan) {
     if (Sessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
-      new StatementRules(spark).walk(plan);
+      new StatementRules(spark, isInStatement()).walk(plan);
     }
+  }
+
+  private static boolean isInStatement() {
+    return StackWalker.getInstance().walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(StatementRules::isWrite));
+  }
+
+  private static boolean isWrite(String className) {
+    return WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
   }
 
   private void walk(QueryPlan<?> plan) {
@@ -66,13 +90,16 @@ final class StatementRules {
     }
     if (plan instanceof Command) {
       judge((LogicalPlan) plan);
+      byStatement = byStatement || WRITES.contains(plan.getClass().getSimpleName());
     }
     if (plan instanceof LogicalRelation) {
-      read(((LogicalRelation) plan).relation());
+      read(((LogicalRelation) plan).relation(), byStatement);
     } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
       requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex());
     } else if (plan instanceof StreamingRelation) {
       requireNoStream((StreamingRelation) plan);
+    } else if (plan instanceof WriteToStream) {
+      requireNoSink(((WriteToStream) plan).sink());
     }
     if (plan instanceof InsertIntoHoodieTableCommand) { // its target is no source
       walk(((InsertIntoHoodieTableCommand) plan).query());
@@ -112,7 +139,7 @@ final class StatementRules {
 
   // ---- reads
 
-  static void read(BaseRelation relation) {
+  static void read(BaseRelation relation, boolean byStatement) {
     Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
     if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
       if (source instanceof FileIndex) {
@@ -122,13 +149,22 @@ final class StatementRules {
     }
     if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
       TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
-      Sessions.all().stream().map(TableReads::of).filter(TableReads::mayHaveBeenEmpty).forEach(r -> r.read(nothing));
+      Sessions.all().stream().map(TableReads::of).filter(TableReads::mayHaveBeenEmpty).forEach(r -> read(r, nothing, byStatement));
       return;
     }
     HoodieTableMetaClient table = table(source);
     Session session = Sessions.byPath(table.getBasePath().toString());
     if (session != null) {
-      TableReads.of(session).read(TableReads.Base.of(table.getActiveTimeline()));
+      requireLogFiles(source, table);
+      read(TableReads.of(session), TableReads.Base.of(table.getActiveTimeline()), byStatement);
+    }
+  }
+
+  private static void read(TableReads reads, TableReads.Base base, boolean byStatement) {
+    if (byStatement) {
+      reads.readByStatement(base);
+    } else {
+      reads.read(base);
     }
   }
 
@@ -162,6 +198,26 @@ final class StatementRules {
     scala.Option<String> path = stream.dataSource().options().get("path");
     if (path.isDefined() && Sessions.byPath(path.get()) != null) {
       throw refusal("a stream of the table that this program writes", "a python source with an Update, or read_table() for each batch");
+    }
+  }
+
+  /**
+   * Hudi's sink passes over a batch whose number it has seen before in the table, of whatever query, and ends the JVM when a write is refused
+   * (F89).
+   */
+  private static void requireNoSink(Table sink) {
+    if (sink.getClass().getName().startsWith("org.apache.hudi.")) {
+      throw refusal("df.writeStream.format(\"hudi\")", "writeStream.foreachBatch with df.write.format(\"hudi\")");
+    }
+  }
+
+  /**
+   * Base files alone: what others have committed to log files is missing, and rows made from what is left would overwrite it (F90).
+   */
+  private static void requireLogFiles(Object source, HoodieTableMetaClient table) {
+    boolean left = source instanceof HoodieFileIndex ? !((HoodieFileIndex) source).includeLogFiles() : source instanceof BaseFileOnlyRelation;
+    if (left && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
+      throw refusal("a read_optimized query of the table that this program writes", "a snapshot query, which has what is in log files, too");
     }
   }
 

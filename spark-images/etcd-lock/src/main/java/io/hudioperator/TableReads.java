@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import java.util.ArrayDeque;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -15,11 +16,15 @@ import org.apache.hudi.storage.StorageConfiguration;
 
 /**
  * What the threads of this process have read of a table, and from which read each of its writes was made. A write is compared with what was
- * committed since the oldest read of its thread after the thread's write before it; without one, since the read that its last write had; a
- * thread that has read nothing may write what any other one has read (F40, F59).
+ * committed since the oldest read, of whatever thread, after the last write of its own thread (a thread that has not written yet: after the last
+ * write of the process); without one, since the reads that that write had: rows may be handed from thread to thread, and kept (F40, F59, F88).
+ *
+ * <p>What a statement reads for itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is saved) counts for that statement in
+ * addition, and replaces nothing that the program has read before: a value in it may be one of those (F88).
  */
 final class TableReads {
   private static final int MAX_WRITES = 10_000;
+  private static final int MAX_READS = 1_000;
   private static final Map<Session, TableReads> ALL = Collections.synchronizedMap(new WeakHashMap<>());
 
   /** When rows were read. */
@@ -99,17 +104,33 @@ final class TableReads {
     }
   }
 
-  private static final class OfThread {
-    private Base since;
-    private Base given;
+  /** One read: when in the order of reads and writes of this process, and by whom. */
+  private static final class Read {
+    private final long number;
+    private final long thread;
+    private Base base;
 
-    private Base current() {
-      return since == null ? given : since;
+    private Read(long number, long thread, Base base) {
+      this.number = number;
+      this.thread = thread;
+      this.base = base;
     }
+  }
+
+  private static final class OfThread {
+    /** Number of its last write; 0: none. */
+    private long wrote;
+    /** What that write was made from, but for what it has read itself. */
+    private Base given;
+    /** What the statement has read that it is in. */
+    private Base statement;
   }
 
   private final Map<Long, OfThread> threads = new HashMap<>();
   private final TreeMap<String, Write> writes = new TreeMap<>();
+  private final ArrayDeque<Read> reads = new ArrayDeque<>();
+  private final OfThread newest = new OfThread();
+  private long number;
   private volatile boolean hadCommits;
 
   static TableReads of(Session session) {
@@ -133,8 +154,28 @@ final class TableReads {
 
   /** This thread has got rows of the table. */
   synchronized void read(Base base) {
-    OfThread mine = threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
-    mine.since = base.and(mine.since);
+    long thread = Thread.currentThread().getId();
+    for (Read one : reads) {
+      if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
+        one.base = base.and(one.base);
+        return;
+      }
+    }
+    reads.add(new Read(++number, thread, base));
+    if (reads.size() > MAX_READS) { // the oldest counts as its thread's newest
+      Read oldest = reads.poll();
+      reads.add(new Read(++number, oldest.thread, oldest.base));
+    }
+  }
+
+  /** A statement that writes has read rows of the table, in this thread. */
+  synchronized void readByStatement(Base base) {
+    OfThread mine = ofThisThread();
+    mine.statement = base.and(mine.statement);
+  }
+
+  private OfThread ofThisThread() {
+    return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
   }
 
   /** That instant is not of this process. */
@@ -145,24 +186,26 @@ final class TableReads {
   /** This thread begins a write. */
   synchronized void begun(String instant) {
     long thread = Thread.currentThread().getId();
-    OfThread mine = threads.get(thread);
-    Base base = mine == null ? ofAnybody() : mine.current();
-    if (mine != null) {
-      mine.given = base;
-      mine.since = null;
+    OfThread mine = ofThisThread();
+    OfThread before = mine.wrote == 0 ? newest : mine;
+    Base read = null;
+    for (Read one : reads) {
+      if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
+        read = one.base.and(read);
+      }
     }
+    Base given = read == null ? before.given : read;
+    Base base = mine.statement == null ? given : mine.statement.and(given);
+    mine.statement = null;
+    for (OfThread one : new OfThread[] {mine, newest}) {
+      one.wrote = number + 1;
+      one.given = given;
+    }
+    number++;
     writes.put(instant, new Write(instant, thread, base));
     if (writes.size() > MAX_WRITES) {
       writes.pollFirstEntry(); // is then taken for a write of somebody else
     }
-  }
-
-  private Base ofAnybody() {
-    Base oldest = null;
-    for (OfThread one : threads.values()) {
-      oldest = one.current().and(oldest);
-    }
-    return oldest;
   }
 
   /** The write of this process with that instant; one that nothing is known of when it is not of this process. */

@@ -188,12 +188,85 @@ class SnapshotMovedTest {
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
+  private TableReads.Base now() {
+    return TableReads.Base.of(metaClient.reloadActiveTimeline());
+  }
+
+  /** F88: UPDATE, with a value that the program has read before. */
+  @Test
+  void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.Base before = now();
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    reads.read(before);
+    for (String what : List.of("the first time", "tried again")) {
+      reads.readByStatement(now());
+      reads.begun(NOW);
+      assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+    }
+    reads.read(now());
+    reads.readByStatement(now());
+    reads.begun(NOW);
+    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** A program that reads nothing else: each statement is compared since its own read. */
+  @Test
+  void whatAStatementReadsCountsForItAlone() {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.Base before = now();
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    reads.readByStatement(before);
+    reads.begun(NOW);
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    reads.readByStatement(now());
+    reads.begun(NOW);
+    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** F88: rows that a pool of threads has read are written by a thread that has read, later, something else. */
+  @Test
+  void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads.Base before = now();
+    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    Thread other = new Thread(() -> reads.read(before));
+    other.start();
+    other.join();
+    reads.read(now());
+    reads.begun(NOW);
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    reads.begun(NOW);
+    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "tried again without a read");
+    reads.read(now());
+    reads.begun(NOW);
+    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+  }
+
+  /** One thread reads, others write, again and again: only what was read since the last write counts. */
+  @Test
+  void aThreadThatOnlyReadsHoldsNobodyUpForEver() throws Exception {
+    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+    TableReads reads = TableReads.of(session);
+    for (int number = 1; number < 3; number++) {
+      reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+      Thread writer = new Thread(() -> reads.begun(NOW));
+      writer.start();
+      writer.join();
+      assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+      commit(number, content(WriteOperationType.UPSERT, "f", 0), "another");
+    }
+  }
+
   /** F63: a relation of an empty table does not say of which one; it is not the one that had commits when this process began. */
   @Test
   void anEmptyTableIsNotTheOneThatHadCommits() {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
     TableReads.of(session).begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-    StatementRules.read(new EmptyRelation(null, new StructType()));
+    StatementRules.read(new EmptyRelation(null, new StructType()), false);
     TableReads.of(session).begun(NOW);
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
@@ -201,7 +274,7 @@ class SnapshotMovedTest {
   @Test
   void anEmptyTableMayBeTheOneThatHadNone() {
     TableReads.of(session).begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-    StatementRules.read(new EmptyRelation(null, new StructType()));
+    StatementRules.read(new EmptyRelation(null, new StructType()), false);
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
     TableReads.of(session).begun(NOW);
     assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
