@@ -18,13 +18,13 @@ from pathlib import Path
 
 from tests.hudi.harness import AGENT, World
 from tests.values import page
-from tests.values.cases import CASES, KINDS
+from tests.values.cases import CASES
 from tests.values.run import HELD, Run
 
 
 def campaign(only: str, *, again: bool) -> None:
     """Run what is wanted and has no result, in one world; each result is kept at once."""
-    wanted = [(case, kind) for case in CASES for kind in KINDS if re.search(only, f"{case.name}/{kind}")]
+    wanted = [(case, kind) for case in CASES for kind in case.kinds if re.search(only, f"{case.name}/{kind}")]
     wanted = [(case, kind) for case, kind in wanted if again or not page.fresh(case.name, kind)]
     if not wanted:
         return

@@ -47,8 +47,8 @@ PATHS = (
     *("'<a>'", "'^'", "'`'", "'$a'", "'@'", "'_x'", "'null'", "'true'", "'1.50'", "'007'", "'1e3'", "'2024-01-01'", "'2024/01/02'", "repeat('x', 200)", "NULL"),
 )
 KEYS = (
-    *("' '", "'a,b:c'", "'a'", "'A'", "'a '", "'null'", "'__null__'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "char(10)", "'a'||char(0)", "'%41'", "'\"q'"),
-    *("repeat('k', 2000)", "repeat('l', 20000)"),
+    *("' '", "'a,b:c'", "'a'", "'A'", "'a '", "'null'", "'__null__'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "char(10)", "'a'||char(0)", "'%41'"),
+    *("'\"q'", "repeat('k', 2000)", "repeat('l', 20000)"),
 )
 
 
@@ -61,6 +61,8 @@ class Case:
     keys: tuple[str, ...] = ("id",)
     partitions: tuple[str, ...] = ("p",)
     ordering: tuple[str, ...] = ("ts",)
+    kinds: tuple[str, ...] = KINDS
+    """Types of the table; with the others it is refused."""
     first: str = "upsert"
     """Operation of the first batch."""
     table: Mapping[str, Any] = field(default_factory=dict)
@@ -98,13 +100,13 @@ PARTITION_TYPES: Mapping[str, Values] = {
     "boolean": ("true", "false", "NULL"),
     "date": ("'1582-10-15'", "'9999-12-31'", "'2024-01-01'", "NULL"),
 }
+TIMES = ("'1969-12-31 23:59:59.999999'", "'1969-12-31 23:59:59.999998'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'")
 KEY_TYPES: Mapping[str, Values] = {
     "string": ("'a'", "'a,b'", "''", "'null'", "NULL"),
     "int": ("-1", "2147483647"),
     "bigint": ("-9223372036854775808", "0"),
     "date": ("'0001-01-01'", "'1899-12-30'", "'9999-12-31'"),
-    "timestamp": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'"),
-    "timestamp_ntz": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
+    "timestamp": TIMES,
     "decimal(38,10)": ("0.0000000001", "-1"),
     "double": ("1.5", "1e300", "'NaN'"),
     "float": ("0.1", "1e30"),
@@ -115,9 +117,9 @@ ORDERINGS: Mapping[str, Values] = {
     "date": ("'0001-01-01'", "'1899-12-30'", "'2024-01-01'", "'9999-12-31'"),
     "double": ("'-Infinity'", "-1.5", "1e300", "'Infinity'", "'NaN'"),
     "decimal(38,10)": ("-1", "0.0000000001", "9999999999999999999999999999"),
-    "string": ("''", "'a'", "'b'", "'ü'", "'ﬀ'", "'😀'"),
 }
 SEVERAL_ORDERINGS: Mapping[str, Values] = {
+    "string": ("'a'", "'a'", "''", "'ﬀ'", "'😀'", "'😀'", "'ü'"),
     "boolean": ("false", "true", "true"),
     "int": ("-2147483648", "0", "2147483647", "2147483647"),
     "float": ("'NaN'", "0.1", "'-Infinity'"),
@@ -125,9 +127,8 @@ SEVERAL_ORDERINGS: Mapping[str, Values] = {
 }
 """Columns of one ordering: rows that are equal in the first ones are told apart by the next."""
 
-
-APART = ("timestamp_ntz",)
-"""Types with a table of their own: of a table that has one of them hudi-rs reads nothing."""
+APART = ("timestamp_ntz", "array<timestamp>")
+"""Types with a table of their own: of a MergeOnRead table that has one of them hudi-rs reads nothing."""
 
 
 def _payload(*names: str) -> dict[str, tuple[str, Values]]:
@@ -139,27 +140,27 @@ def _ordered(kind: str) -> dict[str, tuple[str, Values]]:
 
 
 CASES: Sequence[Case] = (
-    Case("payload", _payload()),
-    Case("payload that hudi-rs does not know", _payload(*APART)),
-    Case("payload, BulkInsert first", {f"c{n}": typed for n, typed in enumerate(PAYLOAD.values())}, first="bulk_insert"),
-    Case("partition of text; ordering: decimal", {"p": ("string", PATHS), **_ordered("decimal(38,10)")}),
+    Case("payload", _payload(), kinds=("CopyOnWrite",)),
+    Case("payload; ordering: decimal", {**_payload(), **_ordered("decimal(38,10)")}, kinds=("MergeOnRead",)),
     Case(
-        "partition of text, hive style; ordering: string",
-        {"p": ("string", tuple(v for v in PATHS if "/" not in v)), **_ordered("string")},
-        table={"hiveStylePartitioning": True},
+        "payload that hudi-rs does not know; key: decimal; ordering of several columns",
+        {**_payload(*APART), "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")), **_typed("o", SEVERAL_ORDERINGS)},
+        ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
     ),
     Case(
-        "key and partition of several types; ordering: timestamp",
-        {**_typed("k", KEY_TYPES), **_typed("p", PARTITION_TYPES), **_ordered("timestamp")},
+        "payload; key and partition of several types; ordering: timestamp",
+        {**_payload(), **_typed("k", KEY_TYPES), **_typed("p", PARTITION_TYPES), **_ordered("timestamp")},
         keys=tuple(f"k{n}" for n in range(len(KEY_TYPES))),
         partitions=tuple(f"p{n}" for n in range(len(PARTITION_TYPES))),
         first="bulk_insert",
     ),
-    Case("key of text; ordering: date", {"id": ("string", KEYS), **_ordered("date")}, first="bulk_insert"),
-    Case("key: timestamp; ordering: double", {"id": ("timestamp", KEY_TYPES["timestamp"]), **_ordered("double")}, first="bulk_insert"),
     Case(
-        "ordering of several columns",
-        {"id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5")), **_typed("o", SEVERAL_ORDERINGS)},
-        ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
+        "partition of text; key: timestamp; ordering: double", {"p": ("string", PATHS), "id": ("timestamp", TIMES), **_ordered("double")}, first="bulk_insert"
+    ),
+    Case(
+        "partition of text, hive style; key of text; ordering: date",
+        {"p": ("string", tuple(v for v in PATHS if "/" not in v)), "id": ("string", KEYS), **_ordered("date")},
+        first="bulk_insert",
+        table={"hiveStylePartitioning": True},
     ),
 )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.evidence import Evidence, of_results
 from tests.hudi.harness import World
-from tests.hudi.test_values import NO_PATHS, SCHEMA, refusal
 from tests.matrix.results import commit
-from tests.values.cases import CASES, KINDS, PATHS, Case
+from tests.values.cases import CASES, PATHS, Case
+from tests.values.refusals import refusals
 from tests.values.run import HELD, NOT_READ, column
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "values.json"
+LOCK = ROOT / "build" / "values.lock"
 TARGET = ROOT / "docs" / "what-a-table-can-hold.md"
 HEAD = """\
 # What a table can hold
@@ -41,7 +44,12 @@ RULES = """\
   timestamp as a number which Spark reads back as null. Derive a column: `transform: {sql: "SELECT *, date(seen) AS day FROM source"}`.
 * Text in a partition column, where it comes from rows that anybody may write (a topic), is best made safe in `transform.sql`: `hex(name)`,
   `date(seen)`, `coalesce(nullif(region, ''), 'none')`.
-* An ordering column has a value in each row, except in those of a writer with operation `Delete`.
+* A record key has a value, and one of text is not empty. It holds text, numbers, booleans, dates or timestamps: of a value of another type Hudi's
+  ways to write make different keys. Of binary take `hex`.
+* An ordering column has a value in each row, except in those of a writer with operation `Delete`. It has one of the same types, but decimals only
+  in a MergeOnRead table: Hudi cannot compare others when it reads a log file, nor decimals when it updates a CopyOnWrite table.
+* Keys of a map are text; intervals and empty arrays and maps without a type are refused, and so are names of columns and fields that are not made of
+  letters, digits and `_`.
 * A text column of a key of several columns holds neither `__null__` nor `__empty__`, nor `,<key column>:`; Hudi writes such a key as one text, and
   two records could get the same one.
 * A file that cannot be read (cut off, empty Parquet, no gzip) or a line that does not parse (no JSON, too many or too few columns of CSV)
@@ -49,7 +57,8 @@ RULES = """\
   value that `transform.sql` casts to another type may still become null: that is what SQL's `cast` does.
 
 A program that writes by itself is not checked row by row. The storage wrapper refuses each of its files outside of the table or in Hudi's own
-folders, with `[HUDIOP-BAD-DATA]`; a partition value `a//b`, `x:y`, `x=y` or a null in an ordering column of such a program is not refused.
+folders, with `[HUDIOP-BAD-DATA]`; a partition value `a//b`, `x:y`, `x=y`, a null in an ordering column, or a type that is refused above of such a
+program is not refused. A program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
 """
 
 
@@ -58,9 +67,15 @@ def load() -> dict[str, Any]:
     return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {"cases": {}, "refused": {}}
 
 
-def _save(found: Mapping[str, Any]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+@contextmanager
+def _changed() -> Iterator[dict[str, Any]]:
+    """All results, to be changed; written at the end. Two campaigns may run at once."""
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = load()
+        yield found
+        RESULTS.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def fresh(case: str, kind: str) -> bool:
@@ -70,23 +85,22 @@ def fresh(case: str, kind: str) -> bool:
 
 def keep(case: str, kind: str, seen: Mapping[str, Any]) -> None:
     """Write down what was seen."""
-    found = load()
-    found["cases"][f"{case}/{kind}"] = {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), "seen": seen}
-    _save(found)
+    with _changed() as found:
+        found["cases"][f"{case}/{kind}"] = {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), "seen": seen}
 
 
 def keep_refusals(world: World) -> None:
-    """What the runtime says of each value that is no path; an answer that is none is damage."""
-    spark, found = world.spark(), load()
-    found["refused"] = {value: refusal(spark.createDataFrame([("k", value, "v", 1)], SCHEMA)) for value in NO_PATHS}
-    _save(found)
+    """What the runtime says of what it must refuse; an answer that is none is damage."""
+    said = refusals(world.spark())
+    with _changed() as found:
+        found["refused"] = said
 
 
 def damaged() -> int:
     """Cells that are neither held nor refused, nor of a reader that does not know the type."""
     found = load()
     cells = [what for result in found["cases"].values() for reading in result["seen"].values() for what in reading.values()]
-    return sum(what != HELD and not what.startswith(NOT_READ) for what in cells) + sum(not said for said in found["refused"].values())
+    return sum(what != HELD and not what.startswith(NOT_READ) for what in cells) + sum(not said for role in found["refused"].values() for said in role.values())
 
 
 def write() -> Path:
@@ -107,8 +121,8 @@ def write() -> Path:
 
 
 def _evidence(cases: Mapping[str, Any]) -> str:
-    known = [result for name, result in cases.items() if name in {f"{case.name}/{kind}" for case in CASES for kind in KINDS}]
-    return str(Evidence(of_results(known), f"{len(known)} of {len(CASES) * len(KINDS)} cases", left_out="results before the newest of a case"))
+    known = [result for name, result in cases.items() if name in {f"{case.name}/{kind}" for case in CASES for kind in case.kinds}]
+    return str(Evidence(of_results(known), f"{len(known)} of {sum(len(case.kinds) for case in CASES)} cases", left_out="results before the newest of a case"))
 
 
 def _case(case: Case, results: Mapping[str, Any]) -> str:
@@ -117,12 +131,12 @@ def _case(case: Case, results: Mapping[str, Any]) -> str:
     for name, (kind, values) in case.columns.items():
         shown = column(case, name)
         lines.append(f"* `{shown}`{'' if kind in shown else f' (`{kind}`)'}: {' '.join(f'`{v}`' for v in values)}")
-    lines += ["", "| step: reader | " + " | ".join(KINDS) + " |", "|---|" + "---|" * len(KINDS)]
-    seen = [results.get(f"{case.name}/{kind}", {}).get("seen", {}) for kind in KINDS]
+    lines += ["", "| step: reader | " + " | ".join(case.kinds) + " |", "|---|" + "---|" * len(case.kinds)]
+    seen = [results.get(f"{case.name}/{kind}", {}).get("seen", {}) for kind in case.kinds]
     for reading in dict.fromkeys(reading for one in seen for reading in one):
         lines.append(f"| {reading} | " + " | ".join(_cell(case, one.get(reading)) for one in seen) + " |")
     if not any(seen):
-        lines.append("| every step | not run | not run |")
+        lines.append("| every step |" + " not run |" * len(case.kinds))
     return "\n".join([*lines, ""])
 
 
@@ -142,16 +156,18 @@ def _strong(what: str, names: str) -> str:
     return text if what.startswith(NOT_READ) else f"**{text}**"
 
 
-def _refused(refused: Mapping[str, str]) -> str:
-    lines = ["| partition value | what is said |", "|---|---|"]
-    for value, said in refused.items():
-        shown = value.replace("\n", "\\n") if len(value) < 40 else f"{value[:8]}… ({len(value.encode())} bytes)"
-        lines.append(f"| `{shown}` | {said.partition(': ')[2] or '**not refused**'} |".replace("\\n", "\\\\n"))
+def _refused(refused: Mapping[str, Mapping[str, str]]) -> str:
+    lines = ["| role | value or type | what is said |", "|---|---|---|"]
+    for role, answers in refused.items():
+        for value, said in answers.items():
+            shown = value.replace("\n", "\\n") if len(value) < 40 else f"{value[:8]}… ({len(value.encode())} bytes)"
+            answer = said.replace("|", "\\|") or "**not refused**"
+            lines.append(f"| {role} | `{shown}` | {answer} |")
     return "\n".join([*lines, ""])
 
 
 def _not_run(results: Mapping[str, Any]) -> str:
-    missing = [f"{case.name} ({kind})" for case in CASES for kind in KINDS if f"{case.name}/{kind}" not in results]
+    missing = [f"{case.name} ({kind})" for case in CASES for kind in case.kinds if f"{case.name}/{kind}" not in results]
     lines = ["## What was not run", "", f"* {', '.join(missing)}" if missing else "* No case is missing."]
     lines += ["* Other storages than S3, other indexes than the default one, operations other than Upsert and BulkInsert, tables of mode NonBlocking,"]
     lines += [f"  more than {len(PATHS)} partitions in a table, and executors other than the driver."]

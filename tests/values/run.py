@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -271,8 +272,8 @@ def _first(text: str) -> str:
 
 def column(case: Case, name: str) -> str:
     """What a column is called on the page."""
-    if case.name.startswith("payload") and name in case.columns:
-        return list(PAYLOAD)[int(name.removeprefix("c"))]
+    if re.fullmatch(r"c\d+", name):
+        return list(PAYLOAD)[int(name[1:])]
     if name == VERSION:
         return "which version"
     return f"{name} {case.columns[name][0]}" if name in case.columns else name
