@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -48,6 +49,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="run also what has a result")
     parser.add_argument("--page", action="store_true", help="write the page only")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not given.page:
         campaign(given.only, again=given.again)
     print(f"{page.write()}; {page.damaged()} cells are neither held nor refused")

@@ -117,6 +117,7 @@ ORDERINGS: Mapping[str, Values] = {
     "date": ("'0001-01-01'", "'1899-12-30'", "'2024-01-01'", "'9999-12-31'"),
     "double": ("'-Infinity'", "-1.5", "1e300", "'Infinity'", "'NaN'"),
     "decimal(38,10)": ("-1", "0.0000000001", "9999999999999999999999999999"),
+    "string": ("'a'", "'a'", "''", "'ﬀ'", "'😀'", "'😀'", "'ü'"),
 }
 SEVERAL_ORDERINGS: Mapping[str, Values] = {
     "string": ("'a'", "'a'", "''", "'ﬀ'", "'😀'", "'😀'", "'ü'"),
@@ -143,10 +144,10 @@ CASES: Sequence[Case] = (
     Case("payload", _payload(), kinds=("CopyOnWrite",)),
     Case("payload; ordering: decimal", {**_payload(), **_ordered("decimal(38,10)")}, kinds=("MergeOnRead",)),
     Case(
-        "payload that hudi-rs does not know; key: decimal; ordering of several columns",
-        {**_payload(*APART), "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")), **_typed("o", SEVERAL_ORDERINGS)},
-        ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
+        "payload that hudi-rs does not know; key: decimal; ordering: string",
+        {**_payload(*APART), "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")), **_ordered("string")},
     ),
+    Case("ordering of several columns", _typed("o", SEVERAL_ORDERINGS), ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS)))),
     Case(
         "payload; key and partition of several types; ordering: timestamp",
         {**_payload(), **_typed("k", KEY_TYPES), **_typed("p", PARTITION_TYPES), **_ordered("timestamp")},
