@@ -15,6 +15,7 @@ import re
 import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.hudi.harness import AGENT, World
@@ -35,8 +36,9 @@ def campaign(only: str, *, again: bool) -> None:
         agent = world.agent(AGENT, storage=world.table("any", s3=True))
         page.keep_refusals(world)
         for number, (case, kind) in enumerate(wanted):
-            seen = Run(world, agent, AGENT, case, kind, f"values-{number}").run()
-            page.keep(case.name, kind, seen)
+            run = Run(world, agent, AGENT, case, kind, f"values-{number}")
+            seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False))
+            page.keep(case.name, kind, seen, whole=True)
             wrong = {reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()}
             print(f"{case.name}/{kind}: {list(seen)}: {({r: w for r, w in wrong.items() if w}) or 'held'}", flush=True)
     finally:

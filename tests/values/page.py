@@ -79,14 +79,15 @@ def _changed() -> Iterator[dict[str, Any]]:
 
 
 def fresh(case: str, kind: str) -> bool:
-    """Whether this commit has a result of a case."""
-    return bool(load()["cases"].get(f"{case}/{kind}", {}).get("commit") == commit())
+    """Whether this commit has a result of a case, with every step."""
+    found = load()["cases"].get(f"{case}/{kind}", {})
+    return bool(found.get("commit") == commit() and found.get("whole"))
 
 
-def keep(case: str, kind: str, seen: Mapping[str, Any]) -> None:
-    """Write down what was seen."""
+def keep(case: str, kind: str, seen: Mapping[str, Any], *, whole: bool) -> None:
+    """Write down what was seen; `whole`: in every step."""
     with _changed() as found:
-        found["cases"][f"{case}/{kind}"] = {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), "seen": seen}
+        found["cases"][f"{case}/{kind}"] = {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), "whole": whole, "seen": seen}
 
 
 def keep_refusals(world: World) -> None:
@@ -122,7 +123,8 @@ def write() -> Path:
 
 def _evidence(cases: Mapping[str, Any]) -> str:
     known = [result for name, result in cases.items() if name in {f"{case.name}/{kind}" for case in CASES for kind in case.kinds}]
-    return str(Evidence(of_results(known), f"{len(known)} of {sum(len(case.kinds) for case in CASES)} cases", left_out="results before the newest of a case"))
+    whole = sum(bool(result.get("whole")) for result in known)
+    return str(Evidence(of_results(known), f"{whole} of {sum(len(case.kinds) for case in CASES)} cases", left_out="results before the newest of a case"))
 
 
 def _case(case: Case, results: Mapping[str, Any]) -> str:
@@ -167,8 +169,8 @@ def _refused(refused: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _not_run(results: Mapping[str, Any]) -> str:
-    missing = [f"{case.name} ({kind})" for case in CASES for kind in case.kinds if f"{case.name}/{kind}" not in results]
-    lines = ["## What was not run", "", f"* {', '.join(missing)}" if missing else "* No case is missing."]
+    missing = [f"{case.name} ({kind})" for case in CASES for kind in case.kinds if not results.get(f"{case.name}/{kind}", {}).get("whole")]
+    lines = ["## What was not run, or not to its end", "", f"* {', '.join(missing)}" if missing else "* No case is missing."]
     lines += ["* Other storages than S3, other indexes than the default one, operations other than Upsert and BulkInsert, tables of mode NonBlocking,"]
     lines += [f"  more than {len(PATHS)} partitions in a table, and executors other than the driver."]
     return "\n".join([*lines, ""])

@@ -50,11 +50,12 @@ class Run:
     name: str
     seen: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def run(self) -> dict[str, dict[str, str]]:
-        """Every step; a step that does not come to its end is seen as such and ends the run."""
+    def run(self, keep: Callable[[], None] = lambda: None) -> dict[str, dict[str, str]]:
+        """Every step, with `keep` after each; a step that does not come to its end is seen as such and ends the run."""
         try:
             for step in self._steps():
                 step()
+                keep()
         except Exception as error:
             self.seen["the run"] = {"": f"ended by {type(error).__name__}: {str(error)[:600]}"}
         return self.seen
