@@ -15,7 +15,7 @@ from tests.hudi.harness import World
 from tests.matrix.results import commit
 from tests.values.cases import CASES, PATHS, Case
 from tests.values.refusals import refusals
-from tests.values.run import HELD, NOT_READ, column
+from tests.values.run import HELD, NOT_READ, STEPS, column
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "values.json"
@@ -33,6 +33,7 @@ files that hudi-rs names. *Held*: each value of each record is the same and of t
 What a table cannot hold is refused with class `BadData` (or `SchemaMismatch` for a type), before a row of it comes to Hudi: nothing of the batch is
 committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file where Spark knows it.
 """
+READERS = ("Spark", "hudi-rs", "pandas", "the run")
 NOTHING = "**No case has been run yet: what follows is what the campaign looks at, and shows nothing.**\n"
 RULES = """\
 ## What is refused
@@ -135,7 +136,8 @@ def _case(case: Case, results: Mapping[str, Any]) -> str:
         lines.append(f"* `{shown}`{'' if kind in shown else f' (`{kind}`)'}: {' '.join(f'`{v}`' for v in values)}")
     lines += ["", "| step: reader | " + " | ".join(case.kinds) + " |", "|---|" + "---|" * len(case.kinds)]
     seen = [results.get(f"{case.name}/{kind}", {}).get("seen", {}) for kind in case.kinds]
-    for reading in dict.fromkeys(reading for one in seen for reading in one):
+    readings = {reading for one in seen for reading in one}
+    for reading in sorted(readings, key=lambda one: (STEPS.index(one.partition(":")[0]), READERS.index(one.rpartition(": ")[2]))):
         lines.append(f"| {reading} | " + " | ".join(_cell(case, one.get(reading)) for one in seen) + " |")
     if not any(seen):
         lines.append("| every step |" + " not run |" * len(case.kinds))

@@ -23,6 +23,8 @@ USER_CODE = Path(__file__).with_name("user_code.py")
 SERVICES: Mapping[str, Mapping[str, Any]] = {"compaction": {"afterCommits": 1}, "clustering": {"afterCommits": 1}}
 """Clustering also sorts (by the first key field): else one file group of a partition by itself is nothing to do."""
 LIMIT = 240.0
+STEPS = ("upserts", "bulk insert and upsert", "compaction", "clustering", "incremental pull", "source.hudi", "restore", "the run")
+"""In the order in which they are looked at."""
 AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
 HELD = "held"
