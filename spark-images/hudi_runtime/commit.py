@@ -103,7 +103,7 @@ class Committer:
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
             with duplicates.held(self._spark, rows, self._job) as checked:
-                self._save(checked, {**options, **self._compared(since)})
+                self._save(checked, {**options, **values.key_options(rows, self._job.table, self._job.operation), **self._compared(since)})
         except Exception as error:
             if not java_causes(error):
                 raise

@@ -6,6 +6,7 @@ when one writer brings text, and numbers that are brought to a string column bec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,8 @@ DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType
 """Digits of whole numbers."""
 RESERVED = "_hoodie_"
 """How names begin that are Hudi's own."""
+NAME = re.compile(r"[^\W\d]\w*")
+"""Of columns and fields: what Avro, which Hudi describes them with, takes for a name."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
 NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
 
@@ -124,22 +127,48 @@ def _check_reserved(columns: Iterable[types.StructField]) -> None:
             raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it says which rows are deletes and must be boolean")
 
 
-def _check_names(batch: Iterable[str], table: Iterable[str]) -> None:
-    """Spark finds columns whatever their case: two that differ by nothing else could not be read any more."""
+def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> None:
+    """Spark finds columns whatever their case: two that differ by nothing else could not be read any more. `path`: of the struct that has them."""
     spelled = {name.lower(): name for name in table}
     seen: set[str] = set()
+    within = f"in {path}: " if path else ""
     for name in batch:
         if name.lower() in seen:
-            raise SchemaMismatch(f"column {name}: the batch has it twice (upper and lower case are not told apart)")
+            raise SchemaMismatch(f"{within}column {name}: the batch has it twice (upper and lower case are not told apart)")
         seen.add(name.lower())
+        if not NAME.fullmatch(name):
+            raise SchemaMismatch(f"{within}column {name}: a name has letters, digits and _ only, and does not begin with a digit; rename it in transform.sql")
         if spelled.get(name.lower(), name) != name:
-            raise SchemaMismatch(f"column {name}: the table has {spelled[name.lower()]}; a column is spelled one way (upper and lower case are not told apart)")
+            one_way = "a column is spelled one way (upper and lower case are not told apart)"
+            raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {one_way}")
 
 
 def _new(field: types.StructField) -> types.StructField:
     if isinstance(field.dataType, types.NullType):
         raise SchemaMismatch(f"column {field.name}: it is new and has no type (only nulls); cast it to one")
+    _check_kept(field.name, field.dataType)
     return types.StructField(field.name, field.dataType, True)
+
+
+def _check_kept(path: str, kind: types.DataType) -> None:
+    """Whether Hudi keeps a type at all: what it does not, it refuses after it has begun an instant, or by words that name no column."""
+    if isinstance(kind, types.NullType):
+        raise SchemaMismatch(f"column {path}: it is new and has no type (it is always null or empty); cast the column to one")
+    if isinstance(kind, INTERVALS):
+        raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; an interval cannot be stored, a number of its units can")
+    if isinstance(kind, types.MapType):
+        if not isinstance(kind.keyType, types.StringType):
+            raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; keys of a map are text: cast them (transform_keys)")
+        _check_kept(f"{path}.value", kind.valueType)
+    elif isinstance(kind, types.ArrayType):
+        _check_kept(f"{path}.element", kind.elementType)
+    elif isinstance(kind, types.StructType):
+        _check_names(kind.fieldNames(), (), path)
+        for field in kind.fields:
+            _check_kept(f"{path}.{field.name}", field.dataType)
+
+
+INTERVALS = (types.DayTimeIntervalType, types.YearMonthIntervalType)
 
 
 def _merged(old: types.StructField, new: types.StructField | None, rules: Rules) -> types.StructField:
@@ -178,10 +207,7 @@ def _merged_type(old: types.DataType, new: types.DataType, path: str, *, nested:
 
 def _merged_struct(old: types.StructType, new: types.StructType, path: str) -> types.StructType:
     """Fields of a nested column: new ones go to the end, missing ones stay."""
-    try:
-        _check_names(new.fieldNames(), old.fieldNames())
-    except SchemaMismatch as error:
-        raise SchemaMismatch(f"in {path}: {error}") from None
+    _check_names(new.fieldNames(), old.fieldNames(), path)
     brought = {field.name: field for field in new.fields}
     merged = []
     for field in old.fields:

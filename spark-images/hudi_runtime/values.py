@@ -16,9 +16,16 @@ from pyspark.sql import Column, DataFrame, functions, types
 
 from hudi_runtime.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure
 from hudi_runtime.job import TableSpec
+from hudi_runtime.merging import MERGE_ON_READ
 
 PARTITION_KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
 """Types whose values Hudi writes into a path as text that Spark reads back as the same value."""
+PLAIN_KINDS = (
+    *PARTITION_KINDS,
+    *(types.TimestampType, types.TimestampNTZType, types.DecimalType, types.FloatType, types.DoubleType),
+)
+"""Types whose values have one text and one order, in whatever form a batch, a log file or a reader holds them."""
+ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hudi's folder of rows without a value: read back as null."""
 SEGMENT_BYTES = 200
@@ -33,9 +40,13 @@ KEY_WORDS = ("__null__", "__empty__")
 def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFrame:
     """The batch, which fails at the first row that the table cannot hold. `frame` has the table's columns; `delete`: its rows only name records.
 
-    Raises RuntimeFailure(SchemaMismatch) when no value of a partition column's type can be part of a path.
+    Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has a type whose values cannot be that.
     """
-    _check_types(frame, table.partitions)
+    _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
+    _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
+    _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)
+    if table.type != MERGE_ON_READ:
+        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, DECIMAL_RULE)
     rules = [*_partition_rules(frame, table), *_key_rules(frame, table), *([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]
     if not rules:
         return frame
@@ -45,11 +56,28 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFra
         return frame.where(_passes(rules, table, functions.lit("")))
 
 
-def _check_types(frame: DataFrame, fields: Sequence[str]) -> None:
+def _check_types(frame: DataFrame, fields: Sequence[str], kinds: tuple[type[types.DataType], ...], rule: str) -> None:
     for name, field in zip(fields, frame.select([functions.col(name) for name in fields]).schema.fields, strict=True):
-        if not isinstance(field.dataType, PARTITION_KINDS):
-            rule = "a partition column holds text, whole numbers, booleans or dates; derive one in transform.sql (of a timestamp: its date)"
+        if not isinstance(field.dataType, kinds):
             raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"column {name}: it is {field.dataType.simpleString()}; {rule}")
+
+
+PARTITION_RULE = "a partition column holds text, whole numbers, booleans or dates; derive one in transform.sql (of a timestamp: its date)"
+KEY_RULE = "a record key holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
+ORDERING_RULE = "an ordering column holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
+DECIMAL_RULE = "Hudi cannot compare decimals when it updates a CopyOnWrite table; cast it in transform.sql to a bigint of its smallest unit, or to double"
+UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind is not types.DecimalType)
+
+
+def key_options(frame: DataFrame, table: TableSpec, operation: str) -> dict[str, str]:
+    """Options by which a write makes the same keys as every other.
+
+    The row writer of a bulk insert makes keys of timestamps otherwise (text in milliseconds, so that neighbours get one key; every other write: a number
+    of microseconds), and an update would not find its record.
+    """
+    schema = frame.select([functions.col(name) for name in table.record_keys]).schema if table.record_keys else types.StructType()
+    otherwise = operation == "bulk_insert" and any(isinstance(field.dataType, types.TimestampType) for field in schema.fields)
+    return {ROW_WRITER: "false"} if otherwise else {}
 
 
 _Rule = tuple[str, Column, str]
@@ -92,17 +120,23 @@ UNSAFE: Sequence[tuple[str, str]] = (
 
 
 def _key_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
-    """In a key of several columns Hudi writes `a:1,b:2`, and words for null and empty: two records must not become one."""
-    if len(table.record_keys) < 2:
-        return []
+    """A record has a key. In one of several columns Hudi writes `a:1,b:2`, and words for null and empty: two records must not become one."""
     rules: list[_Rule] = []
-    schema = frame.select([functions.col(name) for name in table.record_keys]).schema
+    schema = frame.select([functions.col(name) for name in table.record_keys]).schema if table.record_keys else types.StructType()
+    several = len(table.record_keys) > 1
     names = "|".join(re.escape(name) for name in table.record_keys)
     for name, field in zip(table.record_keys, schema.fields, strict=True):
-        if isinstance(field.dataType, types.StringType):
-            value = functions.col(name)
+        value = functions.col(name)
+        text = isinstance(field.dataType, types.StringType)
+        if not several:
+            rules += [(name, value.isNull(), "a record key has a value")]
+            rules += [(name, value == functions.lit(""), "a record key is not empty")] if text else []
+        elif text:
             rules += [(name, value.isin(*KEY_WORDS), "this is how a key of several columns says null or empty")]
             rules += [(name, value.rlike(f",({names}):"), "it reads like the next column of the key")]
+    if several:
+        absent = [functions.coalesce(functions.col(name).cast("string"), functions.lit("")) == functions.lit("") for name in table.record_keys]
+        rules += [(table.record_keys[0], functions.forall(functions.array(*absent), lambda one: one), "one column of a record key at least has a value")]
     return rules
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import re
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions
 from tests.hudi.harness import AGENT, Process, World, rows, until
 
 from hudi_runtime import files, sources, values
@@ -90,7 +93,56 @@ def test_keys_of_several_columns_stay_apart(world: World) -> None:
     assert "column id of record id='1,v:2', v='3'" in refusal(spark.createDataFrame([("1,v:2", "a", "3", 1)], SCHEMA), spec)
     for word in values.KEY_WORDS:
         assert "a key of several columns" in refusal(spark.createDataFrame([(word, "a", "3", 1)], SCHEMA), spec)
-    assert refusal(spark.createDataFrame([("1,v", "a", "2:3", 1), (None, "a", "", 1)], SCHEMA), spec) == ""
+    assert refusal(spark.createDataFrame([("1,v", "a", "2:3", 1), (None, "a", "3", 1), ("", "a", "3", 1), ("1", "a", None, 1)], SCHEMA), spec) == ""
+    for key, other in ((None, None), ("", None), (None, ""), ("", "")):
+        said = refusal(spark.createDataFrame([("1", "a", "3", 1), (key, "a", other, 1)], SCHEMA), spec)
+        assert said.endswith(": one column of a record key at least has a value"), said
+
+
+def test_a_record_has_a_key(world: World) -> None:
+    """F80: else Hudi fails in the middle of the write, and says neither which record it was nor that it is the data's fault. A delete names records by it."""
+    spark = world.spark()
+    for value, shown, rule in ((None, "null", "has a value"), ("", "''", "is not empty")):
+        frame = spark.createDataFrame([("good", "a", "v", 1), (value, "a", "v", 1)], SCHEMA)
+        wanted = f"[HUDIOP-BAD-DATA] column id of record id={shown} is {shown}: a record key {rule}"
+        assert refusal(frame) == wanted
+        with pytest.raises(Exception, match="HUDIOP-BAD-DATA"):
+            values.held(frame, SPEC, delete=True).write.format("noop").mode("overwrite").save()
+    assert refusal(spark.createDataFrame([(" ", "a", "v", 1)], SCHEMA)) == ""
+    assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", "Hudi makes the keys of such a table"
+
+
+def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(world: World) -> None:
+    """F80, F81: Hudi's ways to write make different keys of one value of another type, and its readers cannot compare it."""
+    spark = world.spark()
+    plain = spark.createDataFrame([("k", "a", "v", 1)], SCHEMA)
+    for kind in ("binary", "array<int>", "struct<a:int>", "map<string,int>"):
+        for column, role in (("id", "a record key holds"), ("ts", "an ordering column holds")):
+            frame = plain.withColumn(column, functions.expr(f"CAST(null AS {kind})"))
+            with pytest.raises(RuntimeFailure, match=rf"column {column}: it is {re.escape(kind)}; {role} text, numbers,") as wrong:
+                values.held(frame, SPEC)
+            assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
+        values.held(plain.withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC, delete=True)
+    decimal = plain.withColumn("ts", functions.expr("CAST(1 AS decimal(10,2))"))
+    assert refusal(decimal) == ""
+    with pytest.raises(RuntimeFailure, match=r"column ts: it is decimal\(10,2\); Hudi cannot compare decimals when it updates a CopyOnWrite table"):
+        values.held(decimal, replace(SPEC, type="COPY_ON_WRITE"))
+    for kind in ("tinyint", "bigint", "float", "double", "decimal(38,10)", "boolean", "date", "timestamp", "timestamp_ntz", "string"):
+        values.held(plain.withColumn("id", functions.expr(f"CAST(null AS {kind})")).withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC)
+
+
+def test_a_timestamp_is_one_key_whatever_writes_it(world: World, agent: Process) -> None:
+    """F83: what a bulk insert has written is found by the upsert after it, and two records within one millisecond are two."""
+    table = world.table("timestamps", type="MergeOnRead")
+    world.create(table, agent=AGENT, process=agent)
+    times = ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999998", "2024-01-01 10:00:00.5")
+    columns = "p, v, ts FROM VALUES " + ", ".join(f"('{time}', 'a', '{{v}}{n}', {{ts}}L)" for n, time in enumerate(times)) + " AS t(id, p, v, ts)"
+    for operation, v, ts in (("bulk_insert", "old", 1), ("upsert", "new", 2)):
+        sql = {"query": f"SELECT CAST(id AS timestamp) AS id, {columns.format(v=v, ts=ts)}", "views": []}
+        writer = table.writer(operation, operation=operation, sql=sql)
+        assert writer.wait() == 0, writer.log()[-4000:]
+    due = [(datetime.fromisoformat(f"{time}+00:00"), "a", f"new{n}", 2) for n, time in enumerate(times)]
+    table.audited(due, schema="id timestamp, p string, v string, ts long", only=("rows", "unique", "origin"))
 
 
 GOOD = b'{"id": 1, "p": "a", "v": "x", "ts": 1}\n'

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.hudi.harness import AGENT, World
 from tests.values import page
-from tests.values.cases import CASES, KINDS
+from tests.values.cases import CASES
 from tests.values.run import HELD, Run
 
 
 def campaign(only: str, *, again: bool) -> None:
     """Run what is wanted and has no result, in one world; each result is kept at once."""
-    wanted = [(case, kind) for case in CASES for kind in KINDS if re.search(only, f"{case.name}/{kind}")]
+    wanted = [(case, kind) for case in CASES for kind in case.kinds if re.search(only, f"{case.name}/{kind}")]
     wanted = [(case, kind) for case, kind in wanted if again or not page.fresh(case.name, kind)]
     if not wanted:
         return
@@ -34,8 +36,9 @@ def campaign(only: str, *, again: bool) -> None:
         agent = world.agent(AGENT, storage=world.table("any", s3=True))
         page.keep_refusals(world)
         for number, (case, kind) in enumerate(wanted):
-            seen = Run(world, agent, AGENT, case, kind, f"values-{number}").run()
-            page.keep(case.name, kind, seen)
+            run = Run(world, agent, AGENT, case, kind, f"values-{number}")
+            seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False))
+            page.keep(case.name, kind, seen, whole=True)
             wrong = {reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()}
             print(f"{case.name}/{kind}: {list(seen)}: {({r: w for r, w in wrong.items() if w}) or 'held'}", flush=True)
     finally:
@@ -48,6 +51,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="run also what has a result")
     parser.add_argument("--page", action="store_true", help="write the page only")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not given.page:
         campaign(given.only, again=given.again)
     print(f"{page.write()}; {page.damaged()} cells are neither held nor refused")

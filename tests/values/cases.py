@@ -11,6 +11,8 @@ Values = Sequence[str]
 
 PAYLOAD: Mapping[str, tuple[str, Values]] = {
     "boolean": ("boolean", ("true", "false", "NULL")),
+    "tinyint": ("tinyint", ("-128", "127", "0", "NULL")),
+    "smallint": ("smallint", ("-32768", "32767", "0", "NULL")),
     "int": ("int", ("-2147483648", "2147483647", "0", "NULL")),
     "bigint": ("bigint", ("-9223372036854775808", "9223372036854775807", "NULL")),
     "float": ("float", ("'NaN'", "'Infinity'", "'-Infinity'", "'-0.0'", "1.4e-45", "NULL")),
@@ -28,6 +30,7 @@ PAYLOAD: Mapping[str, tuple[str, Values]] = {
     "timestamp before 1900": ("timestamp", ("'0001-01-01 00:00:00'", "'1899-12-30 00:00:00'", "NULL")),
     "timestamp_ntz": ("timestamp_ntz", ("'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "NULL")),
     "array<string>": ("array<string>", ("array()", "array('a', NULL)", "array(NULL)", "array('')", "NULL")),
+    "array<timestamp>": ("array<timestamp>", ("array(timestamp'0001-01-01 00:00:00', NULL)", "array(timestamp'9999-12-31 23:59:59.999999')", "NULL")),
     "array<array<int>>": ("array<array<int>>", ("array(array(1, NULL), NULL)", "array(array())", "NULL")),
     "array<struct>": ("array<struct<a:int,b:string>>", ("array(named_struct('a', 1, 'b', NULL), NULL)", "array()", "NULL")),
     "map<string,string>": ("map<string,string>", ("map()", "map('k', NULL, '', 'v')", "NULL")),
@@ -43,19 +46,23 @@ PATHS = (
     *("'a b'", "' a'", "'a '", "'50%'", "'#x'", "'a?b'", "'*'", "'[a]'", "'{a}'", "'a,b'", "'a;b'", "'a&b'", "'a+b'", "'ü'", "'😀'", '"\'q"', "'~'", "'a|b'"),
     *("'<a>'", "'^'", "'`'", "'$a'", "'@'", "'_x'", "'null'", "'true'", "'1.50'", "'007'", "'1e3'", "'2024-01-01'", "'2024/01/02'", "repeat('x', 200)", "NULL"),
 )
-KEYS = ("' '", "'a,b:c'", "'a'", "'null'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "repeat('k', 2000)")
+KEYS = (
+    *("' '", "'a,b:c'", "'a'", "'A'", "'a '", "'null'", "'__null__'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "char(10)", "'a'||char(0)", "'%41'"),
+    *("'\"q'", "repeat('k', 2000)", "repeat('l', 20000)"),
+)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table: its columns with types and values, what they are to it, and what is done with it besides upserts."""
+    """One table: its columns with types and values, and what they are to it. A column that is no key, partition or ordering column is payload."""
 
     name: str
     columns: Mapping[str, tuple[str, Values]]
     keys: tuple[str, ...] = ("id",)
     partitions: tuple[str, ...] = ("p",)
     ordering: tuple[str, ...] = ("ts",)
-    steps: tuple[str, ...] = ("services",)
+    kinds: tuple[str, ...] = KINDS
+    """Types of the table; with the others it is refused."""
     first: str = "upsert"
     """Operation of the first batch."""
     table: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +74,7 @@ class Case:
         return max(len(values) for _, values in self.columns.values())
 
     def rows(self, ts: int, *, shift: int = 0, where: str = "true") -> str:
-        """A SELECT of all rows: row n has the value n + shift of each column that is no key and no partition."""
+        """A SELECT of all rows: row n has the value n + shift of each column that is no key and no partition. Column `batch` says which one it is of."""
         fixed = {*self.keys, *self.partitions}
         made = [f"{_pick(values, 'n' if name in fixed else f'(n + {shift})')} AS `{name}`" for name, values in self.columns.items()]
         given = {"id": "int(n) AS id", "p": "'a' AS p", "ts": f"{ts}L AS ts"}
@@ -87,45 +94,74 @@ def _typed(prefix: str, types: Mapping[str, Values]) -> dict[str, tuple[str, Val
 
 PARTITION_TYPES: Mapping[str, Values] = {
     "string": ("'a'", "'ü b'", "NULL"),
+    "tinyint": ("-128", "7", "NULL"),
     "int": ("-5", "2147483647", "NULL"),
     "bigint": ("9223372036854775807", "0", "NULL"),
     "boolean": ("true", "false", "NULL"),
     "date": ("'1582-10-15'", "'9999-12-31'", "'2024-01-01'", "NULL"),
 }
+TIMES = ("'1969-12-31 23:59:59.999999'", "'1969-12-31 23:59:59.999998'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'")
 KEY_TYPES: Mapping[str, Values] = {
-    "string": ("'a'", "'a,b'", "''", "'null'"),
+    "string": ("'a'", "'a,b'", "''", "'null'", "NULL"),
     "int": ("-1", "2147483647"),
-    "date": ("'1899-12-30'", "'9999-12-31'"),
-    "timestamp": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
+    "bigint": ("-9223372036854775808", "0"),
+    "date": ("'0001-01-01'", "'1899-12-30'", "'9999-12-31'"),
+    "timestamp": TIMES,
     "decimal(38,10)": ("0.0000000001", "-1"),
-    "double": ("1.5", "1e300"),
+    "double": ("1.5", "1e300", "'NaN'"),
+    "float": ("0.1", "1e30"),
     "boolean": ("true", "false"),
 }
 ORDERINGS: Mapping[str, Values] = {
-    "timestamp": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'"),
-    "date": ("'1899-12-30'", "'2024-01-01'", "'9999-12-31'"),
-    "double": ("'-Infinity'", "-1.5", "1e300", "'Infinity'"),
+    "timestamp": ("'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'"),
+    "date": ("'0001-01-01'", "'1899-12-30'", "'2024-01-01'", "'9999-12-31'"),
+    "double": ("'-Infinity'", "-1.5", "1e300", "'Infinity'", "'NaN'"),
     "decimal(38,10)": ("-1", "0.0000000001", "9999999999999999999999999999"),
-    "string": ("''", "'a'", "'b'", "'ü'"),
+    "string": ("'a'", "'a'", "''", "'ﬀ'", "'😀'", "'😀'", "'ü'"),
 }
+SEVERAL_ORDERINGS: Mapping[str, Values] = {
+    "string": ("'a'", "'a'", "''", "'ﬀ'", "'😀'", "'😀'", "'ü'"),
+    "boolean": ("false", "true", "true"),
+    "int": ("-2147483648", "0", "2147483647", "2147483647"),
+    "float": ("'NaN'", "0.1", "'-Infinity'"),
+    "timestamp_ntz": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
+}
+"""Columns of one ordering: rows that are equal in the first ones are told apart by the next."""
 
-APART = ("timestamp_ntz", "map<string,string>", "map<string,array>", "array<array<int>>", "array<struct>")
-"""Types with a table of their own: a reader that does not know one of them reads nothing of a table that has it."""
+APART = ("timestamp_ntz", "array<timestamp>")
+"""Types with a table of their own: of a MergeOnRead table that has one of them hudi-rs reads nothing."""
 
 
 def _payload(*names: str) -> dict[str, tuple[str, Values]]:
     return {f"c{n}": typed for n, (name, typed) in enumerate(PAYLOAD.items()) if (name in names if names else name not in APART)}
 
 
+def _ordered(kind: str) -> dict[str, tuple[str, Values]]:
+    return {"ts": (kind, ORDERINGS[kind])}
+
+
 CASES: Sequence[Case] = (
-    Case("payload", _payload(), steps=("services", "source", "restore")),
-    *(Case(f"payload: {name}", _payload(name), steps=("services", "source", "restore")) for name in APART),
-    Case("payload, BulkInsert first", {f"c{n}": typed for n, typed in enumerate(PAYLOAD.values())}, first="bulk_insert", steps=()),
-    Case("partition of text", {"p": ("string", PATHS)}, steps=("services", "source")),
-    Case("partition of text, hive style", {"p": ("string", tuple(v for v in PATHS if "/" not in v))}, steps=(), table={"hiveStylePartitioning": True}),
-    Case("partition of several types", _typed("p", PARTITION_TYPES), partitions=tuple(f"p{n}" for n in range(len(PARTITION_TYPES)))),
-    Case("key of text", {"id": ("string", KEYS)}, first="bulk_insert"),
-    Case("key of several types", _typed("k", KEY_TYPES), keys=tuple(f"k{n}" for n in range(len(KEY_TYPES))), first="bulk_insert", steps=()),
-    Case("key: timestamp", {"id": ("timestamp", KEY_TYPES["timestamp"])}, first="bulk_insert", steps=()),
-    *(Case(f"ordering: {kind}", {"ts": (kind, values)}) for kind, values in ORDERINGS.items()),
+    Case("payload", _payload(), kinds=("CopyOnWrite",)),
+    Case("payload; ordering: decimal", {**_payload(), **_ordered("decimal(38,10)")}, kinds=("MergeOnRead",)),
+    Case(
+        "payload that hudi-rs does not know; key: decimal; ordering: string",
+        {**_payload(*APART), "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")), **_ordered("string")},
+    ),
+    Case("ordering of several columns", _typed("o", SEVERAL_ORDERINGS), ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS)))),
+    Case(
+        "payload; key and partition of several types; ordering: timestamp",
+        {**_payload(), **_typed("k", KEY_TYPES), **_typed("p", PARTITION_TYPES), **_ordered("timestamp")},
+        keys=tuple(f"k{n}" for n in range(len(KEY_TYPES))),
+        partitions=tuple(f"p{n}" for n in range(len(PARTITION_TYPES))),
+        first="bulk_insert",
+    ),
+    Case(
+        "partition of text; key: timestamp; ordering: double", {"p": ("string", PATHS), "id": ("timestamp", TIMES), **_ordered("double")}, first="bulk_insert"
+    ),
+    Case(
+        "partition of text, hive style; key of text; ordering: date",
+        {"p": ("string", tuple(v for v in PATHS if "/" not in v)), "id": ("string", KEYS), **_ordered("date")},
+        first="bulk_insert",
+        table={"hiveStylePartitioning": True},
+    ),
 )

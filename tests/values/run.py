@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from tests.hudi import test_restore as restores
 from tests.hudi.harness import Process, Table, World, until
 from tests.values.cases import PAYLOAD, Case
 
-from hudi_runtime.audit.rows import _save, for_hudi_rs
+from hudi_runtime.audit.rows import for_hudi_rs
 from hudi_runtime.incremental import Reader
 from hudi_runtime.positions import ByCompletion
 
@@ -21,9 +23,21 @@ USER_CODE = Path(__file__).with_name("user_code.py")
 SERVICES: Mapping[str, Mapping[str, Any]] = {"compaction": {"afterCommits": 1}, "clustering": {"afterCommits": 1}}
 """Clustering also sorts (by the first key field): else one file group of a partition by itself is nothing to do."""
 LIMIT = 240.0
+STEPS = ("upserts", "bulk insert and upsert", "compaction", "clustering", "incremental pull", "source.hudi", "restore", "the run")
+"""In the order in which they are looked at."""
 AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
 HELD = "held"
+NOT_READ = "not read: "
+"""Of a reader that says that it does not know a type, or how to merge log files: nothing is known of the values by it."""
+VERSION = "batch"
+"""The column that says which batch a row is of."""
+Read = Callable[[Sequence[str]], Any]
+"""Gives a Spark frame with at least these columns; without any: with all."""
+
+
+class Unmerged(Exception):
+    """The newest rows stand in log files, which only readers of Hudi's merge."""
 
 
 @dataclass
@@ -38,25 +52,20 @@ class Run:
     name: str
     seen: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def run(self) -> dict[str, dict[str, str]]:
-        """Every step; a step that does not come to its end is seen as such and ends the run."""
+    def run(self, keep: Callable[[], None] = lambda: None) -> dict[str, dict[str, str]]:
+        """Every step, with `keep` after each; a step that does not come to its end is seen as such and ends the run."""
         try:
             for step in self._steps():
                 step()
+                keep()
         except Exception as error:
             self.seen["the run"] = {"": f"ended by {type(error).__name__}: {str(error)[:600]}"}
         return self.seen
 
     def _steps(self) -> Iterator[Callable[[], None]]:
         yield self._write
-        if "services" in self.case.steps:
-            yield from [self._compaction] if self.kind == "MergeOnRead" else []
-            yield self._clustering
-        if "source" in self.case.steps:
-            yield self._pull
-            yield self._source
-        if "restore" in self.case.steps:
-            yield self._restore
+        yield from [self._compaction] if self.kind == "MergeOnRead" else []
+        yield from (self._clustering, self._pull, self._source, self._restore)
 
     # -- the table -----------------------------------------------------------------------------------------------------------------
 
@@ -113,10 +122,9 @@ class Run:
         self._served("clustering")
 
     def _pull(self) -> None:
-        spark = self._spark()
-        pull = Reader(spark, self.table.path).look().pull(ByCompletion("0"), limit=None)
+        pull = Reader(self._spark(), self.table.path).look().pull(ByCompletion("0"), limit=None)
         assert pull is not None
-        self._compare("incremental pull: Spark", pull.frame)
+        self._compare("incremental pull: Spark", lambda _: pull.frame)
 
     def _source(self) -> None:
         target = self._created("-target")
@@ -146,57 +154,110 @@ class Run:
         return spark
 
     def _look(self, step: str, table: Table) -> None:
-        spark = self._spark()
-        self._compare(f"{step}: Spark", spark.read.format("hudi").load(table.path))
-        try:
-            frame = self._hudi_rs(table)
-        except BaseException as error:  # what Rust panics with is no Exception
-            self.seen[f"{step}: hudi-rs"] = {"": f"{type(error).__name__}: {str(error)[:SHOWN]}"}
-            return
-        # The file in between is one of pyarrow's, which says nothing of calendars.
-        self._compare(f"{step}: hudi-rs", frame, rebase="CORRECTED")
+        self._compare(f"{step}: Spark", lambda _: self._spark().read.format("hudi").load(table.path))
+        # The files in between are pyarrow's, which says nothing of calendars.
+        self._compare(f"{step}: hudi-rs", partial(self._by_hudi_rs, table), rebase="CORRECTED")
+        self._compare(f"{step}: pandas", partial(self._by_pandas, table), rebase="CORRECTED")
 
-    def _hudi_rs(self, table: Table) -> Any:
+    def _opened(self, table: Table) -> Any:
         builder = importlib.import_module("hudi").HudiTableBuilder
-        pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-        opened = builder.from_base_uri(for_hudi_rs(table.path)).with_options(self.world.s3_reader_options()).build()
-        folder = tempfile.mkdtemp(prefix="values-", dir=self.world.folder)
-        assert _save(opened, Path(folder) / "rows.parquet", pyarrow, parquet), "no rows"
-        return self._spark().read.parquet(f"file://{folder}/rows.parquet")
+        return builder.from_base_uri(for_hudi_rs(table.path)).with_options(self.world.s3_reader_options()).build()
 
-    def _compare(self, reading: str, frame: Any, *, rebase: str = "EXCEPTION") -> None:
-        """Column by column: one that cannot be read must not hide the others."""
-        spark, found = self._spark(), {}
+    def _by_hudi_rs(self, table: Table, names: Sequence[str]) -> Any:
+        hudi, pyarrow = importlib.import_module("hudi"), importlib.import_module("pyarrow")
+        options = hudi.HudiReadOptions(projection=list(names)) if names else None
+        return self._of_arrow(pyarrow.Table.from_batches([pyarrow.record_batch(batch) for batch in self._opened(table).read_stream(options)]))
+
+    def _by_pandas(self, table: Table, names: Sequence[str]) -> Any:
+        """The base files of the newest file slices, which hudi-rs names; their bytes are read by pandas alone."""
+        pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
+        frames = []
+        for file_slice in self._opened(table).get_file_slices():
+            if file_slice.has_log_files():
+                raise Unmerged("log files")
+            with (table.folder / file_slice.base_file_relative_path()).open("rb") as file:
+                frames.append(pandas.read_parquet(file, engine="pyarrow", columns=list(names) or None, dtype_backend="pyarrow"))
+        return self._of_arrow(pyarrow.Table.from_pandas(pandas.concat(frames, ignore_index=True), preserve_index=False))
+
+    def _of_arrow(self, rows: Any) -> Any:
+        """The same rows as a frame of Spark's."""
+        file = Path(tempfile.mkdtemp(prefix="values-", dir=self.world.folder)) / "rows.parquet"
+        importlib.import_module("pyarrow.parquet").write_table(rows, str(file), coerce_timestamps="us", allow_truncated_timestamps=False)
+        return self._spark().read.parquet(f"file://{file}")
+
+    def _compare(self, reading: str, read: Read, *, rebase: str = "EXCEPTION") -> None:
+        """Column by column; where they cannot be read all at once, one by one: one that cannot be read must not hide the others."""
+        spark = self._spark()
         spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", rebase)
         spark.conf.set("spark.sql.parquet.int96RebaseModeInRead", rebase)
-        expected = self._expected()
-        for name, (kind, _) in self.case.columns.items():
-            try:
-                found[name] = self._difference(expected, frame, name, kind)
-            except Exception as error:
-                found[name] = f"not readable: {_first(str(error))}"
-        self.seen[reading] = found
+        found = {}
+        try:
+            theirs = self._texts(read(()), self._names)
+            found = {name: _difference(self._expected[name], theirs[name]) for name in self._names}
+        except BaseException as error:  # what Rust panics with is no Exception
+            _raise_interrupts(error)
+            for name in self._names:
+                try:
+                    found[name] = _difference(self._expected[name], self._texts(read(tuple(dict.fromkeys((*self._keys, name)))), (name,))[name])
+                except BaseException as alone:
+                    _raise_interrupts(alone)
+                    found[name] = _unreadable(alone)
+        whole = set(found.values())
+        self.seen[reading] = {"": whole.pop()} if len(whole) == 1 and HELD not in whole else found
 
-    def _difference(self, expected: Any, frame: Any, name: str, kind: str) -> str:
-        keys = [self._text(key) for key in dict.fromkeys((*self.case.keys, *self.case.partitions))]
-        shown = [*keys, _text(name, kind)]
-        mine, theirs = ([tuple(row) for row in one.selectExpr(*shown).collect()] for one in (expected, frame))
-        if len(theirs) != len(mine):
-            return f"{len(theirs)} rows instead of {len(mine)}"
-        if sorted(map(repr, mine)) == sorted(map(repr, theirs)):
-            return HELD
-        wrong, instead = ([repr(row[-1])[:40] for row in one if row not in set(other)] for one, other in ((mine, theirs), (theirs, mine)))
-        return f"{', '.join(sorted(set(wrong)))} is read back as {', '.join(sorted(set(instead)))}"[:SHOWN]
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.case.columns, VERSION)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.case.keys, *self.case.partitions)))
+
+    def _texts(self, frame: Any, names: Sequence[str]) -> Mapping[str, list[tuple[str, ...]]]:
+        """Of each of these columns: all rows, as key and value."""
+        keys = [self._text(key) for key in self._keys]
+        rows = [tuple(map(repr, row)) for row in frame.selectExpr(*keys, *(self._text(name) for name in names)).collect()]
+        return {name: [(*row[: len(keys)], row[len(keys) + n]) for row in rows] for n, name in enumerate(names)}
 
     def _text(self, name: str) -> str:
         return _text(name, self.case.columns[name][0] if name in self.case.columns else "string")
 
-    def _expected(self) -> Any:
+    @cached_property
+    def _expected(self) -> Mapping[str, list[tuple[str, ...]]]:
         """Of each record the version with the largest ordering value; of equal ones the later."""
         first, second = self._queries
-        keys = ", ".join(f"`{key}`" for key in dict.fromkeys((*self.case.keys, *self.case.partitions)))
-        newest = f"row_number() OVER (PARTITION BY {keys} ORDER BY {', '.join(f'`{f}` DESC' for f in self.case.ordering)}, batch DESC)"
-        return self.world.spark().sql(f"SELECT * FROM (SELECT *, {newest} AS nth FROM ({first} UNION ALL {second})) WHERE nth = 1")
+        keys = ", ".join(f"`{key}`" for key in self._keys)
+        newest = f"row_number() OVER (PARTITION BY {keys} ORDER BY {', '.join(f'`{f}` DESC' for f in self.case.ordering)}, {VERSION} DESC)"
+        frame = self.world.spark().sql(f"SELECT * FROM (SELECT *, {newest} AS nth FROM ({first} UNION ALL {second})) WHERE nth = 1")
+        return self._texts(frame, self._names)
+
+
+def _difference(mine: Sequence[tuple[str, ...]], theirs: Sequence[tuple[str, ...]]) -> str:
+    """`held`, or what is read back instead."""
+    if len(theirs) != len(mine):
+        return f"{len(theirs)} rows instead of {len(mine)}"
+    if sorted(mine) == sorted(theirs):
+        return HELD
+    wrong, instead = ([row[-1][:40] for row in one if row not in set(other)] for one, other in ((mine, theirs), (theirs, mine)))
+    return f"{', '.join(sorted(set(wrong)))} is read back as {', '.join(sorted(set(instead)))}"[:SHOWN]
+
+
+def _raise_interrupts(error: BaseException) -> None:
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        raise error
+
+
+def _unreadable(error: BaseException) -> str:
+    """What a reader says of a column that it cannot read: that it does not know it, or that it has failed at it."""
+    said = f"{type(error).__name__}: {_first(str(error))}"
+    if isinstance(error, Unmerged):
+        return f"{NOT_READ}{error}"
+    known = type(error).__module__.split(".")[0] not in ("py4j", "pyspark") and any(word in said.lower() for word in UNKNOWN_TYPE)
+    return f"{NOT_READ}{said}" if known else f"not readable: {said}"
+
+
+UNKNOWN_TYPE = ("not yet implemented", "not implemented", "unsupported", "not supported")
+"""How readers other than Spark say that a type is none of theirs."""
 
 
 def _text(name: str, kind: str) -> str:
@@ -214,6 +275,8 @@ def _first(text: str) -> str:
 
 def column(case: Case, name: str) -> str:
     """What a column is called on the page."""
-    if case.name.startswith("payload") and name in case.columns:
-        return list(PAYLOAD)[int(name.removeprefix("c"))]
+    if re.fullmatch(r"c\d+", name):
+        return list(PAYLOAD)[int(name[1:])]
+    if name == VERSION:
+        return "which version"
     return f"{name} {case.columns[name][0]}" if name in case.columns else name

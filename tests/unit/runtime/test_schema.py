@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 
 import pytest
 from pyspark.sql import types
@@ -44,7 +45,7 @@ def kind(text: str) -> types.DataType:
         precision, scale = text[8:-1].split(",")
         return types.DecimalType(int(precision), int(scale))
     simple = (types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.FloatType, types.DoubleType, types.StringType)
-    simple += (types.BooleanType, types.TimestampType, types.DateType, types.BinaryType, types.NullType)
+    simple += (types.BooleanType, types.TimestampType, types.DateType, types.BinaryType, types.NullType, types.DayTimeIntervalType)
     return next(t() for t in simple if t().simpleString() == text)
 
 
@@ -118,6 +119,32 @@ def test_types_that_are_refused_are_named_with_column_and_rule(old: str, new: st
     assert text.startswith(f"column {column}: the table has ")
     assert "two types may only differ by a widening that keeps every value" in text
     assert refused.value.failure is FailureClass.SCHEMA_MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("array<void>", "column n.element: it is new and has no type"),
+        ("map<string,void>", "column n.value: it is new and has no type"),
+        ("map<int,string>", "column n: it is map<int,string>; keys of a map are text"),
+        ("struct<a array<map<date,int>>>", "column n.a.element: it is map<date,int>; keys of a map are text"),
+        ("interval day to second", "column n: it is interval day to second; an interval cannot be stored"),
+        ("struct<a int,A int>", "in n: column A: the batch has it twice"),
+        ("struct<a-b int>", "in n: column a-b: a name has letters, digits and _ only"),
+        ("array<struct<1a int>>", "in n.element: column 1a: a name has letters, digits and _ only"),
+    ],
+)
+def test_what_hudi_cannot_keep_is_refused_by_column(kind: str, said: str) -> None:
+    """F82: Hudi refuses it when the instant is begun, or by words that name no column."""
+    for table in (None, struct(FIXED)):
+        with pytest.raises(SchemaMismatch, match=re.escape(said)):
+            fit(struct(f"{FIXED}, n {kind}"), table, RULES)
+
+
+def test_a_name_is_one_that_hudi_takes() -> None:
+    assert fit(struct(f"{FIXED}, größe_2 int"), None, RULES).schema.fieldNames()[-1] == "größe_2"
+    with pytest.raises(SchemaMismatch, match=r"column a b: a name has letters, digits and _ only"):
+        fit(types.StructType([*struct(FIXED).fields, types.StructField("a b", types.IntegerType())]), None, RULES)
 
 
 @pytest.mark.parametrize(
