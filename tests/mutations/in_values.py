@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
-from tests.mutations.mutation import Edit, mutation
+from tests.mutations.mutation import AVAILABILITY, Edit, mutation
 
 HUDI = "tests/hudi/test_values.py"
 FILES = "tests/hudi/test_files.py"
@@ -125,7 +125,7 @@ VALUES = (
     ),
     mutation(
         "children-come-back",
-        "F92",
+        AVAILABILITY,
         "a child that a program has forked ends the attempt of its parent",
         a("application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
         "tests/unit/runtime/test_application.py::test_a_child_of_the_program_does_not_come_back",
@@ -143,5 +143,19 @@ VALUES = (
         "of a record of Kafka the first JSON value is read, and the others are left out",
         a("kafka", "getField(_CORRUPT).isNotNull() | more", "getField(_CORRUPT).isNotNull()"),
         f"{FILES}::test_what_follows_the_value_of_a_record_is_not_left_out",
+    ),
+    mutation(
+        "a-bulk-insert-makes-keys-of-its-own",
+        "F92",
+        "the row writer makes another key of a timestamp than every other write does",
+        a("options", 'return {ROW_WRITER: "false"} if any(', 'return {ROW_WRITER: "true"} if any('),
+        "tests/hudi/test_time_keys.py::test_a_bulk_insert_makes_the_key_of_an_upsert",
+    ),
+    mutation(
+        "a-program-makes-keys-of-its-own",
+        "F92",
+        "a program may use the row writer with a timestamp in the key",
+        j("WriteOptions", "        && isTimeInKey(props, table)) {", "        && isTimeInKey(props, table) && props.isEmpty()) {"),
+        t("WriteOptionsTest.aBulkInsertMakesNoKeysOfItsOwn"),
     ),
 )

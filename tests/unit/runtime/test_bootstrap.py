@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import types
 
 from hudi_runtime import adoption, bootstrap, dataset
 from hudi_runtime import timeline as tl
@@ -128,7 +129,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     def read(spark: Any, spec: TableSpec, path: str, format: str) -> dataset.Dataset:
         if made.source_error is not None:
             raise made.source_error
-        frame: Any = SimpleNamespace(write=SimpleNamespace(format=lambda name: made))
+        frame: Any = SimpleNamespace(schema=types.StructType(), write=SimpleNamespace(format=lambda name: made))
         return dataset.Dataset(frame, made.rows)
 
     monkeypatch.setattr(dataset, "read", read)
