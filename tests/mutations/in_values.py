@@ -118,7 +118,7 @@ VALUES = (
     ),
     mutation(
         "names-of-hudis-own",
-        "F91",
+        AVAILABILITY,
         "a batch brings a column that Hudi takes for one of its own, and is repeated in vain",
         a("schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
         "tests/unit/runtime/test_schema.py::test_names_of_hudis_own_are_refused",
