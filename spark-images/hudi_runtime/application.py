@@ -31,7 +31,7 @@ def run(spark: SparkSession, application: Application) -> None:
     except Exception as error:
         raise user_error(error, path.name) from error
     finally:
-        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt in its parent's name (F92)
+        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt in its parent's name
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0 if sys.exc_info()[0] is None else 1)

@@ -23,7 +23,7 @@ from hudi_runtime.errors import FailureClass, OutcomeUnknown, RuntimeFailure, Us
 from hudi_runtime.etcd import now_ms
 from hudi_runtime.hudi import Table
 from hudi_runtime.job import TableSpec
-from hudi_runtime.options import table_options
+from hudi_runtime.options import key_options, table_options
 from hudi_runtime.rollback import NotYet
 from hudi_runtime.services import POOL
 from hudi_runtime.session import Session
@@ -137,6 +137,7 @@ class Bootstrap:
             **self.options,
             **table_options(self.spec),
             **OPTIONS,
+            **key_options(source.frame.schema, self.spec.record_keys),
             "hudioperator.inc": self.session.inc,
             "hudioperator.attempt": self.session.attempt,
             WORD: json.dumps(word, sort_keys=True, separators=(",", ":")),

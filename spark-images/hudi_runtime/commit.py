@@ -20,7 +20,7 @@ from hudi_runtime.deletions import DELETED
 from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
 from hudi_runtime.hudi import CommitInfo, Table
 from hudi_runtime.job import Job
-from hudi_runtime.options import schema_options, write_options
+from hudi_runtime.options import key_options, schema_options, write_options
 from hudi_runtime.progress import parse_word
 from hudi_runtime.result import Reporter, Tally
 from hudi_runtime.session import Conflict, Session
@@ -103,7 +103,7 @@ class Committer:
             options = write_options(self._job, inc=self._session.inc, progress=batch.word, progress_base=base, schema_base=schema_base)
             rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
             with duplicates.held(self._spark, rows, self._job) as checked:
-                self._save(checked, {**options, **values.key_options(rows, self._job.table, self._job.operation), **self._compared(since)})
+                self._save(checked, {**options, **self._compared(since), **key_options(fit.schema, self._job.table.record_keys)})
         except Exception as error:
             if not java_causes(error):
                 raise

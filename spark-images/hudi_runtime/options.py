@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import types
 
 from hudi_runtime import doubled
 from hudi_runtime.errors import OptionNotAllowed
@@ -35,6 +37,7 @@ OWNED = (
     "hoodie.metadata.enable",
 )
 _META_PREFIX = "hudioperator."
+ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 
 
 def check_allowed(options: Mapping[str, str]) -> None:
@@ -83,6 +86,22 @@ def _duplicates(job: Job) -> dict[str, str]:
         "hoodie.datasource.insert.dup.policy": "none",
         "hoodie.datasource.write.insert.drop.duplicates": "false",
     }
+
+
+def key_options(schema: types.StructType, keys: Sequence[str]) -> dict[str, str]:
+    """What a bulk insert of rows with this schema needs so that it gives each record the key that an upsert gives it.
+
+    Hudi's row writer makes the key of a timestamp from its text, without fractions of a second; every other write makes it from its number (F92).
+    """
+    return {ROW_WRITER: "false"} if any(isinstance(_type(schema, name), (types.TimestampType, types.TimestampNTZType)) for name in keys) else {}
+
+
+def _type(schema: types.StructType, name: str) -> types.DataType | None:
+    """Of a column, or of a field inside one; None: there is none of that name."""
+    found: types.DataType | None = schema
+    for part in name.split("."):
+        found = found[part].dataType if isinstance(found, types.StructType) and part in found.fieldNames() else None
+    return found
 
 
 def schema_options(job: Job, *, inc: str, schema_base: str) -> dict[str, str]:

@@ -117,7 +117,7 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
 
 
 def _check_reserved(columns: Iterable[types.StructField]) -> None:
-    """Hudi takes such a column for one of its own: it is in no table's schema, whatever is committed, or has to be what Hudi thinks it is (F91)."""
+    """Hudi takes such a column for one of its own: it is in no table's schema, whatever is committed, or has to be what Hudi thinks it is."""
     for field in columns:
         if not field.name.lower().startswith(RESERVED):
             continue

@@ -25,7 +25,6 @@ PLAIN_KINDS = (
     *(types.TimestampType, types.TimestampNTZType, types.DecimalType, types.FloatType, types.DoubleType),
 )
 """Types whose values have one text and one order, in whatever form a batch, a log file or a reader holds them."""
-ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hudi's folder of rows without a value: read back as null."""
 SEGMENT_BYTES = 200
@@ -67,17 +66,6 @@ KEY_RULE = "a record key holds text, numbers, booleans, dates or timestamps; der
 ORDERING_RULE = "an ordering column holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
 DECIMAL_RULE = "Hudi cannot compare decimals when it updates a CopyOnWrite table; cast it in transform.sql to a bigint of its smallest unit, or to double"
 UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind is not types.DecimalType)
-
-
-def key_options(frame: DataFrame, table: TableSpec, operation: str) -> dict[str, str]:
-    """Options by which a write makes the same keys as every other.
-
-    The row writer of a bulk insert makes keys of timestamps otherwise (text in milliseconds, so that neighbours get one key; every other write: a number
-    of microseconds), and an update would not find its record.
-    """
-    schema = frame.select([functions.col(name) for name in table.record_keys]).schema if table.record_keys else types.StructType()
-    otherwise = operation == "bulk_insert" and any(isinstance(field.dataType, types.TimestampType) for field in schema.fields)
-    return {ROW_WRITER: "false"} if otherwise else {}
 
 
 _Rule = tuple[str, Column, str]

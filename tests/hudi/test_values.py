@@ -132,7 +132,7 @@ def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(
 
 
 def test_a_timestamp_is_one_key_whatever_writes_it(world: World, agent: Process) -> None:
-    """F83: what a bulk insert has written is found by the upsert after it, and two records within one millisecond are two."""
+    """F92: what a bulk insert has written is found by the upsert after it, and two records within one millisecond are two."""
     table = world.table("timestamps", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
     times = ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999998", "2024-01-01 10:00:00.5")

@@ -132,4 +132,11 @@ STATEMENTS = (
         j("StatementRules", "      requireLogFiles(source, table);\n"),
         "tests/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
     ),
+    mutation(
+        "anybody-begins-a-table-anew",
+        "I8 F91",
+        "a program deletes what the table is, or makes it anew",
+        j("TimelineGuard", "      if (session != null && session.isWriter()) {", "      if (session != null && !session.isWriter()) {"),
+        t("TimelineGuardTest.theTablesPropertiesAreChangedUnderTheLock"),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
-from tests.mutations.mutation import Edit, mutation
+from tests.mutations.mutation import AVAILABILITY, Edit, mutation
 
 HUDI = "tests/hudi/test_values.py"
 FILES = "tests/hudi/test_files.py"
@@ -118,14 +118,14 @@ VALUES = (
     ),
     mutation(
         "names-of-hudis-own",
-        "F91",
+        AVAILABILITY,
         "a batch brings a column that Hudi takes for one of its own, and is repeated in vain",
         a("schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
         "tests/unit/runtime/test_schema.py::test_names_of_hudis_own_are_refused",
     ),
     mutation(
         "children-come-back",
-        "F92",
+        AVAILABILITY,
         "a child that a program has forked ends the attempt of its parent",
         a("application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
         "tests/unit/runtime/test_application.py::test_a_child_of_the_program_does_not_come_back",
@@ -180,10 +180,17 @@ VALUES = (
         f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
     ),
     mutation(
-        "bulk-inserts-have-keys-of-their-own",
-        "F83",
-        "a bulk insert makes keys of timestamps by Hudi's row writer: an upsert does not find them",
-        a("commit", "**values.key_options(rows, self._job.table, self._job.operation), ", ""),
-        f"{HUDI}::test_a_timestamp_is_one_key_whatever_writes_it",
+        "a-bulk-insert-makes-keys-of-its-own",
+        "F92",
+        "the row writer makes another key of a timestamp than every other write does",
+        a("options", 'return {ROW_WRITER: "false"} if any(', 'return {ROW_WRITER: "true"} if any('),
+        "tests/hudi/test_time_keys.py::test_a_bulk_insert_makes_the_key_of_an_upsert",
+    ),
+    mutation(
+        "a-program-makes-keys-of-its-own",
+        "F92",
+        "a program may use the row writer with a timestamp in the key",
+        j("WriteOptions", "        && isTimeInKey(props, table)) {", "        && isTimeInKey(props, table) && props.isEmpty()) {"),
+        t("WriteOptionsTest.aBulkInsertMakesNoKeysOfItsOwn"),
     ),
 )

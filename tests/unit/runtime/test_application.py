@@ -64,7 +64,7 @@ def test_an_exit_with_a_code_is_the_programs_fault(tmp_path: Path, code: str, sa
 
 @pytest.mark.parametrize(("ending", "status"), [("sys.exit(0)", 0), ("pass", 0), ("raise ValueError('in the child')", 1)])
 def test_a_child_of_the_program_does_not_come_back(tmp_path: Path, ending: str, status: int) -> None:
-    """F92: a child of `os.fork` would report success and end the registration, while its parent goes on writing."""
+    """A child of `os.fork` would report success and end the registration, while its parent goes on writing."""
     code = f"import os, sys\nchild = os.fork()\nif child == 0:\n    {ending}\nelse:\n    open(sys.argv[1], 'w').write(str(os.waitpid(child, 0)[1]))\n"
     (tmp_path / "driver.py").write_text(
         "import os, sys\nfrom types import SimpleNamespace\nfrom hudi_runtime import application\nfrom hudi_runtime.job import Application\n"

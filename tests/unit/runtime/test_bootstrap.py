@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import types
 
 from hudi_operator.model.bootstrap import Bootstrap as Source
 from hudi_operator.reconcile import bootstrap as operators
@@ -130,7 +131,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     def read(spark: Any, spec: TableSpec, path: str, format: str) -> dataset.Dataset:
         if made.source_error is not None:
             raise made.source_error
-        frame: Any = SimpleNamespace(write=SimpleNamespace(format=lambda name: made))
+        frame: Any = SimpleNamespace(schema=types.StructType(), write=SimpleNamespace(format=lambda name: made))
         return dataset.Dataset(frame, made.rows)
 
     monkeypatch.setattr(dataset, "read", read)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import types
 from tests.unit.runtime.runtime_samples import JOB
 
 from hudi_operator.model import options as operator_options
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job
-from hudi_runtime.options import check_allowed, schema_options, write_options
+from hudi_runtime.options import check_allowed, key_options, schema_options, write_options
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,12 @@ def test_a_change_of_the_schema_carries_no_progress() -> None:
     assert options["hudioperator.inc"] == "i1"
     assert options["hoodie.write.lock.etcd.schema_base"] == "5"
     assert not {"hudioperator.progress", "hoodie.write.lock.etcd.progress_base"} & set(options)
+
+
+def test_a_bulk_insert_goes_without_the_row_writer_when_a_timestamp_is_in_the_key() -> None:
+    """F92: its keys would be other ones than those of an upsert."""
+    inner = types.StructType([types.StructField("at", types.TimestampNTZType())])
+    schema = types.StructType([types.StructField("id", types.LongType()), types.StructField("seen", types.TimestampType()), types.StructField("k", inner)])
+    off = {"hoodie.datasource.write.row.writer.enable": "false"}
+    assert (key_options(schema, ["id", "seen"]), key_options(schema, ["k.at"])) == (off, off)
+    assert (key_options(schema, ["id"]), key_options(schema, ["k", "gone", "k.gone"])) == ({}, {})

@@ -222,7 +222,7 @@ def test_names_that_differ_by_case_alone_are_refused() -> None:
     "column", ["_hoodie_operation string", "_HOODIE_operation int", "_hoodie_is_deleted string", "_hoodie_is_deleted int", "_hoodie_x int"]
 )
 def test_names_of_hudis_own_are_refused(column: str) -> None:
-    """F91: Hudi takes such a column for one of its own."""
+    """Hudi takes such a column for one of its own."""
     for table in (struct(f"{FIXED}, v string"), None):
         with pytest.raises(SchemaMismatch, match=column.split()[0]):
             fit(struct(f"{FIXED}, v string, {column}"), table, RULES)

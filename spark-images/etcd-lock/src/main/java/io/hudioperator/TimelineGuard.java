@@ -20,12 +20,16 @@ final class TimelineGuard {
     T run() throws IOException;
   }
 
+  private static final String META = ".hoodie";
+  private static final String PROPERTIES = "hoodie.properties";
+
   private TimelineGuard() {}
 
   static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
       GivenUp.requireNotBeating("create " + path, path);
+      requireLockForProperties("create " + path, path);
       Unanswered sent = Unanswered.ofProperties(path);
       return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a task that is cancelled ends after its uploads (F31)
     }
@@ -64,6 +68,8 @@ final class TimelineGuard {
     TimelinePath target = TimelinePath.of(to);
     requireNotContaining("rename " + from, from);
     requireNotContaining("rename to " + to, to);
+    requireLockForProperties("rename " + from, from);
+    requireLockForProperties("rename to " + to, to);
     if (source == null && target == null) {
       return rename.run();
     }
@@ -85,11 +91,26 @@ final class TimelineGuard {
 
   static boolean delete(Path path, Call<Boolean> delete) throws IOException {
     requireNotContaining("delete " + path, path);
+    requireLockForProperties("delete " + path, path);
     TimelinePath target = TimelinePath.of(path);
     if (target != null) {
       beforeRemoval("delete " + path, target, path);
     }
     return delete.run();
+  }
+
+  /**
+   * What a table is stands in one file, which Hudi changes under the lock. Without it, or with another one that a program has made, every row is gone
+   * from sight (F91). The agent makes it when the table has nobody's lock yet.
+   */
+  private static void requireLockForProperties(String what, Path path) throws TimelineRefusedException {
+    Path folder = path.getParent();
+    if (PROPERTIES.equals(path.getName()) && folder != null && folder.getParent() != null && META.equals(folder.getName())) {
+      Session session = Sessions.byPath(folder.getParent().toString());
+      if (session != null && session.isWriter()) {
+        session.requireHeldNow(what);
+      }
+    }
   }
 
   /** Appending, truncating and the like: Hudi never does that to a timeline. */

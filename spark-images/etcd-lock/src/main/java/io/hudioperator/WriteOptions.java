@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -10,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -42,6 +44,9 @@ final class WriteOptions {
   private static final Pattern ANY_CASE = Pattern.compile("true|false|[A-Z][A-Z0-9_]*");
   private static final int VALUE_LIMIT = 80;
   private static final String INDEX = "hoodie.index.type";
+  private static final String ROW_WRITER = "hoodie.datasource.write.row.writer.enable";
+  private static final String RECORD_KEY = "hoodie.datasource.write.recordkey.field";
+  private static final String SCHEMA = "hoodie.avro.schema";
   private static final String OPERATION = "hoodie.datasource.write.operation";
   private static final String PAYLOAD = "hoodie.datasource.write.payload.class";
   private static final Set<String> OF_PAYLOADS = Set.of(PAYLOAD, "hoodie.compaction.payload.class", "_hoodie.merger.payload.class");
@@ -197,7 +202,32 @@ final class WriteOptions {
       problems.put(
           OPERATION, OPERATION + " = 'bulk_insert': of a table with a bucket index it must be insert or upsert; Hudi would make a second file group for a bucket");
     }
+    if ("bulk_insert".equalsIgnoreCase(props.getProperty(OPERATION, "").strip()) && !"false".equalsIgnoreCase(props.getProperty(ROW_WRITER, "")) // F92
+        && isTimeInKey(props, table)) {
+      problems.put(
+          ROW_WRITER,
+          ROW_WRITER + " = '" + props.getProperty(ROW_WRITER, "") + "': of a table with a timestamp in its key it must be false; Hudi would give records other keys");
+    }
     return new ArrayList<>(problems.values());
+  }
+
+  /** By the schema of the write, in JSON; without one nothing is known. */
+  private static boolean isTimeInKey(Properties props, Properties table) {
+    String keys = props.getProperty(RECORD_KEY, table.getProperty(HoodieTableConfig.RECORDKEY_FIELDS.key(), ""));
+    String schema = props.getProperty(SCHEMA, "");
+    return !schema.isEmpty() && Arrays.stream(keys.split(",")).anyMatch(key -> isTime(Json.parse(schema), key.strip().split("\\.")));
+  }
+
+  private static boolean isTime(JsonNode schema, String... path) {
+    JsonNode found = schema;
+    for (String name : path) {
+      JsonNode fields = found.findPath("fields");
+      found = MissingNode.getInstance();
+      for (JsonNode field : fields) {
+        found = name.equals(field.path("name").asText()) ? field.path("type") : found;
+      }
+    }
+    return found.findValuesAsText("logicalType").stream().anyMatch(type -> type.contains("timestamp"));
   }
 
   /** What the table's properties say of an option; Hudi itself tells writes the payload class that stands for the table's merge mode. */

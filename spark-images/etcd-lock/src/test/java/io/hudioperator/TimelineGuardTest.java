@@ -102,6 +102,24 @@ class TimelineGuardTest {
     assertEquals("Pending", table.state(instant));
   }
 
+  /** F91: a table that is begun anew, or has lost what it is, shows none of its rows. */
+  @Test
+  void theTablesPropertiesAreChangedUnderTheLock() throws IOException {
+    Path properties = new Path(table.basePath() + "/.hoodie/hoodie.properties");
+    Path other = new Path(table.basePath() + "/.hoodie/x");
+    Files.writeString(table.folder.resolve(".hoodie/hoodie.properties"), "a=b");
+    Files.writeString(table.folder.resolve(".hoodie/x"), "a=c");
+    refused(ErrorCode.NOT_OWNER, () -> fs.delete(properties, false));
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(properties, true));
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(properties, new Path(table.basePath() + "/.hoodie/y")));
+    refused(ErrorCode.NOT_OWNER, () -> fs.rename(other, properties));
+    assertEquals("a=b", Files.readString(table.folder.resolve(".hoodie/hoodie.properties")));
+    assertTrue(table.acquire(session));
+    assertTrue(fs.delete(properties, false));
+    TestTable.write(fs, properties, new byte[0]);
+    session.release();
+  }
+
   @Test
   void withoutTheLockNothingIsRequestedOrCompleted() throws IOException {
     refused(ErrorCode.NOT_OWNER, () -> fs.create(path(instant + ".commit.requested"), false));

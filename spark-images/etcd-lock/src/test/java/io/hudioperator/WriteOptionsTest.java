@@ -137,6 +137,31 @@ class WriteOptionsTest {
     passes("hoodie.datasource.write.operation", "bulk_insert");
   }
 
+  /** F92: the row writer makes another key of a timestamp than every other write does. */
+  @Test
+  void aBulkInsertMakesNoKeysOfItsOwn() {
+    String time = "[\"null\",{\"type\":\"long\",\"logicalType\":\"timestamp-micros\"}]";
+    String schema =
+        "{\"type\":\"record\",\"name\":\"r\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"},{\"name\":\"seen\",\"type\":" + time
+            + "},{\"name\":\"k\",\"type\":[\"null\",{\"type\":\"record\",\"name\":\"s\",\"fields\":[{\"name\":\"at\",\"type\":" + time + "}]}]}]}";
+    Map<String, String> write = new TreeMap<>(Map.of("hoodie.datasource.write.operation", "BULK_INSERT", "hoodie.avro.schema", schema));
+    WriteOptions options = new WriteOptions(Map.of("hoodie.datasource.write.recordkey.field", Set.of("id", "seen", "id,k.at")));
+    for (String keys : List.of("seen", "id,k.at")) {
+      write.put("hoodie.datasource.write.recordkey.field", keys);
+      write.remove("hoodie.datasource.write.row.writer.enable");
+      List<String> told = options.problems(properties(write), new Properties());
+      assertEquals(1, told.size());
+      assertTrue(told.get(0).startsWith("hoodie.datasource.write.row.writer.enable = '': of a table with a timestamp in its key"), told.get(0));
+      write.put("hoodie.datasource.write.row.writer.enable", "false");
+      assertEquals(List.of(), options.problems(properties(write), new Properties()));
+    }
+    write.put("hoodie.datasource.write.recordkey.field", "id");
+    write.put("hoodie.datasource.write.row.writer.enable", "true");
+    assertEquals(List.of(), options.problems(properties(write), new Properties()));
+    write.remove("hoodie.datasource.write.recordkey.field");
+    assertEquals(1, options.problems(properties(write), properties(Map.of("hoodie.table.recordkey.fields", "seen"))).size());
+  }
+
   @Test
   void whatNobodySaysIsHudisOwn() throws Exception {
     passes("hoodie.clean.commits.retained", "10");
