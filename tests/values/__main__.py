@@ -2,6 +2,7 @@
 
     python -m tests.values                    what has no result of this commit yet
     python -m tests.values --only 'payload'   only cases whose name (case/table type) matches
+    python -m tests.values --minutes 5        begin no case after so long
     python -m tests.values --again            also what has a result
     python -m tests.values --page             only the page, from docs/results/values.json
 
@@ -15,6 +16,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +26,9 @@ from tests.values.cases import CASES
 from tests.values.run import HELD, Run
 
 
-def campaign(only: str, *, again: bool) -> None:
-    """Run what is wanted and has no result, in one world; each result is kept at once."""
+def campaign(only: str, *, again: bool, minutes: float) -> None:
+    """Run what is wanted and has no result, in one world; each result is kept at once. No case is begun after `minutes`."""
+    end = time.monotonic() + minutes * 60
     wanted = [(case, kind) for case in CASES for kind in case.kinds if re.search(only, f"{case.name}/{kind}")]
     wanted = [(case, kind) for case, kind in wanted if again or not page.fresh(case.name, kind)]
     if not wanted:
@@ -36,6 +39,8 @@ def campaign(only: str, *, again: bool) -> None:
         agent = world.agent(AGENT, storage=world.table("any", s3=True))
         page.keep_refusals(world)
         for number, (case, kind) in enumerate(wanted):
+            if time.monotonic() > end:
+                break
             run = Run(world, agent, AGENT, case, kind, f"values-{number}")
             seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False))
             page.keep(case.name, kind, seen, whole=True)
@@ -49,11 +54,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.values", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="REGEX", help="only cases whose name matches")
     parser.add_argument("--again", action="store_true", help="run also what has a result")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no case after so long (default: all)")
     parser.add_argument("--page", action="store_true", help="write the page only")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not given.page:
-        campaign(given.only, again=given.again)
+        campaign(given.only, again=given.again, minutes=given.minutes)
     print(f"{page.write()}; {page.damaged()} cells are neither held nor refused")
     return 1 if page.damaged() else 0
 
