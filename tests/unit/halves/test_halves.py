@@ -12,25 +12,33 @@ from typing import Any
 
 import pytest
 from tests.unit.halves.meeting import Meeting
-from tests.unit.runtime import test_bootstrap as bootstraps
-from tests.unit.runtime import test_metadata_table as metadata_tables
-from tests.unit.runtime import test_restores as restores
-from tests.unit.runtime import test_savepoints as savepoints
 from tests.unit.runtime.callback_samples import Commits, receiver, t
+from tests.unit.runtime.test_bootstrap import NOTHING
+from tests.unit.runtime.test_bootstrap import T1 as BOOTSTRAP_INSTANT
+from tests.unit.runtime.test_bootstrap import T2 as BOOTSTRAP_COMPLETION
+from tests.unit.runtime.test_bootstrap import Fake as BootstrapFake
+from tests.unit.runtime.test_metadata_table import Fake as MetadataFake
+from tests.unit.runtime.test_metadata_table import serve as serve_metadata
+from tests.unit.runtime.test_restores import KEPT, UNDONE, T, keeper, records
+from tests.unit.runtime.test_restores import Fake as RestoreFake
+from tests.unit.runtime.test_savepoints import COMMITS as SAVEPOINT_COMMITS
+from tests.unit.runtime.test_savepoints import T2, T4, T5
+from tests.unit.runtime.test_savepoints import Fake as SavepointFake
 
 from hudi_operator.manifests import configmaps
 from hudi_operator.model import conditions
 from hudi_operator.model.spec import TableSpec as OperatorTable
 from hudi_operator.model.spec import WriterSpec
-from hudi_runtime import adoption, callback, facts, gate, triggers
+from hudi_runtime import adoption, bootstrap, callback, dataset, facts, gate, triggers
 from hudi_runtime import settle as settling
 from hudi_runtime import timeline as tl
 from hudi_runtime.callback_http import Sender
 from hudi_runtime.callback_plan import Source
-from hudi_runtime.errors import Failure, FailureClass
+from hudi_runtime.errors import Failure, FailureClass, RuntimeFailure
 from hudi_runtime.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.result import Reporter, Tally, termination_message
 from hudi_runtime.rollback import Outcome
+from hudi_runtime.savepoints import Savepoints
 from hudi_runtime.session import Conflict
 from hudi_runtime.settle import Settler
 
@@ -46,7 +54,7 @@ def ready(world: Meeting, **table: Any) -> Meeting:
 # ---- requests
 
 
-def with_savepoints(world: Meeting, fake: savepoints.Fake) -> None:
+def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
     fake.kv = world.etcd.keys  # type: ignore[assignment]
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
@@ -54,7 +62,7 @@ def with_savepoints(world: Meeting, fake: savepoints.Fake) -> None:
         session: Any = SimpleNamespace(inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
         names = ("timeline", "savepoint_with", "write_config", "locked", "client")
         table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
-        keeper = savepoints.Savepoints(table, session, "flights", world.assignment()["table"], {}, lambda: fake.gate)
+        keeper = Savepoints(table, session, "flights", world.assignment()["table"], {}, lambda: fake.gate)
         keeper.serve(requests, world.etcd.records())
 
     world.serve = serve
@@ -62,37 +70,37 @@ def with_savepoints(world: Meeting, fake: savepoints.Fake) -> None:
 
 def test_a_savepoint() -> None:
     world = Meeting()
-    fake = savepoints.Fake([*savepoints.COMMITS])
+    fake = SavepointFake([*SAVEPOINT_COMMITS])
     with_savepoints(world, fake)
     ready(world)
     world.change(savepoints=[{"name": "a"}])
     world.run(lambda w: (w.status("savepoints") or [{}])[0].get("outcome") == "Completed", seconds=UNTIL)
     (shown,) = world.status("savepoints")
-    wanted = {"name": "a", "instant": savepoints.T2, "completionTime": savepoints.T5, "boundaryCompletionTime": savepoints.T4}
+    wanted = {"name": "a", "instant": T2, "completionTime": T5, "boundaryCompletionTime": T4}
     assert shown.items() >= wanted.items()
     assert shown["time"]
-    assert fake.comments == {savepoints.T2: "lake/flights: a"}, "the table as the operator names it"
+    assert fake.comments == {T2: "lake/flights: a"}, "the table as the operator names it"
     world.run(lambda w: w.is_true(w.table, "Ready"), seconds=UNTIL)
     assert world.names("request") == {}
 
 
 def test_a_savepoint_that_cannot_be_taken() -> None:
     world = Meeting()
-    with_savepoints(world, savepoints.Fake([]))
+    with_savepoints(world, SavepointFake([]))
     ready(world)
     world.change(savepoints=[{"name": "a"}])
     world.run(lambda w: (w.status("savepoints") or [{}])[0].get("outcome") == "Failed", seconds=UNTIL)
     assert "no commit" in world.status("savepoints")[0]["message"]
 
 
-def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> restores.Fake:
-    fake = restores.Fake([*restores.KEPT, *restores.UNDONE])
+def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFake:
+    fake = RestoreFake([*KEPT, *UNDONE])
     fake.kv = world.etcd.keys  # type: ignore[assignment]
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         monkeypatch.setattr(restores, "ME", process.inc)
         fake.gate = world.gate()
-        restores.keeper(fake).consider(requests, restores.records(fake))
+        keeper(fake).consider(requests, records(fake))
 
     world.serve = serve
     return fake
@@ -104,13 +112,13 @@ def test_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     with_restores(world, monkeypatch)
     ready(world)
     # The savepoint is this HudiTable's: taken before by its name.
-    kept = {"instant": restores.T[2], "completionTime": restores.T[5], "boundary": restores.T[4]}
+    kept = {"instant": T[2], "completionTime": T[5], "boundary": T[4]}
     world.etcd.put("done/savepoint-good", {"name": "good", "result": "Completed", "message": "", "atMs": 0, **kept})
     world.change(savepoints=[{"name": "good"}], restore={"savepoint": "good", "nonce": "n1"})
     world.run(lambda w: (w.status("restore") or {}).get("outcome") in ("Completed", "Failed"), seconds=UNTIL)
     shown = world.status("restore")
-    wanted = {"outcome": "Completed", "nonce": "n1", "savepoint": "good", "boundaryCompletionTime": restores.T[4], "undone": 2}
-    wanted |= {"undoneInstants": [restores.T[6], restores.T[7]], "instant": restores.T[20], "completionTime": restores.T[25]}
+    wanted = {"outcome": "Completed", "nonce": "n1", "savepoint": "good", "boundaryCompletionTime": T[4], "undone": 2}
+    wanted |= {"undoneInstants": [T[6], T[7]], "instant": T[20], "completionTime": T[25]}
     assert shown.items() >= wanted.items(), shown
     assert shown["endTime"] >= shown["beginTime"]
 
@@ -126,47 +134,47 @@ def test_a_restore_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> bootstraps.Fake:
+def begun(monkeypatch: pytest.MonkeyPatch) -> BootstrapFake:
     """Hudi and a dataset in memory; the path and format that are asked for must be those of the HudiTable."""
-    made = bootstraps.Fake()
+    made = BootstrapFake()
 
     def read(spark: Any, spec: TableSpec, path: str, format: str) -> Any:
         assert (path, format) == ("s3a://lake/plain", "Parquet")
         if made.source_error is not None:
             raise made.source_error
         frame: Any = SimpleNamespace(write=SimpleNamespace(format=lambda name: made))
-        return bootstraps.dataset.Dataset(frame, made.rows)
+        return dataset.Dataset(frame, made.rows)
 
-    monkeypatch.setattr(bootstraps.dataset, "read", read)
-    monkeypatch.setattr(bootstraps.Fake, "mode", lambda self, mode: self, raising=False)
-    monkeypatch.setattr(bootstraps.bootstrap, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(dataset, "read", read)
+    monkeypatch.setattr(BootstrapFake, "mode", lambda self, mode: self, raising=False)
+    monkeypatch.setattr(bootstrap, "IDLE_SECONDS", 0.0)
     return made
 
 
-def with_bootstrap(world: Meeting, fake: bootstraps.Fake) -> None:
+def with_bootstrap(world: Meeting, fake: BootstrapFake) -> None:
     fake.kv = world.etcd.keys  # type: ignore[assignment]
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         fake.gate = world.gate()["state"]
-        fake.made().consider(requests, bootstraps.NOTHING)
+        fake.made().consider(requests, NOTHING)
 
     world.serve = serve
 
 
-def test_a_bootstrap(begun: bootstraps.Fake) -> None:
+def test_a_bootstrap(begun: BootstrapFake) -> None:
     world = Meeting()
     with_bootstrap(world, begun)
     ready(world, bootstrap={"source": {"path": "s3a://lake/plain", "format": "Parquet"}})
     shown = world.status("bootstrap")
     wanted = {"outcome": "Completed", "mode": "FullRecord", "source": "s3a://lake/plain", "records": 5, "files": 2, "bytes": 100}
-    assert shown.items() >= (wanted | {"instant": bootstraps.T1, "completionTime": bootstraps.T2}).items(), shown
+    assert shown.items() >= (wanted | {"instant": BOOTSTRAP_INSTANT, "completionTime": BOOTSTRAP_COMPLETION}).items(), shown
     assert world.is_true(world.table, "Bootstrapped")
     assert world.assignment()["adoption"] == "Bootstrap"
 
 
-def test_a_bootstrap_whose_source_cannot_be_read(begun: bootstraps.Fake) -> None:
+def test_a_bootstrap_whose_source_cannot_be_read(begun: BootstrapFake) -> None:
     """The agent's code of the error is the reason of the condition."""
-    begun.source_error = bootstraps.RuntimeFailure(bootstraps.FailureClass.USER_ERROR, "column x is missing")
+    begun.source_error = RuntimeFailure(FailureClass.USER_ERROR, "column x is missing")
     world = Meeting()
     with_bootstrap(world, begun)
     world.make_table(bootstrap={"source": {"path": "s3a://lake/plain", "format": "Parquet"}})
@@ -186,14 +194,14 @@ def test_a_bootstrap_whose_source_cannot_be_read(begun: bootstraps.Fake) -> None
 def test_the_metadata_table(asked: dict[str, Any], word: str, option: str) -> None:
     """The agent serves it when its own assignment names the same change: both words are the operator's."""
     world = Meeting()
-    fake = metadata_tables.Fake()
+    fake = MetadataFake()
     fake.kv = world.etcd.keys  # type: ignore[assignment]
     ready(world)
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         fake.gate, fake.inc = world.gate()["state"], process.inc
         if "metadata" in requests:
-            metadata_tables.serve(fake, requests["metadata"], world.etcd.records(), known=world.assignment()["metadataTable"])
+            serve_metadata(fake, requests["metadata"], world.etcd.records(), known=world.assignment()["metadataTable"])
 
     world.serve = serve
     world.change(metadataTable=asked)
