@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import types
 from tests.unit.halves.meeting import Meeting
 from tests.unit.runtime.callback_samples import Commits, receiver, t
 from tests.unit.runtime.test_bootstrap import NOTHING
@@ -98,7 +99,7 @@ def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFak
     fake.kv = world.etcd.keys  # type: ignore[assignment]
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
-        monkeypatch.setattr(restores, "ME", process.inc)
+        monkeypatch.setitem(keeper.__globals__, "ME", process.inc)  # whose restore the fake's agent takes it for
         fake.gate = world.gate()
         keeper(fake).consider(requests, records(fake))
 
@@ -142,7 +143,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> BootstrapFake:
         assert (path, format) == ("s3a://lake/plain", "Parquet")
         if made.source_error is not None:
             raise made.source_error
-        frame: Any = SimpleNamespace(write=SimpleNamespace(format=lambda name: made))
+        frame: Any = SimpleNamespace(schema=types.StructType(), write=SimpleNamespace(format=lambda name: made))
         return dataset.Dataset(frame, made.rows)
 
     monkeypatch.setattr(dataset, "read", read)
