@@ -7,8 +7,9 @@ RUN useradd --uid 65532 --user-group --home-dir /tmp --no-create-home --shell /u
 ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python
 COPY operator/requirements.txt /app/requirements.txt
 RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore -r /app/requirements.txt
+COPY operator/hudi_contract /app/hudi_contract
 COPY operator/hudi_operator /app/hudi_operator
-RUN python -m compileall -q /app/hudi_operator
+RUN python -m compileall -q /app/hudi_contract /app/hudi_operator
 USER 65532:65532
 WORKDIR /tmp
 ENTRYPOINT ["python", "-m", "hudi_operator"]

@@ -15,7 +15,7 @@ import time
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
 from hudi_operator.model.config import EtcdConfig
-from hudi_operator.reconcile.ports import Fatal, Retryable
+from hudi_operator.model.ports import Fatal, Retryable
 
 WAIT_SECONDS = 120.0
 OPERATOR, WRITER, ROOT = "hudi-operator", "hudi-writer", "root"

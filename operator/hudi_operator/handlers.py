@@ -11,10 +11,10 @@ from typing import Any
 
 import kopf
 
+from hudi_contract import naming
 from hudi_operator.adapters.etcd_watch import Change
-from hudi_operator.model import naming
-from hudi_operator.reconcile.index import TableIndex
-from hudi_operator.reconcile.queue import Key
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.queue import Key
 
 JsonDict = dict[str, Any]
 Enqueue = Callable[[Key], None]

@@ -16,6 +16,7 @@ from typing import Any
 import kopf
 import yaml
 
+from hudi_contract import naming
 from hudi_operator import handlers, observability
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
@@ -23,16 +24,15 @@ from hudi_operator.adapters.etcd_watch import PrefixWatch
 from hudi_operator.adapters.identity import pod_identity
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
-from hudi_operator.model import naming
+from hudi_operator.control.executor import Executor
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.loop import Reconciler
+from hudi_operator.control.observe import Observer
+from hudi_operator.control.queue import WorkQueue
+from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import ConfigError, OperatorConfig
-from hudi_operator.reconcile.executor import Executor
-from hudi_operator.reconcile.index import TableIndex
-from hudi_operator.reconcile.loop import Reconciler
-from hudi_operator.reconcile.observe import Observer
-from hudi_operator.reconcile.ports import Fatal, Retryable
-from hudi_operator.reconcile.queue import WorkQueue
-from hudi_operator.reconcile.table import plan_table
-from hudi_operator.reconcile.timers import Timers
+from hudi_operator.model.ports import Fatal, Retryable
+from hudi_operator.plan.table import plan_table
 
 LOG = logging.getLogger("hudi_operator.main")
 

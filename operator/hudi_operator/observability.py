@@ -16,10 +16,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import start_http_server
 
-from hudi_operator.model import conditions, naming
+from hudi_contract import naming
+from hudi_operator.model import conditions
 from hudi_operator.model.facts import Observed
-from hudi_operator.reconcile import actions as act
-from hudi_operator.reconcile import table_status
+from hudi_operator.plan import table_status
+from hudi_operator.plan.core import actions as act
 
 _LATENCY = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _PHASES = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800)

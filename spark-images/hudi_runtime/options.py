@@ -16,7 +16,7 @@ from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job, TableSpec
 
 #: Options that a writer may never set: what belongs to the operator, and what concerns the whole table. The operator's own list
-#: (operator/hudi_operator/model/options.py) gives the reason for each; a test holds the two together.
+#: (operator/hudi_operator/api/options.py) gives the reason for each; a test holds the two together.
 OWNED = (
     *(f"hoodie.write.{name}" for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")),
     *(f"hoodie.{name}.*" for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")),

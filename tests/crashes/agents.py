@@ -19,7 +19,7 @@ from tests.crashes.agent_proxy import AgentProxy
 from tests.crashes.prepared import NAME, SEED, Prepared
 from tests.hudi.harness import World, hudi_conf, spark_conf, tl
 
-from hudi_operator.model import naming
+from hudi_contract import naming
 from hudi_operator.model.config import OperatorConfig
 
 JsonDict = dict[str, Any]

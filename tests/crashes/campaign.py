@@ -45,7 +45,7 @@ TRIES = 3
 JUDGES = ("play", "run", "monitor", "faults", "interruptions", "nursery", "api_proxy", "etcd_proxy", "naming")
 JUDGES += ("agents", "agent_host", "agent_proxy", "prepared")
 AGENT = ("spark-images/hudi_runtime", "spark-images/etcd-lock/src/main")
-UNDER_TEST = ("operator/hudi_operator", *AGENT, "crds", *(f"tests/crashes/{name}.py" for name in JUDGES))
+UNDER_TEST = ("operator/hudi_contract", "operator/hudi_operator", *AGENT, "crds", *(f"tests/crashes/{name}.py" for name in JUDGES))
 
 
 @dataclass(frozen=True)

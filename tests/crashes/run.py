@@ -28,7 +28,7 @@ from tests.crashes.play import SCENARIOS, Keys, Play
 from tests.model.trace import assert_conform
 from tests.model.trace_events import Event, read_files
 
-from hudi_operator.model import naming
+from hudi_contract import naming
 
 JsonDict = dict[str, Any]
 QUIET_SECONDS = 1.0

@@ -10,8 +10,8 @@ from demo import cluster
 from demo.cluster import kubectl
 from support import Space, wait_for
 
+from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
-from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import pod_proof, silent
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(300)]

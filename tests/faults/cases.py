@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tests import catalog
 
 UNIT = "tests/unit"
-SIMULATED = f"{UNIT}/reconcile/test_simulated.py"
+SIMULATED = f"{UNIT}/plan/test_simulated.py"
 COMPONENT = "tests/component/operator"
 CRDS = "tests/component/crds"
 HUDI = "tests/hudi"
@@ -162,7 +162,7 @@ CASES = (
         "availability",
         (
             f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
-            f"{UNIT}/reconcile/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
+            f"{UNIT}/plan/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
         ),
     ),
     Case(
@@ -202,7 +202,7 @@ CASES = (
             f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
             f"{JAVA}/QuorumTest.java::withoutQuorumNothingIsDoneAndItGoesOnByItself",
             "faults::quorum-lost",
-            f"{UNIT}/reconcile/test_table_plan.py::test_unknown_is_not_empty",
+            f"{UNIT}/plan/test_table_plan.py::test_unknown_is_not_empty",
         ),
     ),
     Case(
@@ -260,9 +260,9 @@ CASES = (
         "I6, I11",
         (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
-            f"{UNIT}/reconcile/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
+            f"{UNIT}/control/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
             f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",
-            f"{UNIT}/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
+            f"{UNIT}/control/test_loop.py::test_a_former_leader_stops_before_its_next_action",
         ),
     ),
     Case(
@@ -273,7 +273,7 @@ CASES = (
         (
             f"{COMPONENT}/test_attempts.py::test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock",
             f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",
-            f"{UNIT}/reconcile/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
+            f"{UNIT}/plan/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
         ),
     ),
     Case(
@@ -305,7 +305,7 @@ CASES = (
         (
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_less_than_the_bound",
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_more_than_the_bound",
-            f"{UNIT}/reconcile/test_table_plan.py::test_a_fast_clock_is_fenced",
+            f"{UNIT}/plan/test_table_plan.py::test_a_fast_clock_is_fenced",
             f"{JAVA}/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),
@@ -392,7 +392,7 @@ CASES = (
             f"{COMPONENT}/test_operator_through_outages.py::test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_looked",
             f"{COMPONENT}/test_etcd_faults.py::test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked",
             f"{JAVA}/EtcdFaultsTest.java::anEtcdThatForgotIsNotWrittenToAndItsWritersEnd",
-            f"{UNIT}/reconcile/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
+            f"{UNIT}/plan/gate/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
         ),
     ),
     Case(
@@ -400,7 +400,7 @@ CASES = (
         "one writer attempts a table upgrade",
         "refused",
         "I8",
-        (f"{HUDI}/test_statements.py::test_no_statement_loses_a_row", f"{UNIT}/model/test_options.py::test_owned_hudi_options"),
+        (f"{HUDI}/test_statements.py::test_no_statement_loses_a_row", f"{UNIT}/api/test_options.py::test_owned_hudi_options"),
         "a writer with a newer Hudi in its image: refused by its version before it registers",
     ),
     Case(
@@ -411,8 +411,8 @@ CASES = (
         (
             f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled",
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
-            f"{UNIT}/reconcile/test_table_plan.py::test_paths",
-            f"{UNIT}/model/test_naming.py::test_canonical_path",
+            f"{UNIT}/plan/test_table_plan.py::test_paths",
+            f"{UNIT}/contract/test_naming.py::test_canonical_path",
         ),
     ),
     Case(
@@ -422,9 +422,9 @@ CASES = (
         "isolation",
         (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
-            f"{UNIT}/model/test_spec.py::test_errors_name_the_field",
-            f"{UNIT}/reconcile/test_table_plan.py::test_paths",
-            f"{UNIT}/reconcile/test_table_plan.py::test_a_path_that_is_not_allowed_gets_nothing",
+            f"{UNIT}/api/test_spec.py::test_errors_name_the_field",
+            f"{UNIT}/plan/test_table_plan.py::test_paths",
+            f"{UNIT}/plan/test_table_plan.py::test_a_path_that_is_not_allowed_gets_nothing",
         ),
     ),
     Case(
@@ -444,7 +444,7 @@ CASES = (
             f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused",
             f"{CRDS}/test_writers.py::test_values_without_line_breaks",
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
-            f"{UNIT}/model/test_options.py::test_owned_spark_settings",
+            f"{UNIT}/api/test_options.py::test_owned_spark_settings",
         ),
     ),
     Case(

@@ -34,7 +34,15 @@ OUT = ROOT / "build" / "history"
 """Logs."""
 STORE = RAW / "history"
 LIMIT = float(os.environ.get("HISTORY_SECONDS", "900"))
-TESTED = ("operator/hudi_operator/model", "operator/hudi_operator/manifests", "spark-images", "tests/history", "tests/hudi/harness.py")
+TESTED = (
+    "operator/hudi_contract",
+    "operator/hudi_operator/api",
+    "operator/hudi_operator/model",
+    "operator/hudi_operator/manifests",
+    "spark-images",
+    "tests/history",
+    "tests/hudi/harness.py",
+)
 """What a result depends on."""
 NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/history/page.py", ":!**/*.md")
 

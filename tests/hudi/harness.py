@@ -30,12 +30,13 @@ from tests.hudi.processes import Process, until  # noqa: E402
 from tests.model.trace import assert_conform  # noqa: E402
 from tests.model.trace_events import read_files  # noqa: E402
 
+from hudi_contract import settle  # noqa: E402
+from hudi_operator.api.services import KINDS  # noqa: E402
+from hudi_operator.api.spec import TableSpec, WriterSpec  # noqa: E402
 from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E402
-from hudi_operator.model import settle  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
-from hudi_operator.model.services import KINDS  # noqa: E402
-from hudi_operator.model.spec import TableSpec, WriterSpec  # noqa: E402
-from hudi_operator.reconcile import agents, gate  # noqa: E402
+from hudi_operator.plan.agent import agents  # noqa: E402
+from hudi_operator.plan.gate import gate  # noqa: E402
 from hudi_runtime import timeline as tl  # noqa: E402
 from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.faults.stock import StockWriter
 from tests.hudi.harness import BUNDLE, CACHE, PLAIN_SPARK, Process, Row, Table, World, until
 
-from hudi_operator.reconcile import adoption
+from hudi_operator.plan.gate import adoption
 
 OPTIONS = {
     "hoodie.datasource.write.recordkey.field": "id",

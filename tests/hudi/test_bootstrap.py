@@ -16,7 +16,7 @@ from pyarrow import fs
 from tests.hudi.harness import ACCESS_KEY, AGENT, SECRET_KEY, Process, Table, World, rows, until
 from tests.hudi.stock_tables import StockTable
 
-from hudi_operator.reconcile import bootstrap as operators_bootstrap
+from hudi_operator.plan.requests import bootstrap as operators_bootstrap
 from hudi_runtime import dataset
 from hudi_runtime.errors import RuntimeFailure
 
@@ -205,7 +205,7 @@ def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
         return dataset.read(spark, assigned(spec), f"file://{folder}", "Parquet")
 
     def assigned(spec: Any) -> Any:
-        from hudi_operator.reconcile import agents
+        from hudi_operator.plan.agent import agents
         from hudi_runtime.job import TableSpec
 
         return TableSpec.from_json(agents.assignment(spec, 0))

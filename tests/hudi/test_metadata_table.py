@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 
-from hudi_operator.model.metadata_table import from_spec
-from hudi_operator.reconcile import metadata_table
+from hudi_operator.api.metadata_table import from_spec
+from hudi_operator.plan.requests import metadata_table
 from hudi_runtime import timeline as tl
 
 pytestmark = pytest.mark.extra

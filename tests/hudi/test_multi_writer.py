@@ -10,7 +10,7 @@ import pytest
 from tests.hudi import dag_app
 from tests.hudi.harness import AGENT, Process, Row, World, rows, until
 
-from hudi_operator.model.services import KINDS
+from hudi_operator.api.services import KINDS
 
 pytestmark = pytest.mark.extra
 ROUNDS = 2

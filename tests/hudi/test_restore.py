@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 from tests.hudi.harness import Process, Row, Table, World, rows, until
 
-from hudi_operator.model.restore import Restore
-from hudi_operator.reconcile import restores as operators_restores
-from hudi_operator.reconcile import savepoints
+from hudi_operator.api.restore import Restore
+from hudi_operator.plan.requests import restores as operators_restores
+from hudi_operator.plan.requests import savepoints
 from hudi_runtime import timeline as tl
 
 pytestmark = pytest.mark.extra

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 
-from hudi_operator.reconcile import savepoints
+from hudi_operator.plan.requests import savepoints
 
 pytestmark = pytest.mark.extra
 

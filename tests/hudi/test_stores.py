@@ -11,7 +11,7 @@ from tests.hudi.gcs_server import GcsServer
 from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.hdfs_server import HdfsServer
 
-from hudi_operator.model.services import KINDS
+from hudi_operator.api.services import KINDS
 from hudi_runtime import bucket
 from hudi_runtime.audit import TITLES
 

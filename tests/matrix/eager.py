@@ -11,8 +11,8 @@ from typing import Any
 from tests.matrix.setup import LIMIT, Setup
 from tests.matrix.workload import OLD, Batch, batch
 
-from hudi_operator.model import options
-from hudi_operator.model.spec import TableSpec, WriterSpec
+from hudi_operator.api import options
+from hudi_operator.api.spec import TableSpec, WriterSpec
 
 POLICY = "hoodie.clean.failed.writes.policy"
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}

@@ -16,7 +16,15 @@ from tests.matrix.cells import Cell
 OUT = ROOT / "build" / "matrix"
 """Logs."""
 STORE = RAW / "matrix"
-TESTED = ("operator/hudi_operator/model", "operator/hudi_operator/manifests", "spark-images", "tests/hudi", "tests/matrix")
+TESTED = (
+    "operator/hudi_contract",
+    "operator/hudi_operator/api",
+    "operator/hudi_operator/model",
+    "operator/hudi_operator/manifests",
+    "spark-images",
+    "tests/hudi",
+    "tests/matrix",
+)
 """What an outcome depends on: a commit that touches nothing of it leaves results valid."""
 NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/hudi/test_*", ":!tests/matrix/page.py", ":!**/*.md")
 

@@ -11,7 +11,7 @@ from tests.hudi.harness import TITLES, Process, Table, World, until
 from tests.matrix.cells import KINDS, Cell
 from tests.matrix.workload import NEW, Batch, Row
 
-from hudi_operator.model import services
+from hudi_operator.api import services
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.options import check_allowed
 from hudi_runtime.timeline import Instant

@@ -1,4 +1,4 @@
-"""The model, the traces and the code read the same transactions: operator/hudi_operator/model/protocol.json."""
+"""The model, the traces and the code read the same transactions: operator/hudi_contract/protocol.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.model.rules import Configuration, Rules
 from tests.model.search import explore
 from tests.model.transactions import _APPLY, COMPARES, EFFECTS, NOT_SEARCHED, TRANSACTIONS
 
-DATA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "operator/hudi_operator/model/protocol.json").read_text())
+DATA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "operator/hudi_contract/protocol.json").read_text())
 
 # Without this compare the search finds the invariant broken, in this configuration.
 NEEDED: dict[tuple[str, str], tuple[Configuration, str]] = {

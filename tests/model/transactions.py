@@ -1,7 +1,7 @@
 """The transactions of the protocol: their compares (the very strings of protocol.json), what each compare means, what they change.
 
 The search evaluates these strings, so a compare that is missing here is missing in the search. `test_transactions.py` holds this table and
-`operator/hudi_operator/model/protocol.json` together.
+`operator/hudi_contract/protocol.json` together.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ SHOWN = 200
 """Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID = "caught", "survived", "invalid"
 RELEVANT = {
-    "unit": ("operator/hudi_operator/", "spark-images/hudi_runtime/", "tests/unit/", "pyproject.toml"),
-    "model": ("operator/hudi_operator/", "tests/model/"),
-    "java": ("spark-images/etcd-lock/", "operator/hudi_operator/model/protocol.json"),
-    "component": ("operator/hudi_operator/", "crds/", "tests/component/", "pyproject.toml"),
-    "hudi": ("operator/hudi_operator/", "spark-images/", "tests/hudi/", "pyproject.toml"),
+    "unit": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "tests/unit/", "pyproject.toml"),
+    "model": ("operator/hudi_contract/", "operator/hudi_operator/", "tests/model/"),
+    "java": ("spark-images/etcd-lock/", "operator/hudi_contract/protocol.json"),
+    "component": ("operator/hudi_contract/", "operator/hudi_operator/", "crds/", "tests/component/", "pyproject.toml"),
+    "hudi": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/", "tests/hudi/", "pyproject.toml"),
 }
 """What the outcome of a tier's tests depends on."""
 

@@ -7,10 +7,10 @@ from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-ADOPTION = "tests/unit/reconcile/test_adoption.py"
+ADOPTION = "tests/unit/plan/gate/test_adoption.py"
 TABLES = f"{RUNTIME}/test_adopted_tables.py"
 SAVEPOINTS = f"{RUNTIME}/test_savepoints.py"
-REQUESTS = "tests/unit/reconcile/test_savepoint_requests.py"
+REQUESTS = "tests/unit/plan/requests/test_savepoint_requests.py"
 GUARD = "TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"
 KNOWN = '(bool(view.gate.get("adopted")) or'
 KEPT_ALREADY = "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n"
@@ -20,21 +20,21 @@ ADOPTING = (
         "one-named-adopts-all",
         "I7",
         "all pending instants of former writers are settled as soon as one of them is named",
-        o("reconcile/adoption", "    if unnamed:\n", "    if len(unnamed) == len(found):\n"),
+        o("plan/gate/adoption", "    if unnamed:\n", "    if len(unnamed) == len(found):\n"),
         f"{ADOPTION}::test_nothing_is_touched_until_every_pending_instant_is_named",
     ),
     mutation(
         "adopted-although-it-lives",
         "I7",
         "a heartbeat file that is young stops no adoption",
-        o("reconcile/adoption", "    if beating:\n", "    if not found:\n"),
+        o("plan/gate/adoption", "    if beating:\n", "    if not found:\n"),
         f"{ADOPTION}::test_a_living_writer_is_waited_for",
     ),
     mutation(
         "adopted-whatever-it-is",
         "I4 I7",
         "an instant that the agent cannot bring to an end is adopted when it is named",
-        o("reconcile/adoption", "    if foreign:\n", "    if not found:\n"),
+        o("plan/gate/adoption", "    if foreign:\n", "    if not found:\n"),
         f"{ADOPTION}::test_what_cannot_be_settled_here_is_refused_although_named",
     ),
     mutation(
@@ -42,9 +42,9 @@ ADOPTING = (
         "I7",
         "what others write between two HudiTables of one path counts as adopted",
         [
-            o("reconcile/gate", '    value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left\n'),
+            o("plan/gate/gate", '    value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left\n'),
             o(
-                "reconcile/gate",
+                "plan/gate/gate",
                 '    return is_mine(view) and (bool(view.gate.get("adopted")) or',
                 '    return bool(view.gate) and (bool(view.gate.get("adopted")) or',
             ),
@@ -78,15 +78,15 @@ KEEPING = (
         "the-metadata-table-beside-writers",
         "I12",
         "the metadata table is deleted and made anew although writers may still write",
-        o("reconcile/metadata_table", "    if not drained or (", "    if (False) or ("),
-        "tests/unit/reconcile/test_metadata_requests.py::test_running_writers_finish_and_nobody_new_starts_before_the_change",
+        o("plan/requests/metadata_table", "    if not drained or (", "    if (False) or ("),
+        "tests/unit/plan/requests/test_metadata_requests.py::test_running_writers_finish_and_nobody_new_starts_before_the_change",
     ),
     mutation(
         "a-writer-comes-before-the-metadata-table-is-changed",
         "I12",
         "a writer that keeps up another metadata table than the others starts before the gate is closed",
-        o("reconcile/gate", " and not metadata_table.unfinished(view)\n", "\n"),
-        "tests/unit/reconcile/test_metadata_requests.py::test_nobody_starts_with_the_new_options_before_the_change",
+        o("plan/gate/gate", " and not metadata_table.unfinished(view)\n", "\n"),
+        "tests/unit/plan/requests/test_metadata_requests.py::test_nobody_starts_with_the_new_options_before_the_change",
     ),
     mutation(
         "the-metadata-table-behind-an-open-gate",
@@ -113,7 +113,7 @@ KEEPING = (
         "a-savepoint-beside-writers",
         "I9",
         "a savepoint is asked for as soon as the gate is closed, whoever still writes",
-        o("reconcile/gate", "and not _changed(view) and not writers_left(view)", "and not _changed(view)"),
+        o("plan/gate/gate", "and not _changed(view) and not writers_left(view)", "and not _changed(view)"),
         f"{REQUESTS}::test_running_writers_finish_nobody_new_starts_and_then_it_is_taken",
     ),
     mutation(

@@ -6,7 +6,7 @@ from tests.mutations.in_agent import RUNTIME, a
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-OPERATOR = "tests/unit/reconcile/test_bootstrap_requests.py"
+OPERATOR = "tests/unit/plan/requests/test_bootstrap_requests.py"
 AGENT = f"{RUNTIME}/test_bootstrap.py"
 
 BEGINNING = (
@@ -14,21 +14,21 @@ BEGINNING = (
         "writers-beside-a-bootstrap",
         "I9",
         "the gate opens as soon as the table exists, whatever it is to begin with",
-        o("reconcile/gate", "    if bootstrapping(view):\n        return Step.of(said=", "    if not view:\n        return Step.of(said="),
+        o("plan/gate/gate", "    if bootstrapping(view):\n        return PartialPlan.of(summary=", "    if not view:\n        return PartialPlan.of(summary="),
         f"{OPERATOR}::test_writers_wait_until_the_table_has_begun",
     ),
     mutation(
         "what-was-open-begins-again",
         "I9",
         "a table whose writers have come is bootstrapped when the record of that was lost",
-        o("reconcile/bootstrap", "and not adopted and record(view).get", "and record(view).get"),
+        o("plan/requests/bootstrap", "and not adopted and record(view).get", "and record(view).get"),
         f"{OPERATOR}::test_what_was_open_once_never_begins_again",
     ),
     mutation(
         "the-word-of-another-huditable",
         "I9",
         "the record that an earlier HudiTable of the path has begun opens the gate of this one",
-        o("reconcile/bootstrap", 'stored is not None and stored.value.get("tableUid") == view.table.ref.uid else', "stored is not None else"),
+        o("plan/requests/bootstrap", 'stored is not None and stored.value.get("tableUid") == view.table.ref.uid else', "stored is not None else"),
         f"{OPERATOR}::test_a_record_of_an_earlier_huditable_does_not_count",
     ),
     mutation(
@@ -36,8 +36,8 @@ BEGINNING = (
         "availability",
         "a dataset inside of the table is accepted: the table's own files would be read as its rows",
         [
-            o("model/bootstrap", '    if f"{source}/".startswith(f"{table}/"):\n', '    if f"{source}/" == table:\n'),
-            o("model/bootstrap", '    if f"{table}/".startswith(f"{source}/"):\n', '    if f"{table}/" == source:\n'),
+            o("api/bootstrap", '    if f"{source}/".startswith(f"{table}/"):\n', '    if f"{source}/" == table:\n'),
+            o("api/bootstrap", '    if f"{table}/".startswith(f"{source}/"):\n', '    if f"{table}/" == source:\n'),
         ],
         f"{OPERATOR}::test_what_cannot_be_is_refused_by_name_and_value",
     ),

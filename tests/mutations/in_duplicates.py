@@ -29,8 +29,8 @@ LOOKS = (
         "nobody-is-told-of-duplicates",
         "F62",
         "a writer that allows duplicates is not shown at the table",
-        Edit("operator/hudi_operator/reconcile/duplicates.py", ' and w.spec.duplicates == "Allow")', ' and w.spec.duplicates == "Drop")'),
-        "tests/unit/reconcile/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
+        Edit("operator/hudi_operator/plan/writers/duplicates.py", ' and w.spec.duplicates == "Allow")', ' and w.spec.duplicates == "Drop")'),
+        "tests/unit/plan/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
     ),
 )
 

@@ -8,7 +8,7 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 AGENT = f"{RUNTIME}/test_agent.py::test_the_fence_of_one_table_lets_the_others_end_what_they_are_at"
-OWN_AGENTS = "tests/unit/reconcile/test_own_agents.py"
+OWN_AGENTS = "tests/unit/plan/agent/test_own_agents.py"
 
 EXECUTORS = (
     mutation(
@@ -16,7 +16,7 @@ EXECUTORS = (
         "I5 I12",
         "an agent counts as dead while its executors write: the next one executes the same compaction beside them",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             "executors = view.executors(inc.pod) if inc.pod else ()",
             "executors = () if inc.is_agent or not inc.pod else view.executors(inc.pod)",
         ),
@@ -27,7 +27,7 @@ EXECUTORS = (
         "I12 F26",
         "executors of a table's own agent are found by their labels alone",
         o(
-            "reconcile/observe",
+            "control/observe",
             "any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values())",
             "not drivers.keys() <= pods.keys()",
         ),
@@ -37,14 +37,14 @@ EXECUTORS = (
         "executors-of-other-tables-agents-are-ended",
         "I8",
         "a table takes executors of another table's agent for its own, finds no incarnation that they belong to, and ends them",
-        o("reconcile/observe", "if pod.labels.get(naming.LABEL_TABLE) == own}", "if own}"),
+        o("control/observe", "if pod.labels.get(naming.LABEL_TABLE) == own}", "if own}"),
         f"{OWN_AGENTS}::test_which_executors_are_read",
     ),
     mutation(
         "evidence-of-an-agent-goes-with-its-proof",
         "F14",
         "the evidence of an agent's pod is dropped when one of its tables has its proof",
-        o("reconcile/settling", "shared = {own} if inc.is_agent else set()", "shared: set[str] = set()"),
+        o("plan/fencing/settling", "shared = {own} if inc.is_agent else set()", "shared: set[str] = set()"),
         f"{OWN_AGENTS}::test_evidence_of_the_agent_itself_is_left_to_the_planner_of_agent_pods",
     ),
     mutation(
@@ -103,8 +103,8 @@ SHARED = (
         "an-agent-that-hands-over-is-killed-at-once",
         "F48",
         "the pod of an agent that serves several tables has the grace of any fenced pod",
-        o("reconcile/settling", "_kill(p, _grace(inc, p)) for p in live", "_kill(p) for p in live"),
-        "tests/unit/reconcile/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
+        o("plan/fencing/settling", "_kill(p, _grace(inc, p)) for p in live", "_kill(p) for p in live"),
+        "tests/unit/plan/agent/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
     ),
     mutation(
         "a-fenced-agent-claims",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.mutations.in_settling import ADAPTER, MANIFESTS, PROOF, RULES, o
 from tests.mutations.mutation import mutation
 
-BESIDE = "tests/unit/reconcile/test_containers_beside.py"
-EVENTS = "tests/unit/reconcile/test_events_last.py"
-FEED = "tests/unit/reconcile/test_commit_feed.py"
+BESIDE = "tests/unit/plan/fencing/test_containers_beside.py"
+EVENTS = "tests/unit/control/test_events_last.py"
+FEED = "tests/unit/plan/test_commit_feed.py"
 RACES = "tests/component/operator/test_finalizer_races.py"
-REFUSED = "tests/unit/reconcile/test_refused_pods.py"
-SIGHTINGS = "tests/unit/reconcile/test_sightings.py"
+REFUSED = "tests/unit/plan/fencing/test_refused_pods.py"
+SIGHTINGS = "tests/unit/plan/fencing/test_sightings.py"
 
 BOOTS = (
     mutation(
@@ -18,8 +18,8 @@ BOOTS = (
         "I1 F13 F43",
         "the boot id that a JVM has read is taken for its node's",
         (
-            o("reconcile/sightings", " or node.boot_id != inc.boot_id:\n        return None", ":\n        return None"),
-            o("reconcile/sightings", '"bootId": node.boot_id}', '"bootId": inc.boot_id}'),
+            o("plan/fencing/sightings", " or node.boot_id != inc.boot_id:\n        return None", ":\n        return None"),
+            o("plan/fencing/sightings", '"bootId": node.boot_id}', '"bootId": inc.boot_id}'),
         ),
         f"{SIGHTINGS}::test_what_is_seen_too_late_proves_nothing",
         f"{SIGHTINGS}::test_a_sandbox_with_a_kernel_of_its_own_is_no_reboot",
@@ -38,14 +38,14 @@ BOOTS = (
         "an-executor-is-rebooted-with-its-driver",
         "I1 F26 F43",
         "the boot of a driver's node is taken for that of its executors",
-        o("reconcile/settling", "node=node, evidence=bool", "node=node, seen=sightings.seen(view, inc), evidence=bool"),
+        o("plan/fencing/settling", "node=node, evidence=bool", "node=node, seen=sightings.seen(view, inc), evidence=bool"),
         f"{SIGHTINGS}::test_a_reboot_proves_nothing_of_an_executor",
     ),
     mutation(
         "a-sighting-of-anybody-counts",
         "I1 F43",
         "a note about another pod or node is believed",
-        o("reconcile/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
+        o("plan/fencing/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
     ),
 )
@@ -70,14 +70,14 @@ CONTAINERS = (
         "an-executors-pod-is-left-to-others",
         "F45 availability",
         "an executor's pod is left alone while a container beside it runs",
-        o("reconcile/evidence", "return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
+        o("plan/fencing/evidence", "return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
         f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
     ),
     mutation(
         "every-container-holds-a-pod",
         "F45 availability",
         "a pod is deleted, with its log, although the kubelet is about to end it",
-        o("reconcile/evidence", " or ran_out(pod) or containers.winding_down(pod) else", " or ran_out(pod) else"),
+        o("plan/fencing/evidence", " or ran_out(pod) or containers.winding_down(pod) else", " or ran_out(pod) else"),
         f"{BESIDE}::test_an_attempt_ends_with_its_driver",
     ),
     mutation(
@@ -104,8 +104,8 @@ REFUSALS = (
         "F52 availability",
         "a refused pod is waited for, and nothing makes the kubelet say more",
         (
-            o("reconcile/evidence", "(containers.held(pod) or silent(pod))", "(containers.held(pod) or pod_proof)"),
-            o("reconcile/agent_pods", "        return silent(pod)\n", "        return silent is None\n"),
+            o("plan/fencing/evidence", "(containers.held(pod) or silent(pod))", "(containers.held(pod) or pod_proof)"),
+            o("plan/agent/agent_pods", "        return silent(pod)\n", "        return silent is None\n"),
         ),
         f"{REFUSED}::test_a_refused_driver_and_a_refused_agent_leave_nothing_behind",
     ),
@@ -123,7 +123,7 @@ OWNERS = (
         "executors-are-known-by-label-only",
         "I1 F26 F51",
         "an executor that a pod template has left without our labels is overlooked by settling and by whoever drops evidence",
-        o("reconcile/view", "    observed = labelled(observed)\n", ""),
+        o("plan/core/view", "    observed = labelled(observed)\n", ""),
         f"{RULES}::test_an_executor_without_our_labels_is_settled_with_its_driver",
         f"{RULES}::test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other",
     ),
@@ -134,8 +134,8 @@ OUTSIDE = (
         "the-kubelets-clock-decides",
         "F57 availability",
         "the next agent is started by the clock of the node on which the last one ended",
-        o("reconcile/agents", "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))", "(ended_ms - view.now_ms) / 1000 + delay"),
-        "tests/unit/reconcile/test_agents.py::test_the_next_agent_does_not_wait_for_the_kubelets_clock",
+        o("plan/agent/agents", "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))", "(ended_ms - view.now_ms) / 1000 + delay"),
+        "tests/unit/plan/agent/test_agents.py::test_the_next_agent_does_not_wait_for_the_kubelets_clock",
     ),
     mutation(
         "a-race-is-a-refusal",
@@ -158,14 +158,14 @@ PEOPLE = (
         "every-commit-is-an-event",
         "F55 availability",
         "a busy table makes an Event for each commit",
-        o("reconcile/table_status", "    if commits := new_commits(old, status):\n", "    for commits in ([c] for c in new_commits(old, status)):\n"),
+        o("plan/table_status", "    if commits := new_commits(old, status):\n", "    for commits in ([c] for c in new_commits(old, status)):\n"),
         f"{FEED}::test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much",
     ),
     mutation(
         "everything-waits-for-events",
         "F55 availability",
         "what a plan does waits for the events that come before it",
-        o("reconcile/executor", "                    events.append(action)\n", "                    await self._emit_event(context, action)\n"),
+        o("control/executor", "                    events.append(action)\n", "                    await self._emit_event(context, action)\n"),
         f"{EVENTS}::test_events_come_last",
         f"{EVENTS}::test_events_that_are_slow_do_not_keep_the_table",
     ),
@@ -190,7 +190,7 @@ LAUNCHES = (
         "any-path-for-any-jvm-option",
         "F56 availability",
         "a JVM option may name a file of more options",
-        o("model/pod_settings", '_PATHS = "XX:(HeapDumpPath|ErrorFile)=', '_PATHS = "XX:[A-Za-z]+='),
+        o("api/pod_settings", '_PATHS = "XX:(HeapDumpPath|ErrorFile)=', '_PATHS = "XX:[A-Za-z]+='),
         f"{MANIFESTS}::test_jvm_options_that_lead_elsewhere_are_refused",
         f"{MANIFESTS}::test_the_crds_and_the_code_allow_the_same",
     ),
@@ -198,7 +198,7 @@ LAUNCHES = (
         "the-crd-knows-the-names",
         "F56 availability",
         "the operator believes that every variable's name was looked at",
-        o("model/pod_settings", "if re.fullmatch(OWNED_ENV, name.upper()):", "if not name:"),
+        o("api/pod_settings", "if re.fullmatch(OWNED_ENV, name.upper()):", "if not name:"),
         f"{MANIFESTS}::test_names_of_variables_are_looked_at_again",
     ),
 )

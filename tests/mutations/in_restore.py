@@ -8,7 +8,7 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 RESTORES = "tests/unit/runtime/test_restores.py"
-REQUESTS = "tests/unit/reconcile/test_restore_requests.py"
+REQUESTS = "tests/unit/plan/requests/test_restore_requests.py"
 POSITIONS = "tests/unit/runtime/test_positions.py"
 PROGRESS = "tests/unit/runtime/test_progress.py"
 
@@ -49,35 +49,39 @@ UNDOING = (
         "restored-beside-writers",
         "I8 F20",
         "the gate says that it is closed for a restore while writers may still commit",
-        o("reconcile/gate", "!= nonce and not writers_left(view):", "!= nonce:"),
+        o("plan/gate/gate", "!= nonce and not writers_left(view):", "!= nonce:"),
         f"{REQUESTS}::test_running_writers_finish_nobody_new_starts_and_then_commits_are_undone",
     ),
     mutation(
         "what-is-there-at-the-beginning-is-restored",
         "I8",
         "a nonce that was there when the table was created is carried out",
-        o("reconcile/restores", "view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):", "view.table.suspend:"),
+        o("plan/requests/restores", "view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):", "view.table.suspend:"),
         f"{REQUESTS}::test_a_nonce_that_is_there_at_the_beginning_is_never_carried_out",
     ),
     mutation(
         "a-nonce-counts-twice",
         "I8",
         "a nonce that was carried out is carried out again when it comes back",
-        o("reconcile/restores", '.get("result") in (COMPLETED, FAILED) else wanted', '.get("result") in (FAILED,) else wanted'),
+        o("plan/requests/restores", '.get("result") in (COMPLETED, FAILED) else wanted', '.get("result") in (FAILED,) else wanted'),
         f"{REQUESTS}::test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again",
     ),
     mutation(
         "half-a-restore-is-withdrawn",
         "I6 I8",
         "a restore that has begun is given up when the spec does not name it any more",
-        o("reconcile/restores", "    if going_on is not None:\n        return going_on\n", "    if going_on == view.table.restore:\n        return going_on\n"),
+        o(
+            "plan/requests/restores",
+            "    if going_on is not None:\n        return going_on\n",
+            "    if going_on == view.table.restore:\n        return going_on\n",
+        ),
         f"{REQUESTS}::test_what_has_begun_is_ended_and_what_has_not_may_be_withdrawn",
     ),
     mutation(
         "a-withdrawn-restore-leaves-the-gate",
         "I8 F8",
         "the gate opens from the revision at which it was closed for a restore",
-        o("reconcile/gate", "    if view.gate.get(restores.RESTORING):\n", "    if restores.recorded(view):\n"),
+        o("plan/gate/gate", "    if view.gate.get(restores.RESTORING):\n", "    if restores.recorded(view):\n"),
         f"{REQUESTS}::test_a_withdrawn_request_moves_the_gate_before_it_opens",
     ),
     mutation(

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Edit, mutation
 
-SIMULATED = "tests/unit/reconcile/test_simulated.py"
-REQUESTS = "tests/unit/reconcile/test_simulated_requests.py"
-PLAN = "tests/unit/reconcile/test_table_plan.py"
-GATE = "tests/unit/reconcile/test_gate.py"
-ATTEMPTS = "tests/unit/reconcile/test_attempts.py"
-RULES = "tests/unit/reconcile/test_rules.py"
-COLLECTION = "tests/unit/reconcile/test_collection.py"
+SIMULATED = "tests/unit/plan/test_simulated.py"
+REQUESTS = "tests/unit/plan/test_simulated_requests.py"
+PLAN = "tests/unit/plan/test_table_plan.py"
+GATE = "tests/unit/plan/gate/test_gate.py"
+ATTEMPTS = "tests/unit/plan/writers/test_attempts.py"
+RULES = "tests/unit/plan/test_rules.py"
+COLLECTION = "tests/unit/plan/fencing/test_collection.py"
 PROOF = "tests/unit/model/test_proof.py"
 MANIFESTS = "tests/unit/manifests/test_manifests.py"
 ADAPTER = "tests/component/operator/test_etcd_adapter.py"
 
 
 def o(file: str, old: str, new: str = "") -> Edit:
-    return Edit(f"operator/hudi_operator/{file}.py", old, new)
+    package = "" if file.startswith("hudi_contract/") else "hudi_operator/"
+    return Edit(f"operator/{package}{file}.py", old, new)
 
 
-HANDS_NOTHING = o("reconcile/settling", "if not inc.instants and not inc.claimed and", "if inc.inc and")
+HANDS_NOTHING = o("plan/fencing/settling", "if not inc.instants and not inc.claimed and", "if inc.inc and")
 FORGETS = o(
-    "reconcile/settling",
+    "plan/fencing/settling",
     "    if settle.without_outcome(inc.record.value, inc.instants):\n",
     "    if settle.without_outcome(inc.record.value, ()):\n",
 )
@@ -85,8 +86,12 @@ PROOFS = (
         "evidence-comes-back",
         "F26",
         "a pod that was once seen without its finalizer is evidence again when it has one",
-        o("model/settle", 'evidence = bool(pod.get("evidence")) and (before is None or bool(before.get("evidence")))', 'evidence = bool(pod.get("evidence"))'),
-        "tests/unit/model/test_settle.py::test_a_pod_seen_without_evidence_stays_without",
+        o(
+            "hudi_contract/settle",
+            'evidence = bool(pod.get("evidence")) and (before is None or bool(before.get("evidence")))',
+            'evidence = bool(pod.get("evidence"))',
+        ),
+        "tests/unit/contract/test_settle.py::test_a_pod_seen_without_evidence_stays_without",
     ),
     mutation(
         "a-node-that-is-gone-is-proof",
@@ -147,7 +152,7 @@ SETTLING = (
         "I1",
         "a fenced incarnation is drained at once, nobody waits for its death",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             'return _move(view, inc, Phase.Terminating, "terminating its pods")',
             'return _move(view, inc, Phase.Draining, "terminating its pods")',
         ),
@@ -157,7 +162,7 @@ SETTLING = (
         "unlock-without-drain",
         "I1 F7",
         "the lock is deleted as soon as its owner is dead: its last request may be on the wire",
-        o("reconcile/settling", "    if age < view.drain_seconds:\n", "    if age < 0:\n"),
+        o("plan/fencing/settling", "    if age < view.drain_seconds:\n", "    if age < 0:\n"),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
         f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit",
     ),
@@ -166,7 +171,7 @@ SETTLING = (
         "I1 F7",
         "the drain is counted by times that an earlier operator has written",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             "    age = view.timer(name)\n    if age is None:\n",
             '    age = (view.now_ms - inc.record.value["times"]["Terminating"]) / 1000 if inc.record is not None else None\n    if age is None:\n',
         ),
@@ -177,7 +182,7 @@ SETTLING = (
         "I1 I5 F26",
         "executors of a dead driver are neither killed nor proven dead",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             "executors = view.executors(inc.pod) if inc.pod else ()",
             "executors: tuple[PodFacts, ...] = ()",
         ),
@@ -189,7 +194,7 @@ SETTLING = (
         "F26",
         "an executor without our labels is not found by its owner",
         o(
-            "reconcile/ownership",
+            "plan/core/ownership",
             "    return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))\n",
             "    return replace(observed, pods=observed.pods) if owners else observed\n",
         ),
@@ -200,7 +205,7 @@ SETTLING = (
         "I1 F26",
         "executors are not listed again after the proof of their driver's death: one that was being created is missed",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             "if own in settle.proven(before) and record == before and not proofs_missing(view, inc):",
             "if own in settle.proven(record) and not [s for u, s in _subjects(inc, before).items() if u not in settle.proven(record)]:",
         ),
@@ -211,7 +216,7 @@ SETTLING = (
         "F14 F26",
         "a finalizer is dropped although no proof is written",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             "for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)",
             "for p in live if p.uid not in shared and EVIDENCE_FINALIZER in p.finalizers)",
         ),
@@ -221,14 +226,14 @@ SETTLING = (
         "a-table-waits-for-its-rollbacks",
         "F14",
         "a deleted table waits until everything is rolled back, which nobody can do any more in a namespace that goes",
-        o("reconcile/gate", "waiting = [i for i in view.incs if not i.unlocked and not i.settled and", "waiting = [i for i in view.incs if not i.settled and"),
+        o("plan/gate/gate", "waiting = [i for i in view.incs if not i.unlocked and not i.settled and", "waiting = [i for i in view.incs if not i.settled and"),
         f"{SIMULATED}::test_namespace_deleted_ends_within_two_minutes",
     ),
     mutation(
         "a-writer-goes-before-it-is-settled",
         "I1",
         "a deleted writer's object goes although an incarnation of it may hold the lock",
-        o("reconcile/deletion", "    if left:\n        phase", "    if left and not writer.obj:\n        phase"),
+        o("plan/deletion", "    if left:\n        phase", "    if left and not writer.obj:\n        phase"),
         f"{SIMULATED}::test_writer_deleted_at_every_step",
     ),
     mutation(
@@ -236,7 +241,7 @@ SETTLING = (
         "I1 I2",
         "a lock that comes back after it was deleted is deleted at once",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             'return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")',
             'return _unlocked_or_unlock(view, inc, "again")',
         ),
@@ -269,7 +274,7 @@ SETTLING = (
         "claimed-instants-are-forgotten",
         "I7 F3",
         "instants of others that an incarnation has claimed go with it",
-        o("reconcile/settling", "for t in inc.instants)\n    finish", "for t in (*inc.instants, *inc.claimed))\n    finish"),
+        o("plan/fencing/settling", "for t in inc.instants)\n    finish", "for t in (*inc.instants, *inc.claimed))\n    finish"),
         f"{PLAN}::test_only_its_own_instants_go_with_an_incarnation",
     ),
     mutation(
@@ -277,7 +282,7 @@ SETTLING = (
         "I5 F4",
         "what a writer gave up while it lived is not swept again after its executors are dead",
         o(
-            "reconcile/settling",
+            "plan/fencing/settling",
             'if not inc.instants and not inc.claimed and f"abandoned-{inc.inc}" not in view.etcd.done:',
             "if not inc.instants and not inc.claimed:",
         ),
@@ -287,18 +292,19 @@ SETTLING = (
         "unreadable-means-settled",
         "I6",
         "a settle record that cannot be read counts as finished",
-        o("model/settle", "    except KeyError:\n        return Phase.Fenced", "    except KeyError:\n        return Phase.Settled"),
-        "tests/unit/model/test_settle.py::test_an_unreadable_phase_starts_from_the_beginning",
+        o("hudi_contract/settle", "    except KeyError:\n        return Phase.Fenced", "    except KeyError:\n        return Phase.Settled"),
+        "tests/unit/contract/test_settle.py::test_an_unreadable_phase_starts_from_the_beginning",
     ),
     mutation(
         "a-fence-without-record-is-left-alone",
         "I6",
         "a fenced incarnation without a settle record is never settled",
         o(
-            "reconcile/suspects",
-            '        return Step.of(UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), '
-            'said=f"{_name(inc)} has no settle record", requeue=1)',
-            "        return Step()",
+            "plan/fencing/suspects",
+            "        return PartialPlan.of(\n"
+            '            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{_name(inc)} has no settle record", requeue=1\n'
+            "        )",
+            "        return PartialPlan()",
         ),
         f"{RULES}::test_a_fence_without_its_record_is_settled_all_the_same",
     ),
@@ -306,15 +312,15 @@ SETTLING = (
         "the-plan-goes-on-after-a-failure",
         "I6",
         "a compare that does not hold does not end the plan that was made from it",
-        o("reconcile/executor", "    if not held:\n        raise Conflict", "    if not held and action is None:\n        raise Conflict"),
-        "tests/unit/adapters/test_loop.py::test_a_compare_that_does_not_hold_ends_the_plan",
+        o("control/executor", "    if not held:\n        raise Conflict", "    if not held and action is None:\n        raise Conflict"),
+        "tests/unit/control/test_loop.py::test_a_compare_that_does_not_hold_ends_the_plan",
     ),
     mutation(
         "a-former-leader-goes-on",
         "I6 F29",
         "an operator that was frozen in the middle of a plan performs the rest of it when it wakes up",
-        o("reconcile/executor", "                self._check_leader()\n"),
-        "tests/unit/adapters/test_loop.py::test_a_former_leader_stops_before_its_next_action",
+        o("control/executor", "                self._check_leader()\n"),
+        "tests/unit/control/test_loop.py::test_a_former_leader_stops_before_its_next_action",
     ),
     mutation(
         "half-a-list-is-a-list",
@@ -349,8 +355,8 @@ SETTLING = (
         "timers-start-again",
         "I6",
         "each look starts the drain anew: it never ends",
-        o("reconcile/timers", "self._started.setdefault(key, {}).setdefault(name, self._clock())", "self._started.setdefault(key, {})[name] = self._clock()"),
-        "tests/unit/adapters/test_loop.py::test_timers_start_once_and_are_forgotten",
+        o("control/timers", "self._started.setdefault(key, {}).setdefault(name, self._clock())", "self._started.setdefault(key, {})[name] = self._clock()"),
+        "tests/unit/control/test_loop.py::test_timers_start_once_and_are_forgotten",
     ),
 )
 
@@ -359,21 +365,21 @@ SUSPECTS = (
         "who-has-no-lock-is-left-alone",
         "I7 F12",
         "a dead incarnation that does not hold the lock is never settled, whatever it has left",
-        o("reconcile/suspects", "for inc in view.incs if inc.named)", "for inc in view.incs if inc.lock is not None)"),
+        o("plan/fencing/suspects", "for inc in view.incs if inc.named)", "for inc in view.incs if inc.lock is not None)"),
         f"{SIMULATED}::test_killed_without_the_lock",
     ),
     mutation(
         "only-registrations-are-suspects",
         "F15",
         "an incarnation that only the lock names is never settled",
-        o("reconcile/view", '    if etcd.lock is not None:\n        found.add(str(etcd.lock.value.get("inc")))\n'),
+        o("plan/core/view", '    if etcd.lock is not None:\n        found.add(str(etcd.lock.value.get("inc")))\n'),
         f"{PLAN}::test_an_incarnation_that_only_the_lock_names_is_a_suspect",
     ),
     mutation(
         "who-came-back-is-fenced",
         "F29",
         "the fence for a lost heartbeat does not ask whether it is still lost",
-        o("reconcile/suspects", "if_not_alive=reason == Reason.LEASE_GONE,", "if_not_alive=False,"),
+        o("plan/fencing/suspects", "if_not_alive=reason == Reason.LEASE_GONE,", "if_not_alive=False,"),
         f"{PLAN}::test_a_lost_lease_is_fenced_only_while_it_is_lost",
     ),
     mutation(
@@ -394,28 +400,28 @@ SUSPECTS = (
         "a-clock-costs-retries",
         "F47",
         "an attempt lost to a clock counts against the limit of retries",
-        o("reconcile/attempts", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
+        o("plan/writers/attempts", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
         f"{ATTEMPTS}::test_attempts_lost_to_a_clock_back_off_and_do_not_count",
     ),
     mutation(
         "locks-are-held-for-ever",
         "availability",
         "who holds the lock and lives is never fenced",
-        o("reconcile/suspects", "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),", "(Reason.HELD_TOO_LONG, False),"),
+        o("plan/fencing/suspects", "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),", "(Reason.HELD_TOO_LONG, False),"),
         f"{SIMULATED}::test_held_too_long",
     ),
     mutation(
         "creating-a-table-takes-too-long",
         "F21",
         "who creates a table or its index under the closed gate is fenced for holding the lock",
-        o("reconcile/suspects", 'return inc.is_agent and (view.gate.get("state") == "closed" or', "return inc.is_agent and (False or"),
+        o("plan/fencing/suspects", 'return inc.is_agent and (view.gate.get("state") == "closed" or', "return inc.is_agent and (False or"),
         f"{RULES}::test_who_creates_the_table_may_hold_its_lock",
     ),
     mutation(
         "lost-heartbeats-do-not-matter",
         "I2",
         "a process whose heartbeat is lost is not fenced",
-        o("reconcile/suspects", '(Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),', ""),
+        o("plan/fencing/suspects", '(Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),', ""),
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),
     mutation(
@@ -423,7 +429,7 @@ SUSPECTS = (
         "availability",
         "a driver is fenced when one of its executors ends",
         o(
-            "reconcile/suspects",
+            "plan/fencing/suspects",
             "(Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),",
             "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod), *([pod] if pod else [])])),",
         ),
@@ -433,7 +439,7 @@ SUSPECTS = (
         "fenced-at-the-first-missed-beat",
         "availability",
         "a process is fenced as soon as its heartbeat is missed",
-        o("reconcile/suspects", 'inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)', "inc.alive is None"),
+        o("plan/fencing/suspects", 'inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)', "inc.alive is None"),
         f"{SIMULATED}::test_a_short_pause_has_no_consequences",
     ),
 )

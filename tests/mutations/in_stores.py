@@ -66,7 +66,7 @@ ASKING = (
         "harmful-settings-are-kept-back",
         "F61",
         "what the agent has found of the bucket is in no condition",
-        o("reconcile/table_status", 'condition("BucketSafe", False, "HarmfulSettings"', 'condition("BucketSafe", True, "HarmfulSettings"'),
-        "tests/unit/reconcile/test_bucket_settings.py::test_a_rule_is_named_until_it_is_gone",
+        o("plan/table_status", 'condition("BucketSafe", False, "HarmfulSettings"', 'condition("BucketSafe", True, "HarmfulSettings"'),
+        "tests/unit/plan/test_bucket_settings.py::test_a_rule_is_named_until_it_is_gone",
     ),
 )

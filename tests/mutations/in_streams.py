@@ -8,22 +8,22 @@ from tests.mutations.mutation import mutation
 
 KAFKA = f"{RUNTIME}/test_kafka_positions.py"
 RUN = f"{RUNTIME}/test_run.py"
-ATTEMPTS = "tests/unit/reconcile/test_attempts.py"
-CHANGES = "tests/unit/reconcile/test_changes.py"
+ATTEMPTS = "tests/unit/plan/writers/test_attempts.py"
+CHANGES = "tests/unit/plan/writers/test_ending_for_change.py"
 
 STREAMS = (
     mutation(
         "the-time-to-a-boundary-begins-anew",
         "F71",
         "the time-out of a change counts from the operator's own start",
-        o("reconcile/changes", "return at_once or over or view", "return at_once or view"),
+        o("plan/writers/ending_for_change", "return at_once or over or view", "return at_once or view"),
         f"{CHANGES}::test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator",
     ),
     mutation(
         "each-change-has-its-own-time",
         "F71",
         "another change that joins sets the time back",
-        o("reconcile/gate", "since = closed_for_ms(view) or view.now_ms", "since = view.now_ms"),
+        o("plan/gate/gate", "since = closed_for_ms(view) or view.now_ms", "since = view.now_ms"),
         f"{CHANGES}::test_another_change_gives_no_more_time",
     ),
     mutation(
@@ -87,7 +87,7 @@ STREAMS = (
         "a-stream-uses-up-its-retries",
         "availability",
         "failures of a streaming run count for ever",
-        o("reconcile/attempts", '        if entry.get("advanced"):\n            break\n', ""),
+        o("plan/writers/attempts", '        if entry.get("advanced"):\n            break\n', ""),
         f"{ATTEMPTS}::test_failures_of_a_streaming_run_count_since_it_got_on",
     ),
     mutation(
@@ -115,21 +115,21 @@ STREAMS = (
         "a-closed-gate-does-not-say-for-what",
         "F44",
         "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
-        o("reconcile/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})", "admitted=present_attempts(view))"),
+        o("plan/gate/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})", "admitted=present_attempts(view))"),
         f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
     ),
     mutation(
         "a-run-that-hangs-is-waited-for",
         "F44",
         "a run that never comes to a commit boundary blocks the change for ever",
-        o("reconcile/changes", "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
+        o("plan/writers/ending_for_change", "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
         f"{CHANGES}::test_a_run_that_hangs_is_ended_when_its_time_is_over",
     ),
     mutation(
         "an-application-is-waited-for",
         "F44",
         "an application that never ends blocks the change until the time-out",
-        o("reconcile/changes", "attempt.writer.application is not None or unregistered", "unregistered"),
+        o("plan/writers/ending_for_change", "attempt.writer.application is not None or unregistered", "unregistered"),
         f"{CHANGES}::test_an_application_gets_its_grace",
     ),
     mutation(
@@ -144,7 +144,7 @@ STREAMS = (
         "F44",
         "a failure beside a change is repeated for ever instead of told",
         o(
-            "reconcile/changes",
+            "plan/writers/ending_for_change",
             'return bool(gate.ends_runs(view)) and (deleted or view.timer(f"stop/{attempt.id}") is not None)',
             "return bool(gate.ends_runs(view))",
         ),

@@ -9,8 +9,8 @@ from tests.mutations.mutation import mutation
 
 YIELDING = f"{RUNTIME}/test_yielding.py"
 TURNS = f"{RUNTIME}/test_turns.py"
-OUTCOMES = "tests/unit/reconcile/test_outcomes.py"
-OVERLAPS = "tests/unit/reconcile/test_overlaps.py"
+OUTCOMES = "tests/unit/plan/writers/test_committed_condition.py"
+OVERLAPS = "tests/unit/plan/writers/test_overlaps.py"
 
 MANNERS = (
     mutation(
@@ -59,28 +59,28 @@ MANNERS = (
         "the-modest-writer-is-starved",
         "F24",
         "a stream of important writers keeps a modest one out for ever",
-        o("reconcile/admission", "since_ms=since) < overlaps.MAX_OVERTAKES", "since_ms=since) >= 0"),
+        o("plan/writers/admission", "since_ms=since) < overlaps.MAX_OVERTAKES", "since_ms=since) >= 0"),
         f"{OVERLAPS}::test_a_modest_writer_is_not_starved",
     ),
     mutation(
         "slips-past",
         "F24",
         "a writer starts beside those that run although it would keep out one that has waited longer",
-        o("reconcile/admission", "                ahead.append(writer)\n", "                ahead[:] = []\n"),
+        o("plan/writers/admission", "                ahead.append(writer)\n", "                ahead[:] = []\n"),
         f"{OVERLAPS}::test_nobody_slips_past_who_waits",
     ),
     mutation(
         "declares-nothing-writes-nothing",
         "availability",
         "a writer that declares no partitions is admitted beside everybody",
-        o("model/partitions", 'product(mine or ("*",), others or ("*",))', "product(mine, others)"),
+        o("api/partitions", 'product(mine or ("*",), others or ("*",))', "product(mine, others)"),
         f"{OVERLAPS}::test_who_declares_nothing_runs_alone",
     ),
     mutation(
         "the-new-declaration-counts-at-once",
         "availability",
         "a declaration that was changed counts for the attempt that runs with the old one",
-        o("reconcile/overlaps", 'active.entry.get("generation") != spec.ref', 'not active.entry.get("generation") and spec.ref'),
+        o("plan/writers/overlaps", 'active.entry.get("generation") != spec.ref', 'not active.entry.get("generation") and spec.ref'),
         f"{OVERLAPS}::test_a_declaration_that_was_changed_counts_for_the_next_attempt",
     ),
     mutation(
@@ -101,14 +101,14 @@ MANNERS = (
         "the-outcome-is-guessed",
         "I4",
         "of a writer that died the last write is said to be aborted before the timeline was looked at",
-        o("reconcile/outcomes", "if any(not inc.settled for inc in incs):", "if any(not inc.inc for inc in incs):"),
+        o("plan/writers/committed_condition", "if any(not inc.settled for inc in incs):", "if any(not inc.inc for inc in incs):"),
         f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
     ),
     mutation(
         "killed-is-aborted",
         "I8",
         "of a writer that died the last write is said to be aborted although its completed file is there",
-        o("reconcile/outcomes", "if outcome == COMPLETED), default", "if outcome == t), default"),
+        o("plan/writers/committed_condition", "if outcome == COMPLETED), default", "if outcome == t), default"),
         f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
     ),
     mutation(

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hudi_contract import naming, records
+from hudi_contract.records import Stored
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
-from hudi_operator.model import naming, records
-from hudi_operator.model.facts import EtcdFacts, Stored
-from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
+from hudi_operator.model.facts import EtcdFacts
+from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 
 JsonDict = dict[str, Any]
 
@@ -78,7 +79,7 @@ class RevisionNotes:
 
 
 class EtcdStore:
-    """Implements :class:`hudi_operator.reconcile.ports.EtcdPort`."""
+    """Implements :class:`hudi_operator.model.ports.EtcdPort`."""
 
     def __init__(self, connection: Connection, prefix: str, *, revisions: Revisions, observe: Callable[[str, float], None] | None = None) -> None:
         """``observe`` is told the name and the duration in seconds of each call; None: nobody wants to know."""

@@ -20,7 +20,7 @@ import grpc
 from etcd3.etcdrpc import auth_pb2, kv_pb2, rpc_pb2, rpc_pb2_grpc
 
 from hudi_operator.model.config import EtcdConfig
-from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown, Retryable
+from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 
 LOG = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Connection:
 
 
 def translate(code: Any, details: str | None, *, method: str, writes: bool) -> Exception:
-    """The exception of :mod:`hudi_operator.reconcile.ports` for a gRPC status."""
+    """The exception of :mod:`hudi_operator.model.ports` for a gRPC status."""
     message = f"etcd: {method}: {code.name}: {details or ''}".rstrip(": ")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "space exceeded" in (details or ""):
         return Fatal(f"{message}: make room in etcd (docs/operations.md, etcd)")

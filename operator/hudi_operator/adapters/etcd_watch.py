@@ -17,7 +17,7 @@ import grpc
 
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
-from hudi_operator.reconcile.ports import Fatal, Retryable
+from hudi_operator.model.ports import Fatal, Retryable
 
 LOG = logging.getLogger(__name__)
 

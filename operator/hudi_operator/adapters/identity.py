@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hudi_operator.manifests.namespace import ETCD_FILES
 from hudi_operator.model.config import PodEtcdConfig
-from hudi_operator.reconcile.ports import Retryable
+from hudi_operator.model.ports import Retryable
 
 
 def pod_identity(config: PodEtcdConfig) -> Mapping[str, bytes]:

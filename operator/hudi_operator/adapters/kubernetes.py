@@ -24,10 +24,10 @@ from urllib.parse import quote
 import aiohttp
 from kubernetes.aio import client, config
 
+from hudi_contract import naming
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
-from hudi_operator.model import naming
 from hudi_operator.model.facts import NodeFacts, PodFacts
-from hudi_operator.reconcile.ports import Conflict, Fatal, OutcomeUnknown, Retryable
+from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ def _seconds(value: str | None) -> float | None:
 
 
 def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
-    """The exception of :mod:`hudi_operator.reconcile.ports` for an error status."""
+    """The exception of :mod:`hudi_operator.model.ports` for an error status."""
     message = f"{what}: {error} ({error.status})"
     if error.status == 409:
         return Conflict(message)
@@ -184,7 +184,7 @@ def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
 
 
 class KubernetesStore:
-    """Implements :class:`hudi_operator.reconcile.ports.KubernetesPort`."""
+    """Implements :class:`hudi_operator.model.ports.KubernetesPort`."""
 
     def __init__(self, api: ApiServer, *, instance: str) -> None:
         """``instance`` names this replica in events."""

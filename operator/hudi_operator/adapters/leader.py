@@ -20,7 +20,7 @@ from kubernetes.aio import client
 
 from hudi_operator.adapters.kubernetes import RESOURCES, ApiError, ApiServer
 from hudi_operator.model.config import LeaderElectionConfig
-from hudi_operator.reconcile.ports import LeaseLost, Retryable
+from hudi_operator.model.ports import LeaseLost, Retryable
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger(__name__)

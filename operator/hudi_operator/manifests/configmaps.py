@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hudi_contract import naming
+from hudi_operator.api import kafka, partitions
+from hudi_operator.api.sources import FilesSource, View
+from hudi_operator.api.spec import Application, TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
-from hudi_operator.model import kafka, naming, partitions
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.sources import FilesSource, View
-from hudi_operator.model.spec import Application, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 

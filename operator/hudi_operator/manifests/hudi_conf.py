@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from hudi_operator.model.spec import TableSpec
+from hudi_operator.api.spec import TableSpec
 
 LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
 CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"

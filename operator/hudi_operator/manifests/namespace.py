@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hudi_contract import naming
 from hudi_operator.manifests.spark_conf import AGENT_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT
-from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
 
 JsonDict = dict[str, Any]

@@ -10,12 +10,13 @@ from typing import Any
 
 import yaml
 
+from hudi_contract import naming
+from hudi_operator.api import callback, kafka
+from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
-from hudi_operator.model import callback, kafka, naming
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.pod_settings import PodSettings
-from hudi_operator.model.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api.spec import StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.pod_settings import PodSettings
-from hudi_operator.model.spec import StorageSpec, TableSpec, WriterSpec
 
 GUARD = "io.hudioperator.GuardedFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"

@@ -5,7 +5,7 @@ An attempt ends with that container. A death is another matter: its proof asks f
 
 from __future__ import annotations
 
-from hudi_operator.model import naming
+from hudi_contract import naming
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 
 TERMINAL = ("Succeeded", "Failed")

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.records import Stored
+
 JsonDict = dict[str, Any]
 
 
@@ -74,20 +76,6 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """One JSON value in etcd with its revisions."""
-
-    value: JsonDict
-    create_revision: int
-    mod_revision: int
-    lease: int = 0
-    unreadable: str = ""
-    """Why nothing of the value is believed but what the key's name says (see :mod:`hudi_operator.model.records`); empty when it is."""
-    doubts: tuple[str, ...] = ()
-    """Every part of the value that is not believed, with the reason."""
-
-
-@dataclass(frozen=True)
 class EtcdFacts:
     """All keys of one table, read in one linearizable transaction at ``revision``.
 
@@ -108,7 +96,7 @@ class EtcdFacts:
     settles: Mapping[str, Stored] = field(default_factory=dict)
     requests: Mapping[str, Stored] = field(default_factory=dict)
     seen: Mapping[str, Stored] = field(default_factory=dict)
-    """By incarnation: the node that it was seen alive on (see :mod:`hudi_operator.reconcile.sightings`)."""
+    """By incarnation: the node that it was seen alive on (see :mod:`hudi_operator.plan.fencing.sightings`)."""
     reports: Mapping[str, Stored] = field(default_factory=dict)
     """Keyed by the path below ``report/``: ``timeline``, ``attempt/<attempt>``."""
     done: Mapping[str, Stored] = field(default_factory=dict)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_operator.api.spec import Attestation, FencingSpec
 from hudi_operator.model import containers
 from hudi_operator.model.facts import NodeFacts, PodFacts
-from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.spec import Attestation, FencingSpec
 
 JsonDict = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.component.crds.cluster import Cluster, table
 
-from hudi_operator.model.merging import OF_HUDI
+from hudi_operator.api.merging import OF_HUDI
 
 SIDE_BY_SIDE = {"index": {"type": "Bucket", "buckets": 4}, "concurrency": {"mode": "NonBlocking"}}
 PARTIAL = {"partialUpdates": "IgnoreNulls"}

@@ -22,7 +22,7 @@ from tests.component.operator.servers import ENVIRONMENT, Cluster, Etcd, JsonDic
 from tests.model.trace import assert_conform
 from tests.model.trace_events import read_files
 
-from hudi_operator.model import naming
+from hudi_contract import naming
 
 EVIDENCE = naming.EVIDENCE_FINALIZER
 

@@ -14,9 +14,9 @@ from tests.component.operator.servers import Etcd, free_ports, wait_for
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
-from hudi_operator.model import records
+from hudi_operator.model import doubts
 from hudi_operator.model.config import EtcdConfig
-from hudi_operator.reconcile.ports import Fatal, OutcomeUnknown
+from hudi_operator.model.ports import Fatal, OutcomeUnknown
 
 V = TypeVar("V")
 T = "00000000000000aa"
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_told_apart_from_the_rest(store: EtcdStore, etcd:
     for key, value in values.items():
         etcd.ctl("root", "put", table(key), value)
     found = read(store)
-    assert {each.key for each in records.unreadable(found)} == set(values)
+    assert {each.key for each in doubts.unreadable(found)} == set(values)
     assert (found.writers["i"].value, found.reports["timeline"].value) == ({"inc": "i"}, {"exists": True})
     assert found.lock.unreadable
     assert not run(store.unlock(T, inc="i", create_revision=found.lock.create_revision))

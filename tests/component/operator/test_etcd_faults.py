@@ -19,15 +19,15 @@ import pytest
 from tests.component.operator.servers import Etcd, wait_for
 from writer_process import WriterProcess
 
+from hudi_contract import naming
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
-from hudi_operator.model import naming
 from hudi_operator.model.config import EtcdConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
-from hudi_operator.reconcile.actions import PutGate, UpdateStatus
-from hudi_operator.reconcile.gate import UNFREEZE_ANNOTATION
-from hudi_operator.reconcile.ports import Fatal, Retryable
-from hudi_operator.reconcile.table import plan_table
+from hudi_operator.model.ports import Fatal, Retryable
+from hudi_operator.plan.core.actions import PutGate, UpdateStatus
+from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.table import plan_table
 
 JsonDict = dict[str, Any]
 V = TypeVar("V")

@@ -11,9 +11,9 @@ import pytest
 from kubernetes.aio import client
 from tests.component.operator.servers import Cluster
 
+from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore
-from hudi_operator.model.naming import EVIDENCE_FINALIZER
-from hudi_operator.reconcile.ports import Conflict, Fatal
+from hudi_operator.model.ports import Conflict, Fatal
 
 JsonDict = dict[str, Any]
 NAMED = {"namespace": "default", "name": f"raced-{os.urandom(3).hex()}"}

@@ -17,8 +17,8 @@ from operator_world import World
 from tests.component.operator.servers import Cluster, Etcd, wait_for
 from writer_process import WriterProcess
 
-from hudi_operator.model import naming
-from hudi_operator.reconcile.gate import UNFREEZE_ANNOTATION
+from hudi_contract import naming
+from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 
 HEARTBEAT_LOST = 16
 NOTES = "etcd-revision.hudioperator.io/"

@@ -10,7 +10,7 @@ import pytest
 from operator_world import World
 from tests.component.operator.servers import wait_for
 
-from hudi_operator.model import naming
+from hudi_contract import naming
 
 LONG = 180.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""

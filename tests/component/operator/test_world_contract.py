@@ -1,6 +1,6 @@
 """The simulated world of the unit tests and a real etcd answer each action of the operator alike: when it holds, and what is there afterwards.
 
-What the simulated one cannot at all is said at its top (tests/unit/reconcile/simulated_store.py).
+What the simulated one cannot at all is said at its top (tests/unit/plan/simulated_store.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "unit" / "reconcile"))
 from simulated_world import ConflictError, World
 
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
+from hudi_operator.control.executor import Executor
 from hudi_operator.model.facts import Observed
-from hudi_operator.reconcile import actions as act
-from hudi_operator.reconcile.executor import Executor
-from hudi_operator.reconcile.ports import Conflict
+from hudi_operator.model.ports import Conflict
+from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
 T = "00000000000000bb"

@@ -21,7 +21,7 @@ from tests.hudi.harness import Row
 from tests.hudi.processes import Process
 from tests.model.trace import assert_conform
 
-from hudi_operator.model.services import TTL
+from hudi_operator.api.services import TTL
 
 JsonDict = dict[str, Any]
 LONG = 300.0

@@ -10,9 +10,9 @@ from hudi_operator.adapters.etcd import RevisionNotes, Revisions
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
 from hudi_operator.observability import Metrics, Probes
-from hudi_operator.reconcile import actions as act
-from hudi_operator.reconcile.ports import Conflict, Fatal, OutcomeUnknown, Retryable
+from hudi_operator.plan.core import actions as act
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from kubernetes.aio import client
 
 from hudi_operator.adapters.kubernetes import ApiServer, KubernetesStore
-from hudi_operator.reconcile.ports import Retryable
+from hudi_operator.model.ports import Retryable
 
 FIRST_PAGE = {"metadata": {"continue": "next"}, "items": []}
 

@@ -61,7 +61,7 @@ def test_every_case_is_proven_by_a_failing_design_or_by_a_mutation() -> None:
 
 
 def test_what_a_case_is_proven_by() -> None:
-    case = Case(1, "f", "e", "I1", ("faults::paused-writer", "tests/unit/reconcile/test_gate.py::test_a_gate_from_another_cluster_freezes"))
+    case = Case(1, "f", "e", "I1", ("faults::paused-writer", "tests/unit/plan/gate/test_gate.py::test_a_gate_from_another_cluster_freezes"))
     bad = {("paused-writer", "stock"): {"verdict": "corrupt"}, ("paused-writer", "ours"): {"verdict": "corrupt"}}
     cells = proven.failed_cells(case, ("stock", "lease", "ours"), lambda fault, setup: bad.get((fault, setup)))
     assert (cells, proven.mutations_of(case)) == (["paused-writer/stock"], ["another-etcd-is-trusted"])

@@ -15,8 +15,8 @@ import yaml
 from tests.unit.halves.meeting import Meeting
 from tests.unit.halves.test_halves import parsed
 
-from hudi_operator.model.spec import TableSpec as OperatorTable
-from hudi_operator.model.spec import WriterSpec
+from hudi_operator.api.spec import TableSpec as OperatorTable
+from hudi_operator.api.spec import WriterSpec
 from hudi_runtime import triggers
 from hudi_runtime.job import HudiSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.options import check_allowed

@@ -26,10 +26,10 @@ from tests.unit.runtime.test_savepoints import COMMITS as SAVEPOINT_COMMITS
 from tests.unit.runtime.test_savepoints import T2, T4, T5
 from tests.unit.runtime.test_savepoints import Fake as SavepointFake
 
+from hudi_operator.api.spec import TableSpec as OperatorTable
+from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps
 from hudi_operator.model import conditions
-from hudi_operator.model.spec import TableSpec as OperatorTable
-from hudi_operator.model.spec import WriterSpec
 from hudi_runtime import adoption, bootstrap, callback, dataset, facts, gate, triggers
 from hudi_runtime import settle as settling
 from hudi_runtime import timeline as tl

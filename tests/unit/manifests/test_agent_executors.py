@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from hudi_contract import naming
+from hudi_operator.api.spec import SpecError, TableSpec
 from hudi_operator.manifests import configmaps, namespace, pods, spark_conf
-from hudi_operator.model import naming
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.spec import SpecError, TableSpec
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()

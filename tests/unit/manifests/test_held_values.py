@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, spark_conf
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.spec import TableSpec, WriterSpec
 
 CONFIG = OperatorConfig()
 GUARD = "spark.hadoop.hudi.operator.guard.path"

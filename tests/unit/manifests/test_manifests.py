@@ -14,11 +14,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudi_contract import naming
+from hudi_operator.api import pod_settings
+from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
-from hudi_operator.model import naming, pod_settings
 from hudi_operator.model.config import AgentConfig, OperatorConfig
-from hudi_operator.model.pod_settings import PodSettings
-from hudi_operator.model.spec import SpecError, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()

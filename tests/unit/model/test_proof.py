@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_operator.api.spec import Attestation, FencingSpec
 from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
-from hudi_operator.model.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.proof import Seen, Subject, prove, ways_out
-from hudi_operator.model.spec import Attestation, FencingSpec
 
 RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
 RUNS = ContainerFacts("driver", started=True, terminated=False)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 
-from hudi_operator.model.bootstrap import Bootstrap as Source
-from hudi_operator.reconcile import bootstrap as operators
+from hudi_operator.api.bootstrap import Bootstrap as Source
+from hudi_operator.plan.requests import bootstrap as operators
 from hudi_runtime import adoption, bootstrap, dataset
 from hudi_runtime import timeline as tl
 from hudi_runtime.bootstrap import Bootstrap

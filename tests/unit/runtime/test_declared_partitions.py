@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.unit.runtime.runtime_samples import JOB
 
-from hudi_operator.model import partitions as declared
+from hudi_operator.api import partitions as declared
 from hudi_runtime.errors import FailureClass, JavaCause, classify_causes
 from hudi_runtime.job import Job
 from hudi_runtime.partitions import expression, refusal

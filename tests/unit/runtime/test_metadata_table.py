@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.model.metadata_table import MetadataTable as Wanted
-from hudi_operator.reconcile import metadata_table
+from hudi_operator.api.metadata_table import MetadataTable as Wanted
+from hudi_operator.plan.requests import metadata_table
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry, now_ms
 from hudi_runtime.metadata_table import MetadataTable

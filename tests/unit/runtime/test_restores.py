@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.model.restore import Restore
-from hudi_operator.reconcile import restores as operators
+from hudi_operator.api.restore import Restore
+from hudi_operator.plan.requests import restores as operators
 from hudi_runtime import restores
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import types
 from tests.unit.runtime.runtime_samples import JOB
 
-from hudi_operator.model import options as operator_options
+from hudi_operator.api import options as operator_options
 from hudi_runtime.errors import OptionNotAllowed
 from hudi_runtime.job import Job
 from hudi_runtime.options import check_allowed, key_options, schema_options, write_options

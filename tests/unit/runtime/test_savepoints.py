@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from hudi_operator.reconcile import savepoints
+from hudi_operator.plan.requests import savepoints
 from hudi_runtime import timeline as tl
 from hudi_runtime.etcd import Entry
 from hudi_runtime.savepoints import Savepoints

@@ -1,0 +1,60 @@
+"""``spec.bootstrap``: a table that begins with the rows of a plain dataset (RFC-22, Bootstrap)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.api.fields import get
+
+FULL_RECORD, METADATA_ONLY = "FullRecord", "MetadataOnly"
+PARQUET = "Parquet"
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Where the first rows of a table come from, and what of them is written: whole records, or nothing but Hudi's own columns."""
+
+    path: str
+    format: str = PARQUET
+    mode: str = FULL_RECORD
+
+    @property
+    def canonical_path(self) -> str:
+        """The dataset's path in its one spelling."""
+        return naming.canonical_path(self.path)
+
+
+def from_spec(spec: Mapping[str, Any]) -> Bootstrap | None:
+    """Read ``spec.bootstrap``; None when the table is to begin empty. Raises SpecError."""
+    if spec.get("bootstrap") is None:
+        return None
+    raw = get(spec, "bootstrap", dict, {}, "spec")
+    source = get(raw, "source", dict, {}, "spec.bootstrap")
+    where = "spec.bootstrap.source"
+    return Bootstrap(
+        path=get(source, "path", str, "", where),
+        format=get(source, "format", str, PARQUET, where),
+        mode=get(raw, "mode", str, FULL_RECORD, "spec.bootstrap"),
+    )
+
+
+def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
+    """Why a table at ``table_path`` cannot begin like this (field, value, rule); empty when it can. ``policy`` is that of ``spec.adoption``."""
+    field, source, table = "spec.bootstrap.source.path", bootstrap.canonical_path, naming.canonical_path(table_path)
+    if bootstrap.mode != FULL_RECORD:
+        # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be told from what the first one has left (R13, I5).
+        return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/migrate.md"
+    if bootstrap.format != PARQUET:
+        return f"spec.bootstrap.source.format: {bootstrap.format} is not known, only {PARQUET}"
+    if policy == "Adopt":
+        return "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap makes a new table, an adopted one is there already"
+    if naming.path_scheme(bootstrap.path) != naming.path_scheme(table_path):
+        return f"{field}: {bootstrap.path} has another scheme than {table_path}: the dataset is read with the table's access"
+    if f"{source}/".startswith(f"{table}/"):
+        return f"{field}: {bootstrap.path} lies in the table {table_path}: the dataset must be elsewhere"
+    if f"{table}/".startswith(f"{source}/"):
+        return f"{field}: the table {table_path} lies in {bootstrap.path}: its own files would be read as the dataset's"
+    return ""

@@ -1,0 +1,88 @@
+"""``spec.merge``: which of two versions of a record stays, and whether a batch may bring some columns alone (docs/merging.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_operator.api.fields import get
+
+EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
+IGNORE_NULLS = "IgnoreNulls"
+OF_HUDI = frozenset(
+    (
+        "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+        "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+        "1897ef5f-18bc-4557-939c-9d6a8afd1519",
+        "00000000-0000-0000-0000-000000000000",
+    )
+)
+"""Strategies that mean something to Hudi itself: event time, commit time, no particular one, a payload class."""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """How versions of a record are merged. ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``."""
+
+    mode: str
+    partial_updates: str = ""
+    """``IgnoreNulls``: a batch may bring some columns alone. Empty: a version replaces the whole row."""
+    strategy_id: str = ""
+    """With ``Custom``: what the class calls its merge; stands in the table's properties."""
+    class_name: str = ""
+    """With ``Custom``: a HoodieRecordMerger of the image."""
+
+    @property
+    def word(self) -> dict[str, str | None]:
+        """As it stands in job.json and in an agent's assignment."""
+        return {
+            "mode": self.mode,
+            "partialUpdates": self.partial_updates or None,
+            "strategyId": self.strategy_id or None,
+            "className": self.class_name or None,
+        }
+
+
+LATER_COMMIT = Merge(COMMIT_TIME)
+"""What a table without orderingFields does that says nothing else."""
+
+
+def from_spec(spec: dict[str, Any], ordering_fields: Sequence[str]) -> Merge:
+    """``spec.merge``, with the mode that an unset one means. Raises SpecError."""
+    raw = get(spec, "merge", dict, {}, "spec")
+    implied = EVENT_TIME if ordering_fields else COMMIT_TIME
+    custom = get(raw, "custom", dict, {}, "spec.merge")
+    return Merge(
+        get(raw, "mode", str, "", "spec.merge") or implied,
+        get(raw, "partialUpdates", str, "", "spec.merge"),
+        strategy_id=get(custom, "strategyId", str, "", "spec.merge.custom"),
+        class_name=get(custom, "className", str, "", "spec.merge.custom"),
+    )
+
+
+def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, missing_columns: str, image: str) -> str:
+    """Why these cannot go together; empty when they can. ``kubectl apply`` says the same (crds/)."""
+    if (merge.mode == CUSTOM) != bool(merge.strategy_id and merge.class_name):
+        return f"spec.merge.custom: needed with mode Custom, and only there; the mode is {merge.mode}"
+    if merge.strategy_id in OF_HUDI:
+        return f"spec.merge.custom.strategyId = {merge.strategy_id!r}: is one of Hudi's own: have your class return another UUID"
+    if merge.mode == CUSTOM and not image:
+        return "spec.merge.mode = 'Custom': needs spec.image: an image of yours that has the class; the operator's own has none"
+    if merge.mode == CUSTOM and merge.partial_updates:
+        return "spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode Custom: there the class says what a null means"
+    if merge.mode == EVENT_TIME and not ordering_fields:
+        return "spec.merge.mode = 'EventTime': needs orderingFields: their values tell which version is newer"
+    if merge.partial_updates == IGNORE_NULLS and merge.mode != COMMIT_TIME:
+        return (
+            f"spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode {merge.mode}: a row has one ordering value for all its columns, so an update of"
+            " one column would be lost to a later one of another"
+        )
+    if merge.partial_updates == IGNORE_NULLS and missing_columns == "Refuse":
+        return "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: a batch with some of the columns is what it is for"
+    if merge.mode == COMMIT_TIME and merge.partial_updates != IGNORE_NULLS and concurrency == "NonBlocking":
+        return (
+            "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: of two versions written at once the one that was begun last would stay,"
+            " or, when a compaction comes between them, the other: set orderingFields and mode EventTime, or partialUpdates IgnoreNulls"
+        )
+    return ""

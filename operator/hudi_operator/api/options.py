@@ -1,0 +1,345 @@
+"""Which Hudi and Spark options a person may set: an allow-list, after a list of options that the operator owns.
+
+Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all are
+brought to one form first. What is on neither list is refused: a new Hudi version must not open a hole silently.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hudi_operator.api import merging
+from hudi_operator.api.spec import TableSpec, WriterSpec
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A pattern (``*`` matches anything) and why options that match are refused."""
+
+    pattern: str
+    why: str
+
+
+_LOCK = "the lock that keeps writers apart is owned by the operator"
+_TABLE = "the table's identity comes from the HudiTable"
+_SERVICE = "table services and rollbacks are run by the operator's agent"
+_SCHEMA = "columns are fitted to the table by the runtime; spec.schema of the HudiTable says what may be missing"
+_SAID = "spec.services of the HudiTable says it"
+_DUPLICATES = "spec.duplicates of the HudiWriter says it"
+_CLASS = "classes named by options could replace the guarded write path"
+_EXTERNAL = "the option reaches systems that the operator does not guard"
+
+_TWICE = "one record for each key: a key that stands twice in a batch would be two (F93)"
+_STORED = "all writers of a table store and find its rows in one way (F93)"
+_LEFT_OUT = "rows of a file that cannot be read for a moment would be left out, of the table's own files too"
+_HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
+_TWICE = "incremental readers get rows twice or not at all after a log compaction"
+
+OWNED_HUDI = (
+    Rule("hoodie.write.concurrency.*", _LOCK),
+    Rule("hoodie.write.lock.*", _LOCK),
+    Rule("hoodie.lock.*", _LOCK),
+    Rule("hoodie.*lock.provider*", _LOCK),
+    Rule("hoodie.write.executor.*", _LOCK),
+    Rule("hoodie.cleaner.policy.failed.writes", _LOCK),
+    Rule("hoodie.clean.failed.writes.policy", _LOCK),
+    Rule("hoodie.client.*", _LOCK),
+    Rule("hoodie.auto.adjust.lock.configs", _LOCK),
+    Rule("hoodie.time.generator.*", _LOCK),
+    Rule("hoodie.rollback.*", _SERVICE),
+    Rule("hoodie.embed.timeline.*", _LOCK),
+    Rule("hoodie.filesystem.*", _LOCK),
+    Rule("hoodie.fs.*", _LOCK),
+    Rule("hoodie.table.services.*", _SERVICE),
+    Rule("hoodie.partition.ttl.*", _SERVICE),
+    Rule("hoodie.*inline*", _SERVICE),
+    Rule("hoodie.*async*", _SERVICE),
+    Rule("hoodie.*schedule*", _SERVICE),
+    Rule("hoodie.*automatic", _SERVICE),
+    Rule("hoodie.clean.policy", _SAID),
+    Rule("hoodie.clean.*retained", _SAID),
+    Rule("hoodie.clean.trigger.*", _SAID),
+    Rule("hoodie.clean.max.commits", _SAID),
+    Rule("hoodie.cleaner.policy", _SAID),
+    Rule("hoodie.cleaner.*retained", _SAID),
+    Rule("hoodie.keep.*", _SAID),
+    Rule("hoodie.archive.beyond.*", _HOLES),
+    Rule("hoodie.clustering.plan.strategy.sort.columns", _SAID),
+    Rule("hoodie.clustering.plan.strategy.small.file.limit", _SAID),
+    Rule("hoodie.clustering.plan.strategy.target.file.max.bytes", _SAID),
+    Rule("hoodie.clustering.plan.strategy.*partition*", _SAID),
+    Rule("hoodie.layout.optimize.strategy", _SAID),
+    Rule("hoodie.clustering.updates.*", _LOCK),
+    Rule("hoodie.clustering.rollback.*", _LOCK),
+    Rule("hoodie.clustering.*expiration*", _SERVICE),
+    Rule("hoodie.log.compaction.*", _TWICE),
+    Rule("hoodie.write.auto.upgrade", _TABLE),
+    Rule("hoodie.write.table.version", _TABLE),
+    Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
+    Rule("hoodie.table.*", _TABLE),
+    Rule("hoodie.database.*", _TABLE),
+    Rule("hoodie.base.path", _TABLE),
+    Rule("hoodie.datasource.write.table.*", _TABLE),
+    Rule("hoodie.datasource.write.recordkey.field*", _TABLE),
+    Rule("hoodie.datasource.write.partitionpath.*", _TABLE),
+    Rule("hoodie.datasource.write.precombine.field*", _TABLE),
+    Rule("hoodie.datasource.write.hive_style_partitioning", _TABLE),
+    Rule("hoodie.datasource.write.operation", "spec.operation says it"),
+    Rule("hoodie.datasource.insert.dup.policy", _DUPLICATES),
+    Rule("hoodie.datasource.write.insert.drop.duplicates", _DUPLICATES),
+    Rule("hoodie.merge.allow.duplicate.on.inserts", _DUPLICATES),
+    Rule("hoodie.datasource.write.commitmeta.*", _LOCK),
+    Rule("hoodie.datasource.write.streaming.*", _LOCK),
+    Rule("hoodie.*schema*", _SCHEMA),
+    Rule("hoodie.write.set.null.for.missing.columns", _SCHEMA),
+    Rule("hoodie.datasource.write.drop.partition.columns", _SCHEMA),
+    Rule("hoodie.combine.before.upsert", _TWICE),
+    Rule("hoodie.hfile.writes.allow.duplicates", _TWICE),
+    Rule("hoodie.*index.update.partition.path", _STORED),
+    Rule("hoodie.bucket.index.hash.field", _STORED),
+    Rule("hoodie.bloom.index.use.metadata", _STORED),
+    Rule("hoodie.logfile.data.block.format", _STORED),
+    Rule("hoodie.parquet.outputtimestamptype", _STORED),
+    Rule("hoodie.parquet.field_id.*", _STORED),
+    Rule("hoodie.parquet.write*", _STORED),
+    Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
+    Rule("hoodie.metadata.enable", _TABLE),
+    Rule("hoodie.*class*", _CLASS),
+    Rule("hoodie.*.impl", _CLASS),
+    Rule("hoodie.*callback*", _CLASS),
+    Rule("hoodie.*keygenerator*", _CLASS),
+    Rule("hoodie.datasource.hive_sync.*", _EXTERNAL),
+    Rule("hoodie.datasource.meta.sync.*", _EXTERNAL),
+    Rule("hoodie.meta.sync.*", _EXTERNAL),
+    Rule("hoodie.metrics.*", _EXTERNAL),
+)
+_WHOLE_TABLE = "it concerns the whole table: set it in hudiOptions of the HudiTable"
+OF_THE_TABLE = tuple(
+    Rule(f"hoodie.{kind}*", _WHOLE_TABLE)
+    for kind in (
+        "clean",
+        "archive",
+        "keep.",
+        "commits.archival",
+        "compact",
+        "logcompaction",
+        "log.compaction",
+        "clustering",
+        "layout.optimize",
+        "index.type",
+        "bucket.",
+    )
+)
+"""What a table may set and a single writer may not."""
+ALLOWED_OF_THE_TABLE = (
+    "hoodie.archive.*",
+    "hoodie.commits.archival.batch",
+    "hoodie.compaction.target.io",
+    "hoodie.compaction.logfile.*.threshold",
+    "hoodie.clustering.plan.strategy.*bytes",
+    "hoodie.clustering.plan.strategy.max.num.groups",
+    "hoodie.layout.optimize.*",
+)
+INDEX_TYPES = ("Simple", "Bloom", "Bucket")
+"""Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
+ALLOWED_HUDI = (
+    "hoodie.upsert.shuffle.parallelism",
+    "hoodie.insert.shuffle.parallelism",
+    "hoodie.bulkinsert.shuffle.parallelism",
+    "hoodie.delete.shuffle.parallelism",
+    "hoodie.combine.before.*",
+    "hoodie.parquet.*",
+    "hoodie.orc.*",
+    "hoodie.hfile.*",
+    "hoodie.logfile.*",
+    "hoodie.copyonwrite.*",
+    "hoodie.record.size.estimation.threshold",
+    "hoodie.memory.*",
+    "hoodie.bloom.*",
+    "hoodie.index.bloom.*",
+    "hoodie.simple.index.*",
+    "hoodie.write.status.storage.level",
+    "hoodie.markers.delete.parallelism",
+    "hoodie.bulkinsert.sort.mode",
+    "hoodie.datasource.write.row.writer.enable",
+)
+
+_IDENTITY = "the operator decides who runs what and where"
+_GUARD = "the guarded storage of the table must not be replaced"
+_CODE = "code is added through the image, not by options"
+OWNED_SPARK = (
+    Rule("spark.hoodie.*", "use spec.hudiOptions"),
+    Rule("spark.hadoop.hoodie.*", "use spec.hudiOptions"),
+    Rule("hoodie.*", "use spec.hudiOptions"),
+    Rule("spark.hadoop.fs.*", _GUARD),
+    Rule("spark.hadoop.hudi.*", _GUARD),
+    Rule("spark.hadoop.*", _GUARD),
+    Rule("fs.*", _GUARD),
+    Rule("spark.plugins*", _GUARD),
+    Rule("spark.kubernetes.*", _IDENTITY),
+    Rule("spark.master", _IDENTITY),
+    Rule("spark.submit.*", _IDENTITY),
+    Rule("spark.app.*", _IDENTITY),
+    Rule("spark.driver.host", _IDENTITY),
+    Rule("spark.driver.port", _IDENTITY),
+    Rule("spark.driver.bindaddress", _IDENTITY),
+    Rule("spark.executor.instances", "spec.executors.instances says it"),
+    Rule("spark.dynamicallocation.*", _IDENTITY),
+    Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is given up"),
+    Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
+    Rule(
+        "spark.sql.files.ignore*",
+        "rows of a file that cannot be read would be left out, of the table's own files too: source.files.options says it of a source",
+    ),
+    Rule("spark.sql.extensions", _CODE),
+    Rule("spark.sql.catalog*", _CODE),
+    Rule("spark.serializer", _CODE),
+    Rule("spark.kryo*", _CODE),
+    Rule("spark.jars*", _CODE),
+    Rule("spark.files*", _CODE),
+    Rule("spark.archives*", _CODE),
+    Rule("spark.*class*", _CODE),
+    Rule("spark.*plugin*", _CODE),
+    Rule("spark.*committer*", _CODE),
+    Rule("spark.shuffle.manager", _CODE),
+    Rule("spark.*extralibrarypath*", _CODE),
+    Rule("spark.*extrajavaoptions*", _CODE),
+    Rule("spark.*defaultjavaoptions*", _CODE),
+    Rule("spark.*userclasspathfirst*", _CODE),
+    Rule("spark.executorenv.*", _CODE),
+    Rule("spark.pyspark.*", _CODE),
+    Rule("spark.python.*exec*", _CODE),
+    Rule("spark.extralisteners", _CODE),
+    Rule("spark.*listeners*", _CODE),
+    Rule("spark.redaction.*", "redaction keeps secrets out of logs"),
+    Rule("spark.ui.*", _IDENTITY),
+    Rule("spark.metrics.*", _EXTERNAL),
+)
+ALLOWED_SPARK = (
+    "spark.sql.shuffle.partitions",
+    "spark.sql.adaptive.*",
+    "spark.sql.files.*",
+    "spark.sql.parquet.*",
+    "spark.sql.orc.*",
+    "spark.sql.session.timezone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.casesensitive",
+    "spark.sql.autobroadcastjointhreshold",
+    "spark.sql.broadcasttimeout",
+    "spark.sql.legacy.*",
+    "spark.sql.execution.arrow.*",
+    "spark.sql.inmemorycolumnarstorage.*",
+    "spark.default.parallelism",
+    "spark.memory.*",
+    "spark.shuffle.*",
+    "spark.reducer.*",
+    "spark.rdd.compress",
+    "spark.io.compression.*",
+    "spark.locality.wait*",
+    "spark.task.maxfailures",
+    "spark.task.cpus",
+    "spark.scheduler.mode",
+    "spark.scheduler.minregisteredresourcesratio",
+    "spark.scheduler.maxregisteredresourceswaitingtime",
+    "spark.eventlog.*",
+    "spark.excludeonfailure.*",
+    "spark.stage.*",
+    "spark.sql.sources.*",
+    "spark.sql.csv.*",
+    "spark.sql.json.*",
+    "spark.sql.avro.*",
+    "spark.sql.join.*",
+    "spark.sql.maxplanstringlength",
+    "spark.sql.debug.*",
+    "spark.scheduler.minregisteredresourcesratio",
+    "spark.scheduler.maxregisteredresourceswaitingtime",
+    "spark.eventlog.*",  # for Spark's history server; written with the credentials that the writer has anyway
+    "spark.network.timeout",
+    "spark.rpc.asktimeout",
+    "spark.rpc.message.maxsize",
+    "spark.broadcast.*",
+    "spark.driver.maxresultsize",
+    "spark.driver.memoryoverhead*",
+    "spark.executor.memoryoverhead*",
+    "spark.executor.heartbeatinterval",
+    "spark.cleaner.*",
+    "spark.python.worker.memory",
+    "spark.python.worker.reuse",
+)
+VALUE_LIMIT = 80
+
+
+def normal(name: str) -> str:
+    """One form for every spelling: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options undone."""
+    flat = "".join(name.split()).lower()
+    for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
+        if flat.startswith(prefix):
+            return "hoodie." + flat.removeprefix(prefix)
+    return flat
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, p.lower()) for p in patterns)
+
+
+def _dirty(name: str) -> bool:
+    """A name that is not one plain word could smuggle a second option into a properties file."""
+    return not name or any(ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name)
+
+
+def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
+    """Why one of these Hudi options of a writer is refused (field, value and rule); empty when all may be set."""
+    return _problem(options, (*OWNED_HUDI, *OF_THE_TABLE), (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
+
+
+def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
+    """Why one of these Spark settings is refused (field, value and rule); empty when all may be set."""
+    return _problem(options, OWNED_SPARK, ALLOWED_SPARK, field=field, prefix="spark.")
+
+
+def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str) -> str:
+    for name in sorted(options):
+        shown = f"{field}[{name!r}] = {str(options[name])[:VALUE_LIMIT]!r}"
+        if _dirty(name):
+            return f"{shown}: not a plain option name"
+        if "\n" in options[name] or "\r" in options[name]:
+            return f"{shown}: a value has one line"
+        forms = {normal(name), "".join(name.split()).lower()}
+        rule = next((r for r in owned for form in forms if fnmatch.fnmatchcase(form, r.pattern)), None)
+        if rule is not None:
+            whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
+            return f"{shown}: {whose} (rule {rule.pattern}): {rule.why}"
+        if not any(form.startswith(prefix) for form in forms):
+            return f"{shown}: must begin with {prefix}"
+        if not all(_matches(form, allowed) for form in forms):
+            return f"{shown}: not on the allow-list; an administrator can add it to options.allow"
+    return ""
+
+
+def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
+    """Why an option of this table is refused; empty when none is."""
+    field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
+    owned = (*OWNED_HUDI, *(Rule(name, "spec.index says it") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
+    return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table) or _merge_problem(table)
+
+
+def _index_problem(table: TableSpec) -> str:
+    if table.index_type and table.index_type not in INDEX_TYPES:
+        return f"spec.index.type = {table.index_type[:VALUE_LIMIT]!r}: with several writers one of {', '.join(INDEX_TYPES)}"
+    if (table.index_type == "Bucket") != (table.buckets > 0):
+        return f"spec.index.buckets = {table.buckets}: needed with index.type Bucket, and only there"
+    if table.concurrency_mode == "NonBlocking" and (table.type, table.index_type) != ("MergeOnRead", "Bucket"):
+        return "spec.concurrency.mode = 'NonBlocking': needs type MergeOnRead and index.type Bucket"
+    return ""
+
+
+def _merge_problem(table: TableSpec) -> str:
+    mode, missing = table.concurrency_mode, table.missing_columns
+    return merging.problem(table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing, image=table.image)
+
+
+def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:
+    """Why an option of this writer is refused; empty when none is."""
+    return hudi_problem(writer.hudi_options, extra) or spark_problem(writer.spark_conf)

@@ -1,0 +1,62 @@
+"""A HudiTable of which not everything can be read: stored under another CRD, or written by a newer one (F69).
+
+What is made from a spec (gate, agent, attempts, requests) waits until all of it can be read. Fencing and settling need little of it: which table it
+is, how long writers may be silent or hold the lock, and which proofs a person allows. Each of these is believed where it can be read by itself, and
+has its default otherwise; an unreadable word about proofs allows none. What the gate has stored goes before both (``view.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hudi_operator.api.spec import SpecError, TableSpec
+
+JsonDict = dict[str, Any]
+
+_TABLE_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
+    """The table, and why not all of it can be read: field and reason, empty when it can. None: not even which table it is."""
+    try:
+        return TableSpec.from_object(obj), ""
+    except SpecError as error:
+        return _for_settling(obj), str(error)
+
+
+def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
+    """Name of the agent that serves the table; it depends on fields that may be the unreadable ones, and then status says it."""
+    stored = (obj.get("status") or {}).get("agent")
+    return str(stored) if unreadable and stored else table.agent_name(default_image)
+
+
+def _for_settling(obj: JsonDict) -> TableSpec | None:
+    spec = obj.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    path, known_id = spec.get("path"), str((obj.get("status") or {}).get("tableId") or "")
+    if not isinstance(path, str) or not path:
+        if not _TABLE_ID.fullmatch(known_id):
+            return None
+        path = ""
+    meta = {"kind": obj.get("kind", "HudiTable"), "metadata": obj.get("metadata") or {}}
+    kept: JsonDict = {}
+
+    def readable(section: JsonDict) -> bool:
+        try:
+            TableSpec.from_object({**meta, "spec": {"path": path or "-", **section}})
+        except SpecError:
+            return False
+        return True
+
+    if readable({"suspend": spec.get("suspend")}):
+        kept["suspend"] = spec.get("suspend")
+    for name in ("lock", "fencing"):
+        fields = spec.get(name)
+        fields = fields if isinstance(fields, dict) else {}
+        kept[name] = {key: value for key, value in fields.items() if key != "attestations" and readable({name: {key: value}})}
+        words = fields.get("attestations")
+        if isinstance(words, list):
+            kept[name]["attestations"] = [word for word in words if readable({name: {"attestations": [word]}})]
+    found = TableSpec.from_object({**meta, "spec": {"path": path or "-", **kept}})
+    return found if path else found.without_path(known_id)

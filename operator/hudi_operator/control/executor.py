@@ -1,0 +1,235 @@
+"""Performs the actions of a plan, in order, and stops at the first that fails: the next reconcile reads again and decides again (I6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.control.queue import Key
+from hudi_operator.control.timers import Timers
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.ports import Conflict, EtcdPort, KubernetesPort
+from hudi_operator.plan.core import actions as act
+
+JsonDict = dict[str, Any]
+LOG = logging.getLogger("hudi_operator.control")
+EVENTS_SECONDS = 3.0
+"""How long the events of one look may take."""
+
+
+@dataclass
+class Context:
+    """One run of the executor."""
+
+    key: Key
+    observed: Observed
+    done: list[act.Action] = field(default_factory=list)
+
+
+class Executor:
+    """Performs plans. Raises what the ports raise; LeaseLost comes from ``check_leader``."""
+
+    def __init__(
+        self,
+        *,
+        kubernetes: KubernetesPort,
+        etcd: EtcdPort,
+        timers: Timers,
+        check_leader: Callable[[], None],
+    ) -> None:
+        self._kubernetes = kubernetes
+        self._etcd = etcd
+        self._timers = timers
+        self._check_leader = check_leader
+        self._events: set[tuple[str, str, str]] = set()
+        self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
+            act.PatchFinalizers: self._patch_finalizers,
+            act.UpdateStatus: self._update_status,
+            act.Apply: self._apply,
+            act.CreatePod: self._create_pod,
+            act.DeletePod: self._delete_pod,
+            act.DropEvidence: self._drop_evidence,
+            act.DeleteObject: self._delete_object,
+            act.PutGate: self._put_gate,
+            act.PutAdmit: self._put_admit,
+            act.DeleteAdmit: self._delete_admit,
+            act.PutAssignment: self._put_assignment,
+            act.Fence: self._fence,
+            act.Adopt: self._adopt,
+            act.UpdateSettle: self._update_settle,
+            act.Unlock: self._unlock,
+            act.FinishSettle: self._finish_settle,
+            act.Collect: self._collect,
+            act.DeleteReport: self._delete_report,
+            act.PutRequest: self._put_request,
+            act.PutSeen: self._put_seen,
+            act.StartTimer: self._start_timer,
+            act.StopTimer: self._stop_timer,
+        }
+
+    async def perform(self, key: Key, observed: Observed, plan: act.Plan) -> list[act.Action]:
+        """Perform all actions of ``plan``; returns those that changed something.
+
+        Before each one this replica must still be the leader: a process that was frozen in the middle stops here when it wakes up. Events are for
+        people: they come when everything else is done, and all together keep the table for no longer than :data:`EVENTS_SECONDS` (F55).
+        """
+        context, events = Context(key, observed), list[act.EmitEvent]()
+        try:
+            for action in plan.actions:
+                self._check_leader()
+                if isinstance(action, act.EmitEvent):
+                    events.append(action)
+                else:
+                    await self._perform[type(action)](context, action)
+        finally:
+            await self._tell(context, events)
+        return context.done
+
+    async def _tell(self, context: Context, events: list[act.EmitEvent]) -> None:
+        try:
+            async with asyncio.timeout(EVENTS_SECONDS):
+                for event in events:
+                    await self._emit_event(context, event)
+        except TimeoutError:
+            LOG.info("%s: not every event was emitted", "/".join(context.key))
+
+    async def report(self, observed: Observed, problem: str) -> None:
+        """Say on the HudiTable what keeps the operator from acting: no plan can know it."""
+        if observed.table is None:
+            return
+        meta = observed.table["metadata"]
+        event = act.EmitEvent(naming.TABLE_KIND, meta["namespace"], meta["name"], meta["uid"], "Warning", "ActionRefused", problem)
+        await self._emit_event(Context((meta["namespace"], meta["name"]), observed), event)
+
+    # ---- Kubernetes
+
+    async def _patch_finalizers(self, context: Context, action: act.PatchFinalizers) -> None:
+        await self._kubernetes.patch_finalizers(action.kind, action.namespace, action.name, add=action.add, remove=action.remove)
+        context.done.append(action)
+
+    async def _update_status(self, context: Context, action: act.UpdateStatus) -> None:
+        seen = _find(context.observed, action.kind, action.name)
+        if seen is not None and (seen.get("status") or {}) == action.status:
+            return
+        await self._kubernetes.replace_status(action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status)
+        context.done.append(action)
+
+    async def _apply(self, context: Context, action: act.Apply) -> None:
+        await self._kubernetes.apply(action.manifest)
+        context.done.append(action)
+
+    async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
+        if await self._kubernetes.create(action.manifest):
+            context.done.append(action)
+
+    async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
+        await self._kubernetes.delete("Pod", action.namespace, action.name, uid=action.uid, grace_seconds=max(1, action.grace_seconds))
+        context.done.append(action)
+
+    async def _drop_evidence(self, context: Context, action: act.DropEvidence) -> None:
+        await self._kubernetes.patch_finalizers("Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid)
+        context.done.append(action)
+
+    async def _delete_object(self, context: Context, action: act.DeleteObject) -> None:
+        await self._kubernetes.delete(action.kind, action.namespace, action.name, uid=action.uid)
+        context.done.append(action)
+
+    async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
+        identity = (action.uid, action.reason, _event_key(action))
+        if identity in self._events:
+            return
+        if len(self._events) > 10_000:
+            self._events.clear()
+        self._events.add(identity)
+        regarding = {"apiVersion": naming.API_VERSION, "kind": action.kind, "namespace": action.namespace, "name": action.name, "uid": action.uid}
+        await self._kubernetes.event(regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action))
+
+    # ---- etcd
+
+    async def _put_gate(self, context: Context, action: act.PutGate) -> None:
+        _held(await self._etcd.put_gate(action.table_id, action.value, expected_mod=action.expected_mod), action)
+        context.done.append(action)
+
+    async def _put_admit(self, context: Context, action: act.PutAdmit) -> None:
+        _held(await self._etcd.put_admit(action.table_id, attempt=action.attempt, role=action.role), action)
+        context.done.append(action)
+
+    async def _delete_admit(self, context: Context, action: act.DeleteAdmit) -> None:
+        await self._etcd.delete_admit(action.table_id, attempt=action.attempt)
+        context.done.append(action)
+
+    async def _put_assignment(self, context: Context, action: act.PutAssignment) -> None:
+        await self._etcd.put_assignment(action.table_id, agent=action.agent, value=action.value)
+        context.done.append(action)
+
+    async def _fence(self, context: Context, action: act.Fence) -> None:
+        fenced = await self._etcd.fence(action.table_id, inc=action.inc, attempt=action.attempt, settle=action.settle, if_not_alive=action.if_not_alive)
+        _held(fenced, action)
+        context.done.append(action)
+        if action.lease:
+            await self._etcd.revoke_lease(action.lease)
+
+    async def _adopt(self, context: Context, action: act.Adopt) -> None:
+        _held(await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod), action)
+        context.done.append(action)
+
+    async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
+        _held(await self._etcd.update_settle(action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod), action)
+        context.done.append(action)
+
+    async def _unlock(self, context: Context, action: act.Unlock) -> None:
+        _held(await self._etcd.unlock(action.table_id, inc=action.inc, create_revision=action.create_revision), action)
+        context.done.append(action)
+
+    async def _finish_settle(self, context: Context, action: act.FinishSettle) -> None:
+        finished = await self._etcd.finish_settle(
+            action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod, instants=action.instants
+        )
+        _held(finished, action)
+        context.done.append(action)
+
+    async def _collect(self, context: Context, action: act.Collect) -> None:
+        _held(await self._etcd.collect(action.table_id, inc=action.inc, expected_mod=action.expected_mod), action)
+        context.done.append(action)
+
+    async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
+        await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _put_request(self, context: Context, action: act.PutRequest) -> None:
+        await self._etcd.put_request(action.table_id, id=action.id, value=action.value)
+        context.done.append(action)
+
+    async def _put_seen(self, context: Context, action: act.PutSeen) -> None:
+        await self._etcd.put_seen(action.table_id, inc=action.inc, value=action.value)
+        context.done.append(action)
+
+    # ---- time
+
+    async def _start_timer(self, context: Context, action: act.StartTimer) -> None:
+        self._timers.start(context.key, action.name)
+
+    async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
+        self._timers.stop(context.key, action.name)
+
+
+def _event_key(action: act.EmitEvent) -> str:
+    """What distinguishes two events of one reason: the attempt or the instant, else the text without its numbers."""
+    return action.instant or str(action.attempt) if action.instant or action.attempt else re.sub(r"\d+", "", action.message)
+
+
+def _held(held: bool, action: act.Action) -> None:
+    """A compare that did not hold: what the plan was made from is not true any more."""
+    if not held:
+        raise Conflict(f"{type(action).__name__}: etcd has changed since it was read")
+
+
+def _find(observed: Observed, kind: str, name: str) -> JsonDict | None:
+    """The object as it was read; None when the plan is about another one."""
+    candidates = (observed.table,) if kind == naming.TABLE_KIND else observed.writers
+    return next((obj for obj in candidates if obj is not None and obj["metadata"]["name"] == name), None)

@@ -1,0 +1,150 @@
+"""The loop: take a table from the queue, observe, plan, perform, and say in one sentence what was found and done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from hudi_contract import naming
+from hudi_operator.control.executor import Executor
+from hudi_operator.control.observe import Observer
+from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.timers import Timers
+from hudi_operator.model import conditions
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Retryable
+from hudi_operator.plan.core import actions as act
+
+JsonDict = dict[str, Any]
+LOG = logging.getLogger("hudi_operator.control")
+
+IDLE_SECONDS = 15.0
+"""What a plan asks for that waits for nothing in particular."""
+QUIET_SECONDS = 240.0
+"""A table where nothing runs is looked at no less often than this, without any event (12 ms of CPU per look, measured)."""
+
+Planner = Callable[[Observed, OperatorConfig], act.Plan]
+
+
+class Meter(Protocol):
+    """Who counts."""
+
+    def reconciled(self, outcome: str, seconds: float) -> None:
+        """One reconcile."""
+
+    def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
+        """Actions that changed something."""
+
+
+class Reconciler:
+    """Workers on one queue."""
+
+    def __init__(
+        self, *, queue: WorkQueue, observer: Observer, executor: Executor, planner: Planner, timers: Timers, config: OperatorConfig, meter: Meter
+    ) -> None:
+        self._queue = queue
+        self._observer = observer
+        self._executor = executor
+        self._planner = planner
+        self._timers = timers
+        self._config = config
+        self._meter = meter
+        self._sentences: dict[Key, str] = {}
+        self._quiet: dict[Key, int] = {}
+
+    async def work(self) -> None:
+        """One worker; runs until cancelled."""
+        while True:
+            key = await self._queue.get()
+            again: float | None = 15.0
+            started, outcome = time.monotonic(), "error"
+            try:
+                outcome, again = await self._reconcile(key)
+                self._queue.succeeded(key)
+            except Conflict as error:
+                outcome, again = "conflict", error.delay
+                LOG.info("%s: %s", "/".join(key), error)
+            except LeaseLost as error:
+                LOG.info("%s: not acted: %s", "/".join(key), error)
+            except Retryable as error:
+                again = max(self._queue.failed(key), error.delay or 0.0)
+                LOG.warning("%s: %s; again in %.1f s", "/".join(key), error, again)
+            except Fatal as error:
+                again = max(self._queue.failed(key), 5.0)
+                LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                # A defect in a planner stops this table only, loudly.
+                again = max(self._queue.failed(key), 5.0)
+                LOG.exception("%s: unexpected error; again in %.1f s", "/".join(key), again)
+            finally:
+                self._queue.done(key, again=again)
+                self._meter.reconciled(outcome, time.monotonic() - started)
+
+    async def _reconcile(self, key: Key) -> tuple[str, float | None]:
+        """Outcome and when to look again (None: only when something happens)."""
+        observed = await self._observer.observe(key)
+        plan = self._planner(observed, self._config)
+        done: list[act.Action] = []
+        try:
+            done = await self._executor.perform(key, observed, plan)
+        except Fatal as error:
+            await self._executor.report(observed, str(error))
+            raise
+        finally:
+            self._meter.performed(observed, done)
+        if done or self._sentences.get(key) != plan.sentence:
+            LOG.info("%s: %s%s", "/".join(key), plan.sentence, f" [{_names(done)}]" if done else "")
+        if observed.table is None and not observed.writers:
+            self._timers.forget(key)
+            self._sentences.pop(key, None)
+            self._quiet.pop(key, None)
+            return "ok", None
+        if plan.failed:
+            # What could be planned is done; it goes on, a second apart, whatever the rest is like.
+            self._quiet[key] = -1
+            return "error", max(1.0, plan.requeue_seconds)
+        waits = plan.requeue_seconds < IDLE_SECONDS
+        quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
+        self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
+        self._sentences[key] = plan.sentence
+        return ("changed" if done else "ok"), quiet_interval(plan.requeue_seconds, self._quiet[key])
+
+
+def is_quiet(observed: Observed) -> bool:
+    """True when nobody writes or is going to, nothing is being settled and no timer runs: then every change comes with an event."""
+    settling = observed.etcd is None or any(stored.value.get("phase") != "Settled" for stored in observed.etcd.settles.values())
+    drivers = any(pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in observed.pods)
+    return not (settling or drivers or observed.timers) and all(_at_rest(writer, observed.now_ms) for writer in observed.writers)
+
+
+def _at_rest(writer: JsonDict, now_ms: int) -> bool:
+    """Suspended or finished: no retry or run is due soon, at some time that no event will tell."""
+    status, spec = writer.get("status") or {}, writer.get("spec") or {}
+    if spec.get("suspend"):
+        return True
+    finished = conditions.is_true(status, "Finished")
+    if not spec.get("schedule"):
+        return finished
+    tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
+    return (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
+
+
+def quiet_interval(seconds: float, looks: int) -> float:
+    """Twice as long after each look that changed nothing; ``looks`` is negative while something goes on."""
+    return seconds if looks < 0 else max(seconds, min(seconds * 2.0 ** min(looks + 1, 10), QUIET_SECONDS))
+
+
+def _names(done: Sequence[act.Action]) -> str:
+    """Names of actions in order, equal neighbours once."""
+    names: list[str] = []
+    for action in done:
+        name = type(action).__name__
+        if not names or names[-1] != name:
+            names.append(name)
+    return ", ".join(names)

@@ -1,0 +1,218 @@
+"""Reads everything that concerns one HudiTable, live, into one Observed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.control.queue import Key
+from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
+from hudi_operator.control.timers import Timers
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.plan.writers.source_tables import references
+
+JsonDict = dict[str, Any]
+
+SPARK_EXECUTORS = "spark-role=executor"
+"""Spark's own label: finds executors whose labels of ours are missing."""
+
+
+@dataclass(frozen=True)
+class _EtcdRead:
+    """``facts`` is None when etcd could not be read; ``floor``: highest revision seen before, of this cluster."""
+
+    facts: EtcdFacts | None = None
+    error: str = ""
+    floor: int = 0
+
+
+class Observer:
+    """Reads tables. Raises Retryable or Fatal when Kubernetes cannot be read; etcd's failure is part of the observation."""
+
+    def __init__(
+        self,
+        *,
+        kubernetes: KubernetesPort,
+        etcd: EtcdPort,
+        index: TableIndex,
+        timers: Timers,
+        config: OperatorConfig,
+        identity: Callable[[], Mapping[str, bytes]],
+    ) -> None:
+        """``identity`` returns the files of the pods' identity for etcd; it may raise Retryable."""
+        self._kubernetes = kubernetes
+        self._etcd = etcd
+        self._index = index
+        self._timers = timers
+        self._config = config
+        self._identity = identity
+
+    async def observe(self, key: Key) -> Observed:
+        """One table, or the writers that wait for it.
+
+        The order matters: etcd is read after the pods. A pod found dead cannot register any more, so a registration that is not
+        there then will never be (protocol.md, Settling).
+        """
+        namespace, name = key
+        table, everyone, terminating = await asyncio.gather(
+            self._kubernetes.get(naming.TABLE_KIND, namespace, name),
+            self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
+            self._namespace_terminating(namespace),
+        )
+        writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
+        spec, error = read_table(table) if table is not None else (None, "")
+        agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
+        sources = await self._source_tables(namespace, writers)
+        pods = await self._pods(namespace, name)
+        own = naming.label_value(name)
+        drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
+        # An agent of the table's own may have executors; those of other tables' agents are not this table's.
+        if any(_executors_wanted(w) for w in writers) or any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()):
+            pods.update(await self._executors(namespace, set(drivers)))
+        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
+        if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
+            pods.update(await self._pods_of_etcd(read.facts, known=pods))
+            pods.update(await self._executors(namespace, unseen))
+            # Once more, to keep the order.
+            read = await self._read_etcd(spec, agent)
+        if spec is not None and read.facts is not None:
+            await self._check_admissions(key, read.facts, writers)
+        siblings = await self._sibling_tables(key, spec, agent, pods.values())
+        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        return Observed(
+            table=table,
+            writers=writers,
+            pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
+            nodes=await self._nodes(pods.values(), read.facts),
+            etcd=read.facts,
+            etcd_error=read.error,
+            timers=self._timers.ages(key),
+            now_ms=now_ms,
+            api_now_ms=None if offset is None else now_ms + offset,
+            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            overlapping=await self._overlapping(None if error else spec, read.facts),
+            source_tables=sources,
+            namespace_terminating=terminating,
+            fresh_uuid=str(uuid.uuid4()),
+            etcd_secret=self._identity(),
+            agents_in_use=siblings.agents_in_use,
+            evidence_needed=siblings.evidence_needed,
+            revision_floor=read.floor,
+            known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
+        )
+
+    async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
+        """Raise Conflict when another operator began an attempt after the writers were read: its admission looks like nobody's (I11).
+
+        An attempt stands in status before it is admitted, so a list from after the read of etcd names every one that is admitted.
+        """
+        if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
+            again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
+            # Another HudiTable may have the same path: attempts of its writers are not this one's.
+            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
+                raise Conflict(f"attempt {begun[0]} began while the table was read")
+
+    async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:
+        names = sorted({name for writer in writers for name in _sources_of(writer)})
+        found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
+        return {name: table for name, table in zip(names, found, strict=True) if table is not None}
+
+    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
+        if spec is None or not undecided(spec, etcd):
+            return ()
+        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces)
+
+    async def _namespace_terminating(self, namespace: str) -> bool:
+        """False also when the operator may not read namespaces: the objects' own deletion then says the same a moment later."""
+        try:
+            found = await self._kubernetes.get("Namespace", "", namespace)
+        except Fatal:
+            return False
+        return bool(found and found["metadata"].get("deletionTimestamp"))
+
+    async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
+        """Pods of the table, and all agent pods of the namespace."""
+        selectors = (f"{naming.LABEL_TABLE}={naming.label_value(table)}", f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}")
+        lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
+        return {pod.uid: pod for pods in lists for pod in pods}
+
+    async def _sibling_tables(self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]) -> SiblingTables:
+        if spec is None or not worth_knowing(spec, agent, pods):
+            return SiblingTables()
+        return await read_sibling_tables(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image)
+
+    async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
+        """Pods that etcd names and no label found."""
+        wanted = [v for v in _named_pods(etcd) if v["podUid"] not in known and v["namespace"] and v["pod"]]
+        found = await asyncio.gather(*(self._kubernetes.pod(v["namespace"], v["pod"]) for v in wanted))
+        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUid"]}
+
+    async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
+        """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
+        found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
+        return {pod.uid: pod for pod in found if drivers & set(pod.owner_uids)}
+
+    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
+        names = {pod.node for pod in pods if pod.node}
+        if etcd is not None:
+            names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
+        return await self._kubernetes.nodes(sorted(names)) if names else {}
+
+    async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
+        # Before the request is sent: an answer to it can be no older than this.
+        floors = self._etcd.floors()
+        try:
+            facts = await self._etcd.read_table(spec.table_id, agent)
+        except (Retryable, Fatal) as error:
+            return _EtcdRead(error=str(error))
+        return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0))
+
+
+def etcd_uids(etcd: EtcdFacts) -> set[str]:
+    """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
+    return {str(v["podUid"]) for v in _named_pods(etcd) if v["podUid"]}
+
+
+def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
+    values = [stored.value for stored in etcd.writers.values()]
+    values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
+    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUid", "node")} for value in values]
+
+
+def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
+    """Attempts of writers that are admitted or have reported."""
+    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
+    return admitted | {kind.removeprefix("attempt/") for kind in etcd.reports if kind.startswith("attempt/")}
+
+
+def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
+    """Attempts that status names."""
+    found = ((w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ())
+    return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
+
+
+def _table_of(writer: JsonDict) -> str:
+    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
+
+
+def _sources_of(writer: JsonDict) -> set[str]:
+    """Names of the HudiTables that the writer reads."""
+    try:
+        return {reference.table for reference in references(WriterSpec.from_object(writer)) if reference.table}
+    except SpecError:
+        return set()
+
+
+def _executors_wanted(writer: JsonDict) -> bool:
+    return bool(((writer.get("spec") or {}).get("executors") or {}).get("instances"))

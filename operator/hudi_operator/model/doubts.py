@@ -1,0 +1,70 @@
+"""What of a table's keys in etcd is not believed, and what may not be decided because of it (F46).
+
+:mod:`hudi_contract.records` reads one value at a time; here a look as a whole is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hudi_contract.records import Stored
+from hudi_operator.model.facts import EtcdFacts
+
+_DECIDING = ("restore-", "savepoint-", "metadata", "bootstrap")
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A key, and why its value, or a part of it, is not believed."""
+
+    key: str
+    reason: str
+
+
+def _all(etcd: EtcdFacts) -> Iterator[tuple[str, Stored]]:
+    for name, one in (("gate", etcd.gate), ("lock", etcd.lock), ("clock", etcd.clock), ("assignment", etcd.assignment)):
+        if one is not None:
+            yield name, one
+    groups = {
+        "admit": etcd.admits,
+        "writer": etcd.writers,
+        "alive": etcd.alive,
+        "queue": etcd.queue,
+        "instant": etcd.instants,
+        "fence": etcd.fences,
+        "settle": etcd.settles,
+        "request": etcd.requests,
+        "seen": etcd.seen,
+        "report": etcd.reports,
+        "done": etcd.done,
+    }
+    for kind, group in groups.items():
+        for name, one in group.items():
+            yield f"{kind}/{name}", one
+
+
+def unreadable(etcd: EtcdFacts) -> tuple[Unreadable, ...]:
+    """Every key of which something is not believed, in the order of their names."""
+    return tuple(Unreadable(key, "; ".join(one.doubts)) for key, one in sorted(_all(etcd), key=lambda pair: pair[0]) if one.doubts)
+
+
+def gate_unreadable(etcd: EtcdFacts) -> str:
+    """Why the gate is not believed; empty when it is, or when there is none."""
+    return etcd.gate.unreadable if etcd.gate is not None else ""
+
+
+def owner_unknown(etcd: EtcdFacts) -> bool:
+    """True when the lock stands and nobody can say whose it is: it may be anybody's."""
+    return etcd.lock is not None and bool(etcd.lock.unreadable)
+
+
+def unplaced(etcd: EtcdFacts) -> bool:
+    """True when a registration or settle record does not say which pods it is about: any pod's evidence may be needed for it."""
+    nowhere = any(not one.value.get("podUid") for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
+    return nowhere or any(one.unreadable for one in etcd.settles.values())
+
+
+def undecided(etcd: EtcdFacts) -> str:
+    """First unreadable outcome on which the gate or a request depends; empty when there is none."""
+    return next((f"done/{name}" for name, one in sorted(etcd.done.items()) if one.unreadable and name.startswith(_DECIDING)), "")

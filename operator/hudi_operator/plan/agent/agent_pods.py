@@ -1,0 +1,99 @@
+"""Agent pods of a namespace: superseded and unused ones end, and evidence goes when no table needs it any more.
+
+An agent serves several tables, so its pod is evidence for all of them: each table's settle record needs the proof. Any HudiTable of the
+namespace may do this; all decide alike from the same facts.
+"""
+
+from __future__ import annotations
+
+from hudi_contract import naming, settle
+from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_contract.settle import Phase
+from hudi_operator.model import containers, doubts
+from hudi_operator.model.facts import EtcdFacts, PodFacts
+from hudi_operator.model.proof import Subject, prove, silent
+from hudi_operator.plan.agent import agents
+from hudi_operator.plan.core.actions import Action, DeleteObject, DeletePod, DropEvidence
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import View
+from hudi_operator.plan.requests import restores
+
+STOP_GRACE_SECONDS = 30
+KEPT_PODS = 3
+"""Ended pods of one agent that are kept, for their logs and for the back-off."""
+
+
+def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
+    """Uids of pods whose death is still to be proven for one table: registered, or settled less far than Draining."""
+    found = {str(s.value.get("podUid")) for inc, s in etcd.writers.items() if inc not in etcd.settles}
+    for record in etcd.settles.values():
+        if settle.phase_of(record.value) < Phase.Draining:
+            uids = {str(record.value.get("podUid")), *settle.named_pods(record.value)}
+            found |= uids - settle.proven(record.value)
+    return frozenset(found - {"", "None"})
+
+
+def _pods(view: View) -> list[PodFacts]:
+    return [p for p in view.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT and p.namespace == view.table.ref.namespace]
+
+
+def _in_use(view: View, pod: PodFacts) -> bool:
+    """True when a HudiTable is served by this pod's agent; also when that is not known."""
+    name = pod.labels.get(naming.LABEL_AGENT, "")
+    if view.observed.namespace_terminating:
+        return False
+    mine = name == view.agent and (not view.table.ref.deleting or restores.begun(view) is not None)
+    return view.observed.agents_in_use is None or name in view.observed.agents_in_use or mine
+
+
+def left_over(view: View) -> list[str]:
+    """Agent pods that nobody will look after when this HudiTable is gone and that still carry evidence."""
+    known = view.observed.agents_in_use is not None and view.observed.evidence_needed is not None
+    return [p.name for p in _pods(view) if known and not _in_use(view, p) and EVIDENCE_FINALIZER in p.finalizers]
+
+
+def plan_agent_pods(view: View) -> PartialPlan:
+    """One step for the agent pods of the namespace; nothing while it is not known who else needs them."""
+    if view.observed.agents_in_use is None or view.observed.evidence_needed is None:
+        return PartialPlan()
+    actions: list[Action] = []
+    for pod in _pods(view):
+        if _proven(view, pod):
+            actions.extend(_of_ended(view, pod))
+        elif not pod.deleting and _to_be_ended(view, pod):
+            actions.append(DeletePod(pod.namespace, pod.name, pod.uid, STOP_GRACE_SECONDS))
+    return PartialPlan(tuple(actions))
+
+
+def _to_be_ended(view: View, pod: PodFacts) -> bool:
+    if pod.phase in containers.TERMINAL:
+        return silent(pod)
+    return not _in_use(view, pod) or _superseded(view, pod) or containers.held(pod)
+
+
+def _proven(view: View, pod: PodFacts) -> bool:
+    recorded = any(pod.uid in settle.proven(i.record.value) for i in view.incs if i.record is not None)
+    hosted = any(i.pod_uid == pod.uid for i in view.incs)
+    subject = Subject(uid=pod.uid, name=pod.name, node=pod.node, hosted=hosted)
+    return recorded or prove(subject, pod, view.nodes, view.table.fencing) is not None
+
+
+def _of_ended(view: View, pod: PodFacts) -> list[Action]:
+    if EVIDENCE_FINALIZER in pod.finalizers:
+        needed = doubts.unplaced(view.etcd) or pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
+        # Of a table's own agent each generation has a ConfigMap. It goes first: nothing would lead to it when the pod is gone.
+        config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
+        return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
+    if pod.deleting:
+        return []
+    same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]
+    newer = sum(1 for p in same if agents.generation_of(p) > agents.generation_of(pod))
+    # The newest stays: its number says which one comes next.
+    return [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)] if newer >= KEPT_PODS or not _in_use(view, pod) else []
+
+
+def _superseded(view: View, pod: PodFacts) -> bool:
+    """A generation beside a newer one that serves."""
+    current = agents.current_pod(view)
+    mine = pod.labels.get(naming.LABEL_AGENT) == view.agent
+    return mine and current is not None and agents.serving(view) and agents.generation_of(pod) < agents.generation_of(current)

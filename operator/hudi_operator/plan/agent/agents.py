@@ -1,0 +1,179 @@
+"""The agent of a table: one pod per agent name, numbered by generation, told by an assignment key which tables it serves.
+
+An agent that is suspect for a table gets a successor at once (F22): the next generation may touch everything except what belongs
+to the unproven one. Old generations are ended by settling and by the planner of the namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.api import services
+from hudi_operator.api.metadata_table import MetadataTable
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
+from hudi_operator.model import classify, conditions, containers
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.plan.core.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import View
+from hudi_operator.plan.requests import bootstrap
+
+JsonDict = dict[str, Any]
+
+FIRST_BACKOFF_SECONDS = 2.0
+BACKOFF_FACTOR = 2.0
+MAX_BACKOFF_SECONDS = 60.0
+CRASH_WINDOW_SECONDS = 600.0
+_BACKOFF_TIMER = "agent/"
+
+
+def assignment(table: TableSpec, now_ms: int) -> JsonDict:
+    """What an agent must know about a table (docs/contracts.md §1)."""
+    lock = table.lock
+    return {
+        "T": table.table_id,
+        "path": table.canonical_path,
+        "table": table.ref.key,
+        "name": table.table_name,
+        "type": table.hudi_type,
+        "recordKeyFields": list(table.record_key_fields),
+        "partitionFields": list(table.partition_fields),
+        "orderingFields": list(table.ordering_fields),
+        "hiveStylePartitioning": table.hive_style_partitioning,
+        "merge": table.merge.word,
+        "hudiProps": hudi_conf.hudi_defaults(table),
+        # A suspended table is left as it is, except that dead writers are settled.
+        "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,
+        "metadataTable": (table.metadata_table or MetadataTable()).nonce,
+        **({"callback": table.callback.assignment()} if table.callback is not None else {}),
+        "services": {} if table.suspend else services.assignment(table.services, now_ms),
+        "lock": {
+            "leaseSeconds": lock.lease_seconds,
+            "keepAliveSeconds": lock.keep_alive_seconds,
+            "rpcTimeoutSeconds": lock.rpc_timeout_seconds,
+            "silenceSeconds": lock.silence_seconds,
+            "maxClockSkewSeconds": lock.max_clock_skew_seconds,
+            "drainSeconds": table.fencing.drain_seconds,
+        },
+    }
+
+
+def generation_of(pod: PodFacts) -> int:
+    """Generation of an agent pod; 0 when its label cannot be read."""
+    label = pod.labels.get(naming.LABEL_ATTEMPT, "")
+    return int(label) if label.isdigit() else 0
+
+
+def current_pod(view: View) -> PodFacts | None:
+    """The newest agent pod that is not dead, dying or suspect for this table; None when a new one is needed."""
+    suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
+    live = [p for p in view.agent_pods if not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
+    return max(live, key=generation_of, default=None)
+
+
+def _on_lost_node(view: View, pod: PodFacts) -> bool:
+    """On a node that does not answer, and not heard of in etcd either: another one starts (F22)."""
+    node = view.nodes.get(pod.node)
+    heard = any(i.pod_uid == pod.uid and i.alive is not None for i in view.incs)
+    return node is not None and not node.ready and not heard
+
+
+def serving(view: View) -> bool:
+    """True when the current agent is registered for this table and alive."""
+    pod = current_pod(view)
+    return pod is not None and any(
+        i.is_agent and i.pod_uid == pod.uid and i.registration is not None and i.alive is not None and i.record is None for i in view.incs
+    )
+
+
+def last_failure(view: View) -> str:
+    """Why the newest agent that ended has failed, in its own words; empty when none has."""
+    newest = max((p for p in view.agent_pods if p.phase == "Failed"), key=generation_of, default=None)
+    return f"{newest.name} failed: {classify.classify(newest).message}" if newest is not None else ""
+
+
+def executor_waits(view: View) -> str:
+    """Why an executor of the table's own agent has no node; empty when none waits, or one works: everything the agent does needs one."""
+    pod = current_pod(view)
+    executors = view.executors(pod.name) if pod is not None else ()
+    if any(p.phase == "Running" for p in executors):
+        return ""
+    return next((f"{p.name} has no node: {p.unschedulable}" for p in executors if p.unschedulable), "")
+
+
+def plan_agent(view: View) -> PartialPlan:
+    """Assignment, admission and pod of the table's agent. Not called for a duplicate or deleted table."""
+    actions: list[Action] = []
+    before = str(view.status.get("agent") or "")
+    if before and before != view.agent:
+        actions.append(PutAssignment(before, view.table.table_id, None))
+    wanted = assignment(view.table, view.now_ms)
+    if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
+        actions.append(PutAssignment(view.agent, view.table.table_id, wanted))
+    pod = current_pod(view)
+    current = naming.attempt_id(view.table.ref.namespace, pod.name) if pod is not None else ""
+    actions.extend(
+        DeleteAdmit(view.table.table_id, attempt)
+        for attempt, stored in view.etcd.admits.items()
+        if stored.value.get("role") == naming.ROLE_AGENT and attempt != current
+    )
+    if pod is not None:
+        actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
+        if current not in view.etcd.admits:
+            actions.append(PutAdmit(view.table.table_id, current, naming.ROLE_AGENT))
+        return PartialPlan(tuple(actions), ("waiting for the agent",) if not serving(view) else ())
+    wait, timer = _backoff(view)
+    if wait > 0:
+        actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])
+        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, 15.0))
+    if view.observed.namespace_terminating:
+        return PartialPlan(tuple(actions))
+    generation = _next_generation(view)
+    summary = f"starting agent {naming.agent_pod_name(view.agent, generation)}"
+    return PartialPlan(tuple(actions), (summary,), 5.0, late=tuple(_create(view, generation)))
+
+
+def _create(view: View, generation: int) -> list[Action]:
+    attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
+    return [
+        *ensure_namespace(view),
+        Apply(configmaps.agent_config(view.table, view.agent, generation, view.config)),
+        PutAdmit(view.table.table_id, attempt, naming.ROLE_AGENT),
+        CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
+    ]
+
+
+def ensure_namespace(view: View) -> list[Action]:
+    """Objects that pods in this namespace need, applied before a pod is created."""
+    accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
+    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_secret, accounts)
+    return [Apply(manifest) for manifest in made]
+
+
+def _next_generation(view: View) -> int:
+    """One more than any generation that a pod, a registration or a settle record names: attempts are never reused.
+
+    An admission alone is no use of a number: its pod was refused (quota, missing service account), and the same one is tried again.
+    """
+    prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
+    named = {i.attempt for i in view.incs}
+    numbers = [int(a.removeprefix(prefix)) for a in named if a.startswith(prefix) and a.removeprefix(prefix).isdigit()]
+    return max([0, *numbers, *(generation_of(p) for p in view.agent_pods)]) + 1
+
+
+def _backoff(view: View) -> tuple[float, str]:
+    """Seconds to wait before the next generation, 0 when it is due, and the timer that measures them: exponential in the generations that ended lately.
+
+    The kubelet's clock may be ahead: whatever it says, the wait is over when the operator itself has waited so long (F57).
+    """
+    pods = [p for p in view.agent_pods if p.containers and containers.ended(p)]
+    ends = [(conditions.from_rfc3339(max(c.finished_at for c in p.containers)), p.uid) for p in pods]
+    recent = sorted((e, uid) for e, uid in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
+    if not recent:
+        return 0.0, ""
+    delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
+    ended_ms, uid = recent[-1]
+    timer = _BACKOFF_TIMER + uid
+    return max(0.0, min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))), timer

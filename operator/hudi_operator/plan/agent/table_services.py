@@ -1,0 +1,125 @@
+"""Table services as the operator sees them: it tells the agent the ticks of their schedules, and tells people how the runs went.
+
+Schedules are evaluated here, because a schedule that cannot be read must be reported whether or not an agent is there. The newest tick stands in
+`request/service-<kind>`; the agent runs when it has not served that one, so ticks missed by either of them run once. The tick that had passed when
+a schedule was first seen is the baseline, and is not run.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from hudi_operator.api import services
+from hudi_operator.api.services import Service
+from hudi_operator.model import conditions
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.plan.agent import agents
+from hudi_operator.plan.core.actions import Action, PutRequest
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import View
+
+JsonDict = dict[str, Any]
+
+REASONS = {
+    services.COMPACTION: "CompactionFailed",
+    services.CLUSTERING: "ClusteringFailed",
+    services.TTL: "TtlFailed",
+    services.CLEAN: "CleanFailed",
+    services.ARCHIVE: "ArchiveFailed",
+}
+RUNNING, FAILED, INTERRUPTED = "Running", "Failed", "Interrupted"
+TOLERATED_INTERRUPTIONS = 1
+"""An agent may be moved or killed once in the middle of a run; a run that ends its agent twice is a failure."""
+MAX_REQUEUE_SECONDS = 15.0
+
+
+def plan_requests(view: View) -> PartialPlan:
+    """Put the newest tick of each schedule where the agent sees it; forget requests of schedules that are gone."""
+    if services.problem(view.table.services) or view.table.suspend:
+        return PartialPlan()
+    actions: list[Action] = []
+    wanted = {f"service-{s.kind}": s for s in view.table.services if s.schedule is not None}
+    requeue = MAX_REQUEUE_SECONDS
+    for name, service in wanted.items():
+        assert service.schedule is not None  # noqa: S101 - selected above
+        value = _request(view, name, service)
+        if value is not None:
+            actions.append(PutRequest(view.table.table_id, name, value))
+        until = service.schedule.next(view.now_ms).timestamp() - view.now_ms / 1000
+        requeue = min(requeue, max(0.5, until + 0.5))
+    for name in view.etcd.requests:
+        if name.startswith("service-") and name not in wanted:
+            actions.append(PutRequest(view.table.table_id, name, None))
+    return PartialPlan(tuple(actions), (), requeue)
+
+
+def _request(view: View, name: str, service: Service) -> JsonDict | None:
+    """The request to put; None when the one that stands is right."""
+    assert service.schedule is not None  # noqa: S101 - the caller has selected it
+    schedule = {"cron": service.schedule.cron, "timeZone": service.schedule.time_zone}
+    newest = _time(service.schedule.previous(view.now_ms))
+    stored = view.etcd.requests.get(name)
+    value = {"id": name, "kind": "service", "service": service.kind, "schedule": schedule, "nonce": newest}
+    if stored is None or stored.value.get("schedule") != schedule:
+        return {**value, "baseline": True}
+    return {**value, "baseline": False} if newest > str(stored.value.get("nonce") or "") else None
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ---- status
+
+
+def status(view: View, report: JsonDict) -> JsonDict:
+    """`status.services`: per service that is switched on the last run and what the next one waits for. `report` is the agent's, on the timeline."""
+    return {s.kind: _of(view, s, report) for s in view.table.services}
+
+
+def _of(view: View, service: Service, report: JsonDict) -> JsonDict:
+    record = _record(view, service.kind)
+    shown: JsonDict = {}
+    if record:
+        shown = {"outcome": _outcome(view, record), "message": str(record.get("message") or "")[:1024]}
+        if isinstance(record.get("atMs"), int):
+            shown["lastTime"] = conditions.rfc3339(record["atMs"])
+        if record.get("instant"):
+            shown["lastInstant"] = str(record["instant"])[:32]
+        if record.get("failures") and shown["outcome"] != RUNNING:
+            shown["failures"] = int(record["failures"])
+    if service.schedule is not None and not services.problem((service,)):
+        shown["nextTime"] = _time(service.schedule.next(view.now_ms))
+    if service.window is not None and not services.problem((service,)):
+        shown["windowOpens"], shown["windowCloses"] = (conditions.rfc3339(at) for at in service.window.around(view.now_ms))
+    since = (report.get("commitsSince") or {}).get(service.kind)
+    if service.after_commits is not None and isinstance(since, int):
+        shown["commitsUntilNext"] = max(0, service.after_commits - since)
+    return shown
+
+
+def _record(view: View, kind: str) -> JsonDict:
+    stored = view.etcd.done.get(f"service-{kind}")
+    return stored.value if stored is not None else {}
+
+
+def _outcome(view: View, record: JsonDict) -> str:
+    outcome = str(record.get("result") or "")
+    alive = any(i.inc == record.get("inc") and i.registration is not None and i.record is None for i in view.incs)
+    return INTERRUPTED if outcome == RUNNING and not alive else outcome
+
+
+def healthy(view: View) -> Condition:
+    """Condition ServicesHealthy: False while the last run of a service failed, or was interrupted again and again, or the agent waits for executors."""
+    if waiting := agents.executor_waits(view):
+        return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
+    if not view.table.services:
+        return condition("ServicesHealthy", True, "Disabled", "no table service is switched on")
+    for service in view.table.services:
+        record = _record(view, service.kind)
+        outcome, failures = _outcome(view, record), int(record.get("failures") or 0)
+        if outcome == FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
+            why = str(record.get("message") or "") or "the agent ended in the middle of it: is the memory of the agent large enough?"
+            return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
+    return condition("ServicesHealthy", True, "Healthy")

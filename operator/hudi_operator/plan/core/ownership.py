@@ -1,0 +1,43 @@
+"""Executors by their owner: a pod that a driver or an agent has made is its executor, whatever labels a template has left on it (F26, F51)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hudi_contract import naming
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+
+_CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
+
+
+def labelled(observed: Observed) -> Observed:
+    """The same observation with our labels on every pod that is owned by a driver or an agent, so that nobody overlooks one."""
+    owners = _hosts(observed)
+    return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))
+
+
+def _labelled(pod: PodFacts, owners: Mapping[str, tuple[str, Mapping[str, str]]]) -> PodFacts:
+    owner = next((owners[uid] for uid in pod.owner_uids if uid in owners), None)
+    if owner is None or pod.uid in owners:
+        return pod
+    name, labels = owner
+    own = {naming.LABEL_ROLE: naming.ROLE_EXECUTOR, naming.LABEL_DRIVER: name}
+    return replace(pod, labels={**{key: labels[key] for key in _CARRIED if key in labels}, **pod.labels, **own})
+
+
+def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """Pods that may own executors, by uid: name and labels. Of those whose object is gone, as etcd and status know them."""
+    hosts = (naming.ROLE_DRIVER, naming.ROLE_AGENT)
+    found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
+    for writer in observed.writers:
+        for entry in (writer.get("status") or {}).get("attempts") or []:
+            if entry.get("podUid") and entry.get("pod"):
+                found[str(entry["podUid"])] = (str(entry["pod"]), {})
+    found.update({pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts})
+    return found
+
+
+def _named(etcd: EtcdFacts | None) -> dict[str, str]:
+    values = [stored.value for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
+    return {str(value["podUid"]): str(value["pod"]) for value in values if value.get("podUid") and value.get("pod")}

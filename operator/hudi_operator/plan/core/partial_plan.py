@@ -1,0 +1,60 @@
+"""What a sub-planner returns: actions, how soon to look again, and what it has to say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hudi_operator.plan.core.actions import Action
+
+LOG = logging.getLogger(__name__)
+
+IDLE_SECONDS = 15.0
+"""Look again at the latest, although nothing is expected to happen."""
+
+
+@dataclass(frozen=True)
+class PartialPlan:
+    """Part of a plan. ``summary`` are parts of the sentence, most important first.
+
+    ``late`` actions make something new and come after every status: they may be refused for reasons that a planner cannot see (quota,
+    admission), and must then keep nothing else from being done.
+    """
+
+    actions: tuple[Action, ...] = ()
+    late: tuple[Action, ...] = field(default=(), kw_only=True)
+    summary: tuple[str, ...] = ()
+    requeue: float = field(default=IDLE_SECONDS)
+    failed: tuple[str, ...] = field(default=(), kw_only=True)
+    """Parts that have a defect and planned nothing."""
+
+    @classmethod
+    def of(cls, *actions: Action, summary: str = "", requeue: float = IDLE_SECONDS) -> PartialPlan:
+        """A step from single actions and one phrase."""
+        return cls(actions, (summary,) if summary else (), requeue)
+
+
+def together(steps: Iterable[PartialPlan]) -> PartialPlan:
+    """Several steps as one, in order."""
+    actions: list[Action] = []
+    summary: list[str] = []
+    late: list[Action] = []
+    failed: list[str] = []
+    requeue = IDLE_SECONDS
+    for step in steps:
+        actions.extend(step.actions)
+        late.extend(step.late)
+        summary.extend(step.summary)
+        failed.extend(step.failed)
+        requeue = min(requeue, step.requeue)
+    return PartialPlan(tuple(actions), tuple(summary), requeue, late=tuple(late), failed=tuple(failed))
+
+
+def guarded(what: str, plan: Callable[[], PartialPlan]) -> PartialPlan:
+    """A part of a plan; when it has a defect, one that says so and does nothing, so that the other parts are carried out all the same (F46)."""
+    try:
+        return plan()
+    except Exception as error:
+        LOG.exception("%s cannot be planned", what)
+        return PartialPlan(failed=(f"{what} cannot be planned: {type(error).__name__}: {error}"[:500],))

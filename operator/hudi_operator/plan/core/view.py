@@ -1,0 +1,354 @@
+"""The observation of one table, put in order once: incarnations, attempts and pods that belong together.
+
+Nothing is decided here. Which attempt an incarnation belongs to is taken from etcd and from the attempts that this operator has
+written to status itself, not from a pod's word alone (F23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hudi_contract import naming, records, settle
+from hudi_contract.records import Stored
+from hudi_contract.settle import Phase
+from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
+from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.model import doubts
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.plan.core.ownership import labelled
+
+JsonDict = dict[str, Any]
+LONGEST_DRAIN_SECONDS = 600.0
+"""The most that a HudiTable may ask for."""
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """One JVM start that etcd knows of. Texts are empty or None where nobody has said it."""
+
+    inc: str
+    attempt: str
+    role: str
+    namespace: str
+    pod: str
+    pod_uid: str
+    node: str
+    boot_id: str
+    app_id: str
+    registration: Stored | None
+    alive: Stored | None
+    lock: Stored | None
+    """The table's lock when this incarnation owns it."""
+    instants: tuple[str, ...]
+    """Instants recorded for it."""
+    claimed: tuple[str, ...]
+    """Service instants of others that it has claimed."""
+    queued: bool
+    fenced: bool
+    record: Stored | None
+    """Its settle record."""
+    lock_unknown: bool = False
+    """The lock stands, and nobody can say whose it is."""
+
+    @property
+    def phase(self) -> Phase | None:
+        """Phase of settling; None when it is not being settled."""
+        return None if self.record is None else settle.phase_of(self.record.value)
+
+    @property
+    def named(self) -> bool:
+        """True when a key other than its settle record and fence names it."""
+        return bool(self.registration or self.lock or self.instants or self.queued)
+
+    @property
+    def unlocked(self) -> bool:
+        """True when it can never hold the lock again and does not hold it now (I1, I2)."""
+        return self.phase is not None and self.phase >= Phase.Unlocked and self.lock is None
+
+    @property
+    def out_of_the_way(self) -> bool:
+        """True when its successor may start (F5): fenced and not owner of the lock."""
+        return (self.fenced or self.phase is not None) and self.lock is None and not self.lock_unknown
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing is left to do about it."""
+        return self.phase is Phase.Settled and not (self.registration or self.lock or self.instants)
+
+    @property
+    def is_agent(self) -> bool:
+        """Role agent."""
+        return self.role == naming.ROLE_AGENT
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a HudiWriter: what status says, and what there is."""
+
+    writer: WriterSpec
+    number: int
+    entry: JsonDict
+    pod: PodFacts | None
+    incs: tuple[Incarnation, ...]
+    admitted: bool
+
+    @property
+    def id(self) -> str:
+        """Attempt as etcd knows it."""
+        return self.writer.attempt_id(self.number)
+
+    @property
+    def ended(self) -> bool:
+        """True when its outcome is in status."""
+        return bool(self.entry.get("class"))
+
+    @property
+    def pod_uid(self) -> str:
+        """Uid of its pod, from status or the live pod; empty when none was ever seen."""
+        return str(self.entry.get("podUid") or "") or (self.pod.uid if self.pod else "")
+
+
+@dataclass(frozen=True)
+class WriterView:
+    """One HudiWriter. ``spec`` is None when it cannot be read; ``error`` then says why."""
+
+    obj: JsonDict
+    spec: WriterSpec | None
+    error: str
+    status: JsonDict
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return str(self.obj["metadata"]["name"])
+
+    @property
+    def last(self) -> Attempt | None:
+        """Newest attempt; None before the first."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def active(self) -> Attempt | None:
+        """The attempt that has not ended; None when there is none."""
+        return self.last if self.last is not None and not self.last.ended else None
+
+    @property
+    def unfinished(self) -> tuple[Incarnation, ...]:
+        """Incarnations of all its attempts that may still hold the lock."""
+        return tuple(i for a in self.attempts for i in a.incs if not i.unlocked and not i.settled)
+
+
+@dataclass(frozen=True)
+class View:
+    """One table with everything that belongs to it; ``etcd`` is known to be readable."""
+
+    observed: Observed
+    config: OperatorConfig
+    table: TableSpec
+    etcd: EtcdFacts
+    status: JsonDict
+    writers: tuple[WriterView, ...]
+    incs: tuple[Incarnation, ...]
+    agent: str
+    agent_pods: tuple[PodFacts, ...]
+    pods_by_uid: Mapping[str, PodFacts] = field(default_factory=dict)
+    unreadable: str = ""
+    """Field and reason of a spec that cannot be read whole: then ``table`` is good for fencing and settling alone (F69)."""
+
+    @property
+    def now_ms(self) -> int:
+        """Wall clock."""
+        return self.observed.now_ms
+
+    @property
+    def nodes(self) -> Mapping[str, NodeFacts]:
+        """Nodes by name."""
+        return self.observed.nodes
+
+    @property
+    def gate(self) -> JsonDict:
+        """Value of the gate; empty when there is none."""
+        return self.etcd.gate.value if self.etcd.gate else {}
+
+    @property
+    def mode(self) -> str:
+        """Fencing mode in force: the gate's, because attempts run under it, and the spec's before there is a gate (F8)."""
+        if doubts.gate_unreadable(self.etcd):
+            return "PodTermination"
+        return str(self.gate.get("mode") or self.table.fencing.mode)
+
+    @property
+    def drain_seconds(self) -> float:
+        """Drain in force: the longer of the gate's and the spec's; the longest that there is when neither can be read."""
+        stored = float((self.gate.get("lock") or {}).get("drainSeconds") or 0)
+        if doubts.gate_unreadable(self.etcd) or (self.unreadable and not stored):
+            return LONGEST_DRAIN_SECONDS
+        return max(stored, float(self.table.fencing.drain_seconds))
+
+    @property
+    def stopping(self) -> bool:
+        """True when the table's own state asks running attempts to stop."""
+        return self.table.suspend or self.table.ref.deleting or self.observed.namespace_terminating
+
+    def timer(self, name: str) -> float | None:
+        """Age of a timer in seconds; None when it does not run."""
+        return self.observed.timers.get(name)
+
+    def elapsed(self, name: str, seconds: float) -> bool:
+        """True when a timer runs and is at least this old."""
+        age = self.timer(name)
+        return age is not None and age >= seconds
+
+    def executors(self, driver_pod: str) -> tuple[PodFacts, ...]:
+        """Executors of a driver or an agent. Those without our labels have got them by their owner (F26, ``ownership``)."""
+        return tuple(
+            p for p in self.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR and p.labels.get(naming.LABEL_DRIVER) == driver_pod
+        )
+
+
+def build_view(observed: Observed, config: OperatorConfig) -> View:
+    """Put an observation in order. Raises SpecError when nobody can say which table it is, ValueError without table or etcd."""
+    if observed.table is None or observed.etcd is None:
+        raise ValueError("a view needs the HudiTable and etcd")
+    observed = labelled(observed)
+    obj, etcd = observed.table or {}, observed.etcd
+    assert etcd is not None  # noqa: S101 - checked above
+    found, unreadable = read_table(obj)
+    if found is None:
+        raise SpecError(unreadable)
+    table = replace(found, lock=_stored_lock(found.lock, etcd)) if unreadable else found
+    specs = [_read_writer(obj) for obj in observed.writers]
+    owners = _attempts_of(etcd, specs)
+    incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
+    agent = agent_of(obj, table, unreadable, config.spark_image)
+    return View(
+        observed=observed,
+        config=config,
+        table=table,
+        etcd=etcd,
+        status=(observed.table or {}).get("status") or {},
+        writers=tuple(_writer_view(obj, spec, error, observed, incs) for obj, spec, error in specs),
+        incs=incs,
+        agent=agent,
+        agent_pods=tuple(p for p in observed.pods if p.labels.get(naming.LABEL_AGENT) == agent),
+        pods_by_uid={p.uid: p for p in observed.pods},
+        unreadable=unreadable,
+    )
+
+
+def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
+    """Durations of a table whose spec cannot be read: those that the gate has, because writers run under them."""
+    stored = (etcd.gate.value.get("lock") if etcd.gate is not None else None) or {}
+    skew = stored.get("maxClockSkewSeconds")
+    return replace(said, max_clock_skew_seconds=skew) if isinstance(skew, int) else said
+
+
+def _read_writer(obj: JsonDict) -> tuple[JsonDict, WriterSpec | None, str]:
+    try:
+        return obj, WriterSpec.from_object(obj), ""
+    except SpecError as error:
+        return obj, None, str(error)
+
+
+def _names(etcd: EtcdFacts) -> list[str]:
+    """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and records of settling."""
+    found = set(etcd.writers) | set(etcd.settles)
+    if etcd.lock is not None:
+        found.add(str(etcd.lock.value.get("inc")))
+    found.update(str(i.value.get("inc")) for i in etcd.instants.values())
+    found.update(ticket_owner(name, ticket) for name, ticket in etcd.queue.items())
+    return sorted(found - {"", "None"})
+
+
+def ticket_owner(name: str, ticket: Stored) -> str:
+    """Incarnation of a ticket ``<inc>-<nonce>``."""
+    return str(ticket.value.get("inc") or records.ticket_owner(name))
+
+
+def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec | None, str]]) -> dict[str, str]:
+    """Attempt by incarnation, as far as anybody has said it; etcd's own records win over status."""
+    owners: dict[str, str] = {}
+    for obj, spec, _ in writers:
+        for entry in (obj.get("status") or {}).get("attempts") or []:
+            if spec is not None and entry.get("incarnation") and isinstance(entry.get("number"), int):
+                owners[str(entry["incarnation"])] = spec.attempt_id(entry["number"])
+    for kind, report in etcd.reports.items():
+        if kind.startswith("attempt/") and report.value.get("inc"):
+            owners[str(report.value["inc"])] = kind.removeprefix("attempt/")
+    if etcd.lock is not None and etcd.lock.value.get("attempt"):
+        owners[str(etcd.lock.value.get("inc"))] = str(etcd.lock.value["attempt"])
+    for stored in (etcd.settles, etcd.writers):
+        owners.update({inc: str(s.value["attempt"]) for inc, s in stored.items() if s.value.get("attempt")})
+    return owners
+
+
+def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[str, str]) -> Incarnation:
+    registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
+    lock = etcd.lock if etcd.lock is not None and etcd.lock.value.get("inc") == inc else None
+    said: JsonDict = {}
+    for source in (lock, record, registration):
+        said.update({k: v for k, v in (source.value if source else {}).items() if v})
+    attempt = owners.get(inc, "")
+    namespace, pod = naming.split_attempt(attempt) if attempt else ("", "")
+    uid, node = _pod_uid(observed, namespace, pod) or str(said.get("podUid") or ""), str(said.get("node") or "")
+    live = next((p for p in observed.pods if p.uid == uid and uid), None)
+    role = str(said.get("role") or "")
+    if not role:
+        role = naming.ROLE_AGENT if pod.startswith("hudi-agent-") else "writer"
+    return Incarnation(
+        inc=inc,
+        attempt=attempt,
+        role=role,
+        namespace=namespace or str(said.get("namespace") or ""),
+        pod=pod or str(said.get("pod") or ""),
+        pod_uid=uid,
+        node=node or (live.node if live else ""),
+        boot_id=str(said.get("bootId") or ""),
+        app_id=str(said.get("appId") or ""),
+        registration=registration,
+        alive=etcd.alive.get(inc),
+        lock=lock,
+        instants=tuple(sorted(t for t, i in etcd.instants.items() if i.value.get("inc") == inc)),
+        claimed=tuple(sorted(t for t, i in etcd.instants.items() if i.value.get("claimedBy") == inc and i.value.get("inc") != inc)),
+        queued=any(ticket_owner(name, ticket) == inc for name, ticket in etcd.queue.items()),
+        fenced=inc in etcd.fences,
+        record=record,
+        lock_unknown=doubts.owner_unknown(etcd),
+    )
+
+
+def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
+    """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither knows it (F23)."""
+    for obj in observed.writers:
+        for entry in (obj.get("status") or {}).get("attempts") or []:
+            if entry.get("pod") == pod and entry.get("podUid") and obj["metadata"].get("namespace") == namespace:
+                return str(entry["podUid"])
+    return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
+
+
+def _writer_view(obj: JsonDict, spec: WriterSpec | None, error: str, observed: Observed, incs: tuple[Incarnation, ...]) -> WriterView:
+    status = obj.get("status") or {}
+    if spec is None or observed.etcd is None:
+        return WriterView(obj, spec, error, status)
+    try:
+        attempts = _attempts(spec, status, observed, incs, observed.etcd)
+    except (KeyError, TypeError, ValueError, AttributeError) as unread:
+        return WriterView(obj, None, f"status.attempts cannot be read: {type(unread).__name__}: {unread}", status)
+    return WriterView(obj, spec, error, status, attempts)
+
+
+def _attempts(spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts) -> tuple[Attempt, ...]:
+    attempts = []
+    for entry in sorted(status.get("attempts") or [], key=lambda e: int(e["number"])):
+        number = int(entry["number"])
+        name, attempt = spec.driver_pod(number), spec.attempt_id(number)
+        pod = next((p for p in observed.pods if p.name == name and p.namespace == spec.ref.namespace), None)
+        if pod is not None and entry.get("podUid") and pod.uid != entry["podUid"]:
+            pod = None
+        mine = tuple(i for i in incs if i.attempt == attempt)
+        attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))
+    return tuple(attempts)

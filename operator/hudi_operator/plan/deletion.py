@@ -1,0 +1,124 @@
+"""When the finalizers of HudiTable and HudiWriter may go.
+
+A HudiWriter goes when none of its incarnations can hold the lock and all its pods are proven dead; a HudiTable when that holds for
+everybody, agents included. Neither waits for a rollback (F14): settle records stay in etcd and resume with the next HudiTable of
+that path, so that a namespace can be deleted although no agent can run in it any more.
+"""
+
+from __future__ import annotations
+
+from hudi_contract import naming
+from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_operator.api.spec import ObjectRef
+from hudi_operator.model import doubts
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.proof import pod_proof
+from hudi_operator.plan.agent import agent_pods
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import View, WriterView
+from hudi_operator.plan.gate import gate
+from hudi_operator.plan.requests import restores
+from hudi_operator.plan.writers.attempts import Progress
+
+
+def add_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:
+    """Our finalizer on an object that does not have it."""
+    return PatchFinalizers(kind, ref.namespace, ref.name, add=SETTLE_FINALIZER)
+
+
+def drop_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:
+    """Our finalizer off an object."""
+    return PatchFinalizers(kind, ref.namespace, ref.name, remove=SETTLE_FINALIZER)
+
+
+def has_finalizer(ref: ObjectRef) -> bool:
+    """True when the object carries our finalizer."""
+    return SETTLE_FINALIZER in ref.finalizers
+
+
+def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
+    """What keeps a deleted HudiWriter; empty when its finalizer may go. Reads live facts only (I11)."""
+    if writer.spec is None:
+        return ""
+    if progress.entries and not progress.entries[-1].get("class"):
+        return f"attempt {progress.entries[-1]['number']} is being stopped"
+    for attempt in writer.attempts:
+        if attempt.admitted:
+            return f"attempt {attempt.number} may still register"
+        if not attempt.ended:
+            return f"attempt {attempt.number} has just ended"
+    left = [i for i in writer.unfinished if i.named or i.phase is not None]
+    if left:
+        phase = left[0].phase.name if left[0].phase is not None else "registered"
+        return f"{left[0].attempt or left[0].inc} is not unlocked ({phase})"
+    for pod in view.observed.pods:
+        if _of_writer(pod, writer) and _unproven(view, pod):
+            return f"pod {pod.name} is not proven dead"
+    return ""
+
+
+def _of_writer(pod: PodFacts, writer: WriterView) -> bool:
+    mine = pod.labels.get(naming.LABEL_WRITER) == naming.label_value(writer.name)
+    return mine and _hosts_writer(pod)
+
+
+def _hosts_writer(pod: PodFacts) -> bool:
+    return pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
+
+
+def _unproven(view: View, pod: PodFacts) -> bool:
+    """Evidence is dropped only after proof; in mode LeaseOnly nobody waits for one."""
+    return EVIDENCE_FINALIZER in pod.finalizers and (view.mode != "LeaseOnly" or pod_proof(pod, view.nodes, hosted=False) is None)
+
+
+def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPlan:
+    """Drop the finalizer of a deleted HudiWriter when nothing keeps it."""
+    spec = writer.spec
+    ref = spec.ref if spec is not None else ObjectRef.from_object(writer.obj)
+    if not ref.deleting or not has_finalizer(ref):
+        return PartialPlan()
+    waiting = writer_waits_for(view, writer, progress)
+    if waiting:
+        return PartialPlan.of(summary=f"deletion of {ref.name} waits: {waiting}", requeue=2)
+    return PartialPlan.of(drop_finalizer(WRITER_KIND, ref), summary=f"{ref.name} may go")
+
+
+def plan_table(view: View) -> PartialPlan:
+    """One step towards the end of a deleted HudiTable: stop, settle, release gate and agent, drop the finalizer."""
+    ref = view.table.ref
+    if not has_finalizer(ref):
+        return PartialPlan()
+    if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
+        return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
+    if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
+        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may go")
+    restore = restores.begun(view)
+    if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
+        # Half a restore is no table for anybody: its agent ends it first.
+        return PartialPlan.of(summary=f"deletion waits for restore {restore.nonce}, which has begun", requeue=2.0)
+    release = gate.plan_release(view)
+    if release.actions:
+        return release
+    leaving = _leave_agents(view)
+    waiting = gate.unsettled_before_unlock(view)
+    if not gate.released(view) or waiting or view.etcd.lock is not None:
+        who = ", ".join(waiting[:3]) or "the gate"
+        return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
+    # Nobody else would drop the evidence of these pods afterwards.
+    pods = agent_pods.left_over(view) + [p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers]
+    if pods:
+        return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
+    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may go",))
+
+
+def _leave_agents(view: View) -> PartialPlan:
+    """Tell the agent to leave the table, once no writer is left that it might have to settle for."""
+    if gate.writers_left(view):
+        return PartialPlan()
+    actions: list[Action] = [
+        DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.value.get("role") == naming.ROLE_AGENT
+    ]
+    if view.etcd.assignment is not None:
+        actions.append(PutAssignment(view.agent, view.table.table_id, None))
+    return PartialPlan(tuple(actions))

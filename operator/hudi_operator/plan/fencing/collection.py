@@ -1,0 +1,73 @@
+"""Old settle records and fences: collected when nobody can need them any more, so that etcd does not grow with every failed attempt.
+
+A fence may go because of what else stands against its incarnation: its death is proven and drained, its admission was deleted with the
+fence (no registration), its registration with the record (no heartbeat), and an acquire compares a heartbeat that does not exist (I2).
+The record is the operator's and the agent's memory of what was proven and rolled back; the newest ones are kept, for people too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_contract import naming, settle
+from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_contract.records import Stored
+from hudi_contract.settle import Phase
+from hudi_operator.plan.core.actions import Action, Collect, StartTimer, StopTimer
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import Incarnation, View
+
+KEPT_RECORDS = 50
+"""Settled incarnations per table whose records stay."""
+COLLECT_SECONDS = 900.0
+"""How long an operator itself must have seen that a record may go. Whatever an earlier operator has sent has landed or died then: a fence
+that came later would fence a ghost, for whose death nobody could give proof any more."""
+CERTAIN_PROOFS = frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted"})
+"""What the cluster itself has said. A person's word may be wrong: then the fence is what keeps the process out, for ever."""
+AT_ONCE = 10
+"""Records collected at one look."""
+_TIMER = "collect/"
+
+
+def plan_collection(view: View) -> PartialPlan:
+    """Collect records that have been ready for it long enough."""
+    ready = collectable(view)
+    names = {f"{_TIMER}{inc.inc}" for inc in ready}
+    actions: list[Action] = [StopTimer(name) for name in view.observed.timers if name.startswith(_TIMER) and name not in names]
+    actions += [StartTimer(f"{_TIMER}{inc.inc}") for inc in ready if view.timer(f"{_TIMER}{inc.inc}") is None]
+    due = [inc for inc in ready if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)][:AT_ONCE]
+    collect = [Collect(view.table.table_id, inc.inc, inc.record.mod_revision) for inc in due if inc.record is not None]
+    summary = (f"forgetting {len(collect)} settled incarnation{'s' if len(collect) != 1 else ''}",) if collect else ()
+    return PartialPlan((*actions, *collect), summary)
+
+
+def collectable(view: View) -> list[Incarnation]:
+    """Settled incarnations beyond the kept ones whose record and fence may go, oldest first (in the order of etcd's revisions)."""
+    records = {inc: stored for inc, stored in view.etcd.settles.items() if settle.phase_of(stored.value) is Phase.Settled}
+    order = sorted(records, key=lambda inc: records[inc].mod_revision)
+    kept = {*order[-KEPT_RECORDS:], *_newest_agents(records.values())}
+    known = {inc.inc: inc for inc in view.incs}
+    return [known[inc] for inc in order if inc not in kept and _may_go(view, known[inc])]
+
+
+def _newest_agents(records: Iterable[Stored]) -> set[str]:
+    """Per agent name, the newest record: the next generation's number follows from it (attempts are never reused)."""
+    newest: dict[str, Stored] = {}
+    for stored in records:
+        agent = str(stored.value.get("pod") or "").rpartition("-")[0]
+        if stored.value.get("role") == naming.ROLE_AGENT and (agent not in newest or stored.mod_revision > newest[agent].mod_revision):
+            newest[agent] = stored
+    return {str(stored.value.get("inc")) for stored in newest.values()}
+
+
+def _may_go(view: View, inc: Incarnation) -> bool:
+    if inc.record is None or not inc.settled:
+        return False
+    record = inc.record.value
+    uids = {inc.pod_uid, *settle.named_pods(record)} - {""}
+    proofs = record.get("proofs") or {}
+    proven = bool(inc.pod_uid) and all((proofs.get(uid) or {}).get("kind") in CERTAIN_PROOFS for uid in uids)
+    evidence = any(pod.uid in uids and EVIDENCE_FINALIZER in pod.finalizers for pod in view.observed.pods)
+    named = inc.named or inc.alive is not None or bool(inc.claimed) or inc.attempt in view.etcd.admits or f"abandoned-{inc.inc}" in view.etcd.done
+    swept = not settle.without_outcome(record, record.get("instants") or {})
+    return proven and swept and not evidence and not named

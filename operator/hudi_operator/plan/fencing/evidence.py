@@ -1,0 +1,118 @@
+"""When a driver's or executor's evidence (our finalizer) may go, and which pods are left over.
+
+Evidence goes only when nobody needs it any more: its proof stands in a settle record (F14), or the pod has provably ended and no
+key names an incarnation of its attempt. Agent pods are evidence for several tables: see :mod:`namespace`.
+"""
+
+from __future__ import annotations
+
+from hudi_contract import naming, settle
+from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_contract.settle import Phase
+from hudi_operator.model import containers
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.proof import pod_proof, ran_out, silent
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DeleteReport, DropEvidence
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.view import Attempt, Incarnation, View
+from hudi_operator.plan.fencing.settling import KILL_GRACE_SECONDS
+
+KEPT_PODS = 3
+"""Ended driver pods that a writer keeps, for their logs."""
+
+
+def plan_evidence(view: View) -> PartialPlan:
+    """Drop evidence that is not needed, delete what is left over."""
+    actions: list[Action] = []
+    for pod in view.observed.pods:
+        role = pod.labels.get(naming.LABEL_ROLE)
+        if role in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR):
+            actions.extend(_plan_pod(view, pod, executor=role == naming.ROLE_EXECUTOR))
+    actions.extend(_old_pods(view))
+    actions.extend(_old_reports(view))
+    actions.extend(_orphan_admits(view))
+    return PartialPlan(tuple(actions))
+
+
+def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
+    driver = pod.labels.get(naming.LABEL_DRIVER, "")
+    attempt_id = naming.attempt_id(pod.namespace, driver)
+    incs = [i for i in view.incs if i.attempt == attempt_id and not i.settled]
+    if any(pod.uid in settle.proven(i.record.value) for i in view.incs if i.record is not None):
+        return _drop(pod)
+    if any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs) and view.mode != "LeaseOnly":
+        return []  # settling writes the proof first (F14)
+    if any(i.record is None for i in incs):
+        if executor:
+            return _of_living(view, pod)
+        # A driver that its HudiWriter has left behind (cascade=orphan) is stopped with the table.
+        orphan = view.stopping and _attempt(view, attempt_id) is None and not pod.deleting
+        return [_kill(pod)] if orphan else []
+    if any(not i.attempt for i in view.incs if not i.settled):
+        return []  # an incarnation that nobody can place may be of this pod
+    return _of_ended(view, pod, _attempt(view, attempt_id), attempt_id, executor=executor, incs=incs)
+
+
+def _of_living(view: View, pod: PodFacts) -> list[Action]:
+    """An executor that ended while its driver lives, or of which no more is heard until it is deleted.
+
+    Its object goes together with the evidence: a pod seen without is unproven (F26).
+    """
+    if pod_proof(pod, view.nodes, hosted=False) is None:
+        return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
+    return _drop(pod) if pod.deleting else [_kill(pod)]
+
+
+def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: str, *, executor: bool, incs: list[Incarnation]) -> list[Action]:
+    """A pod of an attempt that no key names, or whose incarnations are all proven dead (a late executor, F14)."""
+    if not incs and (attempt_id in view.etcd.admits or (attempt is not None and not attempt.ended)):
+        return []  # it may still register
+    if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
+        # A pod that has run out is left to the kubelet, and its log to people.
+        return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [_kill(pod)]
+    if executor:
+        return _drop(pod) if pod.deleting else [_kill(pod)]
+    return _drop(pod)
+
+
+def _attempt(view: View, attempt_id: str) -> Attempt | None:
+    return next((a for w in view.writers for a in w.attempts if a.id == attempt_id), None)
+
+
+def _drop(pod: PodFacts) -> list[Action]:
+    return [DropEvidence(pod.namespace, pod.name, pod.uid)] if EVIDENCE_FINALIZER in pod.finalizers else []
+
+
+def _kill(pod: PodFacts) -> DeletePod:
+    return DeletePod(pod.namespace, pod.name, pod.uid, KILL_GRACE_SECONDS)
+
+
+def _old_pods(view: View) -> list[Action]:
+    """Objects of attempts that are long over."""
+    actions: list[Action] = []
+    for writer in view.writers:
+        newest = writer.last.number if writer.last is not None else 0
+        for attempt in writer.attempts:
+            old = attempt.ended and attempt.number <= newest - KEPT_PODS
+            if old and attempt.pod is not None and not attempt.pod.deleting and EVIDENCE_FINALIZER not in attempt.pod.finalizers:
+                pod = attempt.pod
+                actions.append(DeleteObject("Pod", pod.namespace, pod.name, pod.uid))
+                actions.append(DeleteObject("ConfigMap", pod.namespace, pod.name))
+    return actions
+
+
+def _orphan_admits(view: View) -> list[Action]:
+    """Admissions of attempts that no writer's status names: the number stands there before its admission, so the writer is gone."""
+    known = {a.id for w in view.writers for a in w.attempts}
+    if any(w.spec is None for w in view.writers):
+        return []
+    orphans = [a for a, stored in view.etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT and a not in known]
+    return [DeleteAdmit(view.table.table_id, attempt) for attempt in orphans]
+
+
+def _old_reports(view: View) -> list[Action]:
+    """Reports of attempts that no writer's status and no incarnation names any more."""
+    known = {a.id for w in view.writers for a in w.attempts} | {i.attempt for i in view.incs if not i.settled}
+    unreadable = any(w.spec is None for w in view.writers)
+    stale = [k for k in view.etcd.reports if k.startswith("attempt/") and k.removeprefix("attempt/") not in known]
+    return [] if unreadable else [DeleteReport(view.table.table_id, kind) for kind in stale]

@@ -1,0 +1,264 @@
+"""Settling a fenced incarnation, phase by phase. Every phase starts from what etcd and Kubernetes say now (I6).
+
+Fenced → Terminating → Draining → Unlocked → RollingBack → (agent) Swept → Settled. The lock is deleted only after proof of death of every
+pod that may run the incarnation's code, and a drain on this process's monotonic clock (I1); proofs are written before a finalizer is
+dropped (F14). In mode LeaseOnly proof and drain are skipped: what other lock providers do, and unsafe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hudi_contract import settle
+from hudi_contract.naming import EVIDENCE_FINALIZER, LABEL_ROLE, LABEL_TABLE, ROLE_AGENT
+from hudi_contract.settle import Phase, Reason
+from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
+from hudi_operator.plan.core.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
+from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
+from hudi_operator.plan.core.view import Incarnation, View
+from hudi_operator.plan.fencing import sightings
+
+JsonDict = dict[str, Any]
+
+KILL_GRACE_SECONDS = 5
+"""Grace of a fenced pod: it can do nothing useful any more. Never 0: a forced deletion proves nothing."""
+HAND_OVER_SECONDS = 120
+"""Grace of an agent's pod that serves several tables: it lets the others end what they are at (F48)."""
+LOCKED_HAND_OVER_SECONDS = 30
+"""The same while the fenced incarnation has the lock, and writers wait for it."""
+_OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG)
+"""Why an agent is fenced whose process is well: a lost lease or a wrong clock are the process's own, or its host's."""
+PROOF_EXPECTED_SECONDS = 60.0
+"""A kubelet that works has ended a pod after this time; then a person is told."""
+UNKNOWN_POD = "unknown"
+
+
+def plan_settling(view: View) -> PartialPlan:
+    """One step for every incarnation that is being settled."""
+    return together(guarded(f"settling {label(i)}", partial(_plan_one, view, i)) for i in view.incs if i.record is not None and not i.settled)
+
+
+def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
+    if inc.record is not None and inc.record.unreadable:
+        # Which pods it had, and what of it is proven, nobody knows: everything of it stays as it is (F46).
+        return PartialPlan.of(summary=f"{label(inc)}: its settle record cannot be read, it stays fenced as it is", requeue=5)
+    planners = {
+        Phase.Fenced: _fenced,
+        Phase.Terminating: _terminating,
+        Phase.Draining: _draining,
+        Phase.Unlocked: _unlocked,
+        Phase.RollingBack: _rolling_back,
+        Phase.Swept: _finish,
+        Phase.Settled: _finish,
+    }
+    return planners[inc.phase or Phase.Fenced](view, inc)
+
+
+def label(inc: Incarnation) -> str:
+    """How a person may know this incarnation."""
+    return inc.attempt or f"incarnation {inc.inc}"
+
+
+def _update(view: View, inc: Incarnation, value: Mapping[str, Any]) -> UpdateSettle:
+    mod = inc.record.mod_revision if inc.record is not None else 0
+    return UpdateSettle(view.table.table_id, inc.inc, dict(value), mod)
+
+
+def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPlan:
+    assert inc.record is not None  # noqa: S101 - callers hold a record
+    value = settle.moved(inc.record.value, phase, now_ms=view.now_ms)
+    return PartialPlan.of(_update(view, inc, value), summary=f"{label(inc)}: {summary}", requeue=0.5)
+
+
+# ---- Fenced, Terminating
+
+
+def _fenced(view: View, inc: Incarnation) -> PartialPlan:
+    if view.mode == "LeaseOnly":
+        kills = tuple(_kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown"))
+        moved = _unlocked_or_unlock(view, inc, "LeaseOnly: neither proof nor drain (unsafe)")
+        return PartialPlan(kills + moved.actions, moved.summary, moved.requeue)
+    return _move(view, inc, Phase.Terminating, "terminating its pods")
+
+
+def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
+    """The pod of the JVM, then its executors, as the live list has them now."""
+    own = view.pods_by_uid.get(inc.pod_uid)
+    executors = view.executors(inc.pod) if inc.pod else ()
+    return ((own,) if own is not None else ()) + executors
+
+
+def _kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
+    return DeletePod(pod.namespace, pod.name, pod.uid, grace)
+
+
+def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
+    """Seconds that a pod of a fenced incarnation has to end by itself. The proof is its end, however long that takes.
+
+    Only an agent that is alive and whose trouble is with this table has anything to hand over.
+    """
+    if pod is None or pod.labels.get(LABEL_ROLE) != ROLE_AGENT or LABEL_TABLE in pod.labels:
+        return KILL_GRACE_SECONDS
+    if inc.record is None or inc.record.value.get("reason") not in _OF_ONE_TABLE:
+        return KILL_GRACE_SECONDS
+    return LOCKED_HAND_OVER_SECONDS if inc.lock is not None or inc.lock_unknown else HAND_OVER_SECONDS
+
+
+def _subjects(view: View, inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]:
+    """Everything that needs a proof: the JVM's pod, and every executor that was ever listed (also when its object vanished)."""
+    own = inc.pod_uid or UNKNOWN_POD
+    known = settle.named_pods(record)
+    subjects: dict[str, Subject] = {
+        own: Subject(
+            # Whoever attests for a pod that nobody knows names the incarnation.
+            uid=inc.pod_uid or inc.inc,
+            name=inc.pod,
+            node=inc.node,
+            seen=sightings.seen(view, inc),
+            hosted=True,
+            evidence=bool(known.get(own, {}).get("evidence", True)),
+        )
+    }
+    for uid, pod in known.items():
+        if uid != own:
+            # An executor registers no boot id: the kubelet may have started it after the reboot that ended its driver (F43).
+            node = str(pod.get("node") or "")
+            subjects[uid] = Subject(uid=uid, name=str(pod.get("name") or ""), node=node, evidence=bool(pod.get("evidence")))
+    return subjects
+
+
+def _with_listed(view: View, inc: Incarnation, record: JsonDict) -> JsonDict:
+    """The record with every live pod named in it. A pod without our finalizer is marked, unless we dropped that after its proof."""
+    done = settle.proven(record)
+    listed = {p.uid: {"name": p.name, "node": p.node, "evidence": EVIDENCE_FINALIZER in p.finalizers} for p in _live_pods(view, inc) if p.uid not in done}
+    return settle.with_pods(record, listed) if listed else record
+
+
+def proofs_missing(view: View, inc: Incarnation) -> list[tuple[Subject, PodFacts | None]]:
+    """Pods of an incarnation whose death is not recorded, with their live objects (None: gone)."""
+    if inc.record is None or inc.phase is None or inc.phase > Phase.Terminating:
+        return []
+    record = _with_listed(view, inc, inc.record.value)
+    done = settle.proven(record)
+    return [(s, view.pods_by_uid.get(uid)) for uid, s in _subjects(view, inc, record).items() if uid not in done]
+
+
+def _terminating(view: View, inc: Incarnation) -> PartialPlan:
+    if view.mode == "LeaseOnly":
+        return _fenced(view, inc)
+    assert inc.record is not None  # noqa: S101 - callers hold a record
+    before, own = inc.record.value, inc.pod_uid or UNKNOWN_POD
+    record = _with_listed(view, inc, before)
+    proofs: dict[str, Proof] = {}
+    for uid, subject in _subjects(view, inc, record).items():
+        found = prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing) if uid not in settle.proven(record) else None
+        if found is not None:
+            proofs[uid] = found
+    record = settle.with_proofs(record, {uid: p.record(view.now_ms) for uid, p in proofs.items()})
+    # Executors are listed once more after the driver's proof is on record: nothing can start another one then.
+    if own in settle.proven(before) and record == before and not proofs_missing(view, inc):
+        return _move(view, inc, Phase.Draining, "all its pods are proven dead, draining")
+    actions: list[Action] = [] if record == before else [_update(view, inc, record)]
+    # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (namespace planner).
+    done = settle.proven(record)
+    live = _live_pods(view, inc)
+    shared = {own} if inc.is_agent else set()
+    actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
+    actions.extend(_kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
+    actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
+    waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
+    summary = f"{label(inc)}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{label(inc)}: proofs recorded"
+    return PartialPlan(tuple(actions), (summary,), 2.0 if waiting else 0.5)
+
+
+def _proof_timer(view: View, inc: Incarnation, *, waiting: bool) -> list[Action]:
+    name = f"proof/{inc.inc}"
+    if waiting and view.timer(name) is None:
+        return [StartTimer(name)]
+    return []
+
+
+def awaiting_proof(view: View, inc: Incarnation) -> str:
+    """What a person should know when a proof does not come; empty while a kubelet may still deliver it."""
+    if view.mode == "LeaseOnly" or inc.phase not in (Phase.Fenced, Phase.Terminating):
+        return ""
+    overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS + _grace(inc, view.pods_by_uid.get(inc.pod_uid)))
+    for subject, pod in proofs_missing(view, inc):
+        node = view.nodes.get(subject.node)
+        stuck = pod is None or not subject.evidence or (bool(subject.node) and (node is None or not node.ready))
+        found = prove(subject, pod, view.nodes, view.table.fencing)
+        if found is None and (stuck or overdue):
+            return f"{label(inc)}: {ways_out(subject, pod, view.nodes, view.table.fencing)}"
+    return ""
+
+
+# ---- Draining, Unlocked
+
+
+def _draining(view: View, inc: Incarnation) -> PartialPlan:
+    """Wait D from the start of this process's own timer: after a failover it starts again (F7)."""
+    name = f"drain/{inc.inc}"
+    age = view.timer(name)
+    if age is None:
+        return PartialPlan.of(StartTimer(name), summary=f"{label(inc)}: draining", requeue=min(1.0, view.drain_seconds))
+    if age < view.drain_seconds:
+        return PartialPlan.of(summary=f"{label(inc)}: draining", requeue=min(1.0, view.drain_seconds - age))
+    return _unlocked_or_unlock(view, inc, "drained")
+
+
+def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
+    """I1: only here a lock is deleted. The phase moves when a later read says that the lock is not this incarnation's."""
+    if inc.lock_unknown:
+        return PartialPlan.of(summary=f"{label(inc)}: {why}, but nobody can say whose the lock is", requeue=5)
+    if inc.lock is not None:
+        unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
+        return PartialPlan.of(unlock, summary=f"{label(inc)}: {why}, deleting its lock", requeue=0.5)
+    moved = _move(view, inc, Phase.Unlocked, f"{why}, holds no lock")
+    return PartialPlan((*moved.actions, StopTimer(f"drain/{inc.inc}"), StopTimer(f"proof/{inc.inc}")), moved.summary, moved.requeue)
+
+
+def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
+    if inc.lock is not None:
+        # Cannot happen while acquire compares fence = 0 (I2). If it does, the lock is not deleted without proof and drain.
+        return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")
+    if not inc.instants and not inc.claimed and f"abandoned-{inc.inc}" not in view.etcd.done:
+        return _finish(view, inc)  # it has left nothing: there is nothing to look at (a record precedes every file, F12)
+    assert inc.record is not None  # noqa: S101 - callers hold a record
+    abandoned = any(view.etcd.instants[t].value.get("state") == "Abandoned" for t in inc.instants)
+    value = {**settle.moved(inc.record.value, Phase.RollingBack, now_ms=view.now_ms), "abandoned": abandoned}
+    return PartialPlan.of(_update(view, inc, value), summary=f"{label(inc)}: handing {_count(inc)} to the agent", requeue=1)
+
+
+def _count(inc: Incarnation) -> str:
+    number = len(inc.instants) + len(inc.claimed)
+    return f"{number} instant{'s' if number != 1 else ''}"
+
+
+# ---- RollingBack (agent), Swept, Settled
+
+
+def _rolling_back(view: View, inc: Incarnation) -> PartialPlan:
+    if inc.lock is not None:
+        return _unlocked(view, inc)
+    assert inc.record is not None  # noqa: S101 - callers hold a record
+    count, error = settle.failures(inc.record.value)
+    failed = f" ({count} failures: {error})" if count else ""
+    return PartialPlan.of(summary=f"{label(inc)}: waiting for the agent to roll back {_count(inc)}{failed}", requeue=5)
+
+
+def _finish(view: View, inc: Incarnation) -> PartialPlan:
+    """Forget the incarnation. I4, I7: an instant is forgotten only when the agent has recorded what became of it."""
+    assert inc.record is not None  # noqa: S101 - callers hold a record
+    if inc.lock is not None:
+        return _unlocked(view, inc)
+    if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
+        return PartialPlan.of(summary=f"{label(inc)}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
+    if settle.without_outcome(inc.record.value, inc.instants):
+        return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
+    value = settle.moved(inc.record.value, Phase.Settled, now_ms=view.now_ms)
+    instants = tuple((t, view.etcd.instants[t].mod_revision) for t in inc.instants)
+    finish = FinishSettle(view.table.table_id, inc.inc, value, inc.record.mod_revision, instants)
+    return PartialPlan.of(finish, summary=f"{label(inc)}: settled", requeue=1)

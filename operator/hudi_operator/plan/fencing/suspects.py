@@ -1,0 +1,159 @@
+"""Who must be fenced: suspects among all incarnations that a registration, the lock, an instant or a ticket names (F15).
+
+A suspicion is cheap and may be wrong: fencing a healthy writer costs its attempt, never data. What follows is decided on proof alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hudi_contract import settle
+from hudi_contract.settle import Reason
+from hudi_operator.model import clocks, containers, doubts
+from hudi_operator.plan.core.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
+from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
+from hudi_operator.plan.core.view import Incarnation, View
+from hudi_operator.plan.gate import gate
+
+LOCK_SHOWN_SECONDS = 5.0
+"""A lock held longer than this is shown in status."""
+UNASSIGNED_SECONDS = 30.0
+"""How long an agent may take to leave a table that it no longer serves."""
+
+
+def plan_suspects(view: View) -> PartialPlan:
+    """Fence every suspect, and keep the timers that make one."""
+    steps = [_lock_timer(view)]
+    steps.extend(guarded(f"fencing {_name(inc)}", partial(_plan_one, view, inc)) for inc in view.incs if inc.named)
+    steps.append(_forget_timers(view))
+    return together(steps)
+
+
+def _lock_timer(view: View) -> PartialPlan:
+    """``hold/<token>`` runs while this owner's lock stands; another token starts another timer."""
+    current = f"hold/{view.etcd.lock.create_revision}" if view.etcd.lock is not None else ""
+    actions: list[Action] = [StopTimer(name) for name in view.observed.timers if name.startswith("hold/") and name != current]
+    if current and view.timer(current) is None:
+        actions.append(StartTimer(current))
+    return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else 15.0)
+
+
+def _forget_timers(view: View) -> PartialPlan:
+    """Stop timers of incarnations and attempts that nothing names any more."""
+    known = {i.inc for i in view.incs} | {a.id for w in view.writers for a in w.attempts if not a.ended}
+    kinds = ("alive/", "gone/", "proof/", "drain/", "leave/", "stop/", "change/")
+    stale = [n for n in view.observed.timers if n.startswith(kinds) and n.partition("/")[2] not in known]
+    return PartialPlan(tuple(StopTimer(n) for n in stale))
+
+
+def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
+    if inc.record is not None:
+        return PartialPlan()
+    if inc.fenced:
+        # A fence without its record (they are put together; only a person can have parted them): the record is written anew (I6).
+        return PartialPlan.of(
+            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{_name(inc)} has no settle record", requeue=1
+        )
+    timers, requeue = _timers(view, inc)
+    reason = _reason(view, inc)
+    if not reason:
+        return PartialPlan(tuple(timers), requeue=requeue)
+    fence = Fence(
+        table_id=view.table.table_id,
+        inc=inc.inc,
+        attempt=inc.attempt,
+        settle=_record(view, inc, reason),
+        # F29: who has come back meanwhile is not fenced for a lost lease.
+        if_not_alive=reason == Reason.LEASE_GONE,
+        lease=inc.alive.lease if inc.alive is not None else 0,
+    )
+    return PartialPlan((*timers, fence), (f"fencing {_name(inc)}: {reason}",), requeue=1)
+
+
+def _name(inc: Incarnation) -> str:
+    return inc.attempt or f"incarnation {inc.inc}"
+
+
+def _record(view: View, inc: Incarnation, reason: str) -> dict[str, object]:
+    return settle.new_record(
+        inc=inc.inc,
+        attempt=inc.attempt,
+        role=inc.role,
+        namespace=inc.namespace,
+        pod=inc.pod,
+        pod_uid=inc.pod_uid,
+        boot_id=inc.boot_id,
+        node=inc.node,
+        app_id=inc.app_id,
+        reason=reason,
+        now_ms=view.now_ms,
+    )
+
+
+def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
+    actions: list[Action] = []
+    requeue = 15.0
+    wanted = {
+        f"alive/{inc.inc}": inc.alive is None,
+        f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid,
+        f"leave/{inc.inc}": _unassigned(view, inc),
+    }
+    for name, runs in wanted.items():
+        if runs:
+            requeue = 1.0
+        if runs and view.timer(name) is None:
+            actions.append(StartTimer(name))
+        elif not runs and view.timer(name) is not None:
+            actions.append(StopTimer(name))
+    return actions, requeue
+
+
+def _unassigned(view: View, inc: Incarnation) -> bool:
+    return inc.is_agent and view.etcd.assignment is None and view.table.ref.deleting
+
+
+def _reason(view: View, inc: Incarnation) -> str:
+    """Why this incarnation is a suspect; empty when it is not. Order: what is certain before what is guessed."""
+    lock, suspect_after = view.table.lock, float(view.table.lock.suspect_seconds)
+    pod = view.pods_by_uid.get(inc.pod_uid)
+    held = view.elapsed(f"hold/{inc.lock.create_revision}", lock.max_hold_seconds) if inc.lock is not None else False
+    checks = (
+        (Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),
+        (Reason.CLOCK_SKEW, _skewed(view, inc)),
+        (Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),
+        (Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),
+        (Reason.POD_GONE, pod is None and view.elapsed(f"gone/{inc.inc}", suspect_after)),
+        (_stop_reason(view, inc), _stop_is_over(view, inc)),
+        (Reason.DELETED, _unassigned(view, inc) and view.elapsed(f"leave/{inc.inc}", UNASSIGNED_SECONDS)),
+    )
+    return next((reason for reason, holds in checks if holds), "")
+
+
+def _may_hold(view: View, inc: Incarnation) -> bool:
+    """F21: who creates the table or its index under the closed gate may hold the lock for hours. Only agents do."""
+    return inc.is_agent and (view.gate.get("state") == "closed" or bool(doubts.gate_unreadable(view.etcd)))
+
+
+def _skewed(view: View, inc: Incarnation) -> bool:
+    """F19: the registration's wall clock was ahead by more than the skew allowed, not by the operator's clock alone (F47)."""
+    said = inc.registration.value.get("wallClockMs") if inc.registration is not None else None
+    return clocks.ahead(said, now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
+
+
+def _stop_is_over(view: View, inc: Incarnation) -> bool:
+    """The writer is deleted, suspended or in the way of a change, and its grace is over (timer started by :mod:`attempts`)."""
+    for writer in view.writers:
+        for attempt in writer.attempts:
+            if inc.attempt and attempt.id == inc.attempt:
+                return view.elapsed(f"stop/{attempt.id}", attempt.writer.stop_grace_seconds)
+    return False
+
+
+def _stop_reason(view: View, inc: Incarnation) -> str:
+    deleting, suspended = view.table.ref.deleting or view.observed.namespace_terminating, view.table.suspend
+    for writer in view.writers:
+        if writer.spec is not None and any(a.id == inc.attempt for a in writer.attempts):
+            deleting, suspended = deleting or writer.spec.ref.deleting, suspended or writer.spec.suspend
+    if deleting:
+        return Reason.DELETED
+    return Reason.ENDED_FOR_CHANGE if gate.ends_runs(view) and not suspended else Reason.SUSPENDED

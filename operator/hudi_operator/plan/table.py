@@ -1,0 +1,252 @@
+"""``plan_table``: from everything observed about one HudiTable to the next actions and one sentence (read, decide, act).
+
+Order of a plan: what makes the table safer first (gate, fences, settling), then every status (write-ahead of new attempts), then what
+a status has announced and makes something new. An executor stops at the first action that fails; the next look decides again (I6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from hudi_contract import naming
+from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_operator.api.spec import ObjectRef
+from hudi_operator.api.tolerant import read_table
+from hudi_operator.model import conditions, doubts
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.plan import deletion, table_status
+from hudi_operator.plan.agent import agent_pods, agents, table_services
+from hudi_operator.plan.core.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
+from hudi_operator.plan.core.view import View, WriterView, build_view
+from hudi_operator.plan.fencing import collection, evidence, settling, sightings, suspects
+from hudi_operator.plan.gate import adoption, gate, stalled
+from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
+from hudi_operator.plan.writers import admission, attempts, writer_status
+from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.attempts import Progress
+
+JsonDict = dict[str, Any]
+_CONDITIONS_OF_WAITING = ("Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
+
+
+def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
+    """The next step for one table and its writers. Pure; never raises for a bad object."""
+    if observed.table is None:
+        return _plan_without_table(observed)
+    known, unreadable = read_table(observed.table)
+    if known is None:
+        return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
+    if observed.etcd is None:
+        reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
+        # I11: unknown is not empty. Nothing is decided; running writers go on.
+        return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False)
+    view = build_view(observed, config)
+    return _finish(view, *_plan(view))
+
+
+def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
+    """Everything but status: one step, and the writers' progress."""
+    ref = view.table.ref
+    if gate.owned_by_other(view):
+        # Every key of this table id belongs to the table that the gate names: look, but touch nothing.
+        steps = [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
+        return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if gate.too_new(view):
+        return PartialPlan.of(summary=gate.too_new(view)), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
+        return PartialPlan.of(deletion.add_finalizer(TABLE_KIND, ref), summary="taking charge of the table", requeue=0.5), {}
+    progress, lost = _follow(view)
+    if doubts.gate_unreadable(view.etcd) and view.observed.tables_on_path:
+        return PartialPlan.of(summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
+    if _not_taken_over(view):
+        return PartialPlan.of(summary="the table may not be used as it is specified"), progress
+    fencing = [
+        _part(view, *each) for each in (("fences", suspects.plan_suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))
+    ]
+    safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
+    if view.unreadable and not ref.deleting:
+        # Gate, agent and requests are made from the spec (F69). Whoever is dead is fenced and settled all the same.
+        return together([PartialPlan.of(summary=f"not all of the HudiTable can be read: {view.unreadable}"), *safe]), progress
+    safe.append(_part(view, "agent pods", agent_pods.plan_agent_pods))
+    if ref.deleting:
+        # The gate is released before the agent leaves, and both before the finalizer goes.
+        return together([*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]), progress
+    mine = [_part(view, "the agent", agents.plan_agent), _part(view, "requests", _requests), _part(view, "collection", collection.plan_collection)]
+    return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
+
+
+def _not_taken_over(view: View) -> bool:
+    """True for what may not be used: it is not taken over, nor is anything touched that may be left there.
+
+    When neither the spec nor the gate can be read, the path alone says whose it is.
+    """
+    if gate.is_mine(view) or view.table.ref.deleting or (view.unreadable and view.table.path and doubts.gate_unreadable(view.etcd)):
+        return False
+    return stalled.unusable(view) is not None
+
+
+def _part(view: View, what: str, plan: Callable[[View], PartialPlan]) -> PartialPlan:
+    return guarded(what, partial(plan, view))
+
+
+def _follow(view: View) -> tuple[dict[str, Progress], PartialPlan]:
+    """The writers' progress; of one that cannot be followed its entries as they are, and a step that says so."""
+    found: dict[str, Progress] = {}
+    steps = []
+    for writer in view.writers:
+        found[writer.name] = Progress(tuple(a.entry for a in writer.attempts))
+
+        def follow(writer: WriterView = writer) -> PartialPlan:
+            found[writer.name] = attempts.follow(view, writer)
+            return PartialPlan()
+
+        steps.append(guarded(f"the attempts of {writer.name}", follow))
+    return found, together(steps)
+
+
+def _kept_agent(view: View) -> PartialPlan:
+    begun = gate.is_mine(view) and restores.begun(view) is not None and not view.unreadable
+    return agents.plan_agent(view) if begun and not view.observed.namespace_terminating else PartialPlan()
+
+
+def _requests(view: View) -> PartialPlan:
+    """What the agent is asked for. Nothing is asked anew or taken back while it is not known what became of an earlier request."""
+    if doubts.undecided(view.etcd):
+        return PartialPlan()
+    restoring = bool(gate.closed_for_restore(view))
+    held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring)
+    back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
+    listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
+    services = table_services.plan_requests(view)
+    first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
+    return together([adoption.plan_adoption(view), first, held, back, listing, services])
+
+
+def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Plan:
+    """Add the writers' actions and all statuses to a step."""
+    if not progress and view.writers:
+        progress = {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
+        return Plan("; ".join(step.summary), step.actions, step.requeue, step.failed)
+    decisions: dict[str, Decision] = {}
+    statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
+    # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
+    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind != "Start")
+    each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
+    writers = together([statuses, *each])
+    summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
+    sentence = "; ".join((*summary, *failed)) or _idle_sentence(view, decisions)
+    finalizers = tuple(a for a in step.actions if isinstance(a, PatchFinalizers))
+    rest = tuple(a for a in step.actions if not isinstance(a, PatchFinalizers))
+    if finalizers:
+        return Plan(sentence, (*rest, *writers.actions, *finalizers), min(step.requeue, writers.requeue), failed)
+    own = guarded("the table's status", partial(_own_status, view, decisions, sentence, failed))
+    plan = (*rest, *own.actions, *writers.actions, *step.late, *writers.late)
+    return Plan(sentence, plan, min(step.requeue, writers.requeue), (*failed, *own.failed))
+
+
+def _decide(view: View, progress: dict[str, Progress], decisions: dict[str, Decision]) -> PartialPlan:
+    decisions.update(admission.decide(view, progress))
+    return PartialPlan()
+
+
+def _own_status(view: View, decisions: dict[str, Decision], sentence: str, failed: tuple[str, ...]) -> PartialPlan:
+    status = table_status.table_status(view, decisions, sentence, failed=failed)
+    obj = view.observed.table or {}
+    update = table_status.update(obj, status)
+    if update is None:
+        return PartialPlan()
+    return PartialPlan((update, *(() if view.observed.namespace_terminating else table_status.events(obj, status))))
+
+
+def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
+    kinds = [d.kind for d in decisions.values()]
+    return f"{kinds.count('Active')} running, {kinds.count('Wait')} queued; gate {view.gate.get('state') or 'missing'}, nothing to do"
+
+
+def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
+    """One writer: ahead of status, status (with a new attempt's number), what the status announces."""
+    ref = ObjectRef.from_object(writer.obj)
+    if ref.deleting and not deletion.has_finalizer(ref):
+        return PartialPlan(progress.before, progress.summary, progress.requeue)
+    if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
+        return PartialPlan.of(deletion.add_finalizer(WRITER_KIND, ref), summary=f"taking charge of {ref.name}", requeue=0.5)
+    leave = deletion.plan_writer(view, writer, progress)
+    if leave.actions:
+        return PartialPlan((*progress.before, *leave.actions), (*progress.summary, *leave.summary))
+    status = writer_status.writer_status(view, writer, progress, decision)
+    update = writer_status.update(view, writer, status)
+    actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
+    late = list(progress.after)
+    summary = [*progress.summary, *leave.summary]
+    if decision.kind == "Start" and writer.spec is not None:
+        late.extend(attempts.start_actions(view, view.table, writer.spec, status["attempts"][-1]))
+        summary.append(f"starting attempt {decision.number} of {ref.name}")
+    if not view.observed.namespace_terminating and update is not None:
+        actions.extend(writer_status.events(view, writer, progress, decision, status))
+    ended = [StopTimer(f"stop/{a.id}") for a in writer.attempts if a.ended and view.timer(f"stop/{a.id}") is not None]
+    requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms), _until(view, writer_status.next_tick_ms(status)))
+    return PartialPlan((*actions, *ended), tuple(summary), requeue, late=tuple(late))
+
+
+def _until(view: View, at_ms: int) -> float:
+    return max(0.5, min(15.0, (at_ms - view.now_ms) / 1000)) if at_ms else 15.0
+
+
+# ---- when there is no table, or it cannot be read
+
+
+def _plan_without_table(observed: Observed) -> Plan:
+    """Writers whose HudiTable does not exist wait and say so; deleted ones go when no pod of theirs is evidence."""
+    actions: list[Action] = []
+    for obj in observed.writers:
+        ref = ObjectRef.from_object(obj)
+        if ref.deleting:
+            evidence_left = any(p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name) and EVIDENCE_FINALIZER in p.finalizers for p in observed.pods)
+            if deletion.has_finalizer(ref) and not evidence_left:
+                actions.append(deletion.drop_finalizer(WRITER_KIND, ref))
+            continue
+        name = ((obj.get("spec") or {}).get("tableRef") or {}).get("name", "?")
+        update = _waiting_writer(obj, reason="TableNotFound", message=f"HudiTable {name} does not exist in this namespace", now_ms=observed.now_ms)
+        if update is not None:
+            actions.append(update)
+    return Plan("the HudiTable does not exist: its writers wait", tuple(actions))
+
+
+def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) -> UpdateStatus | None:
+    """Status of a writer about which nothing but ``reason`` is known; what is known stays."""
+    old = obj.get("status") or {}
+    meta = obj["metadata"]
+    generation = int(meta.get("generation") or 0)
+    stored = {c["type"]: c for c in old.get("conditions") or []}
+    wanted = []
+    for kind in _CONDITIONS_OF_WAITING:
+        known = stored.get(kind)
+        if kind in ("Admitted", "Reconciling"):
+            wanted.append(conditions.condition(kind, kind == "Reconciling", reason, message))
+        elif known is not None:
+            wanted.append(conditions.Condition(kind, known["status"], known["reason"], known.get("message", "")))
+        else:
+            wanted.append(conditions.condition(kind, False, reason, message))
+    over = conditions.is_true(old, "Finished")
+    status = {
+        **old,
+        "observedGeneration": generation,
+        "executedNonce": old.get("executedNonce", str((obj.get("spec") or {}).get("restartNonce") or "")),
+        "state": old.get("state", "Waiting") if over else "Waiting",
+        "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
+    }
+    if over or status == old:
+        return None
+    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:
+    obj = observed.table or {}
+    status = table_status.without_etcd(obj, reason=reason, message=message, stalled=stalled, now_ms=observed.now_ms)
+    update = table_status.update(obj, status)
+    return Plan(message, (update,) if update is not None else (), 5.0)

@@ -1,0 +1,415 @@
+"""Status of a HudiTable: conditions after kstatus, the timeline as the agent reports it, who is settled and what that waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_contract import naming, settle
+from hudi_contract.settle import Phase
+from hudi_operator.model import clocks, conditions, doubts
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.plan.agent import agents, table_services
+from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.view import Incarnation, View
+from hudi_operator.plan.fencing.settling import awaiting_proof, label
+from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
+from hudi_operator.plan.gate import adoption, gate
+from hudi_operator.plan.gate.stalled import Stall, table_stall
+from hudi_operator.plan.requests import bootstrap, callbacks, metadata_table, restores, savepoints
+from hudi_operator.plan.writers import duplicates
+from hudi_operator.plan.writers.admission import Decision
+
+JsonDict = dict[str, Any]
+
+LISTED = 20
+COMMITS = 10
+"""Commits that status shows."""
+_COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
+EVENT_LIMIT = 1000
+"""The API server refuses events whose message is longer than 1024."""
+_TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
+
+
+_OUTCOMES = ("bootstrap", "savepoints", "restore", "metadataTable")
+"""Parts of status that tell what became of a request; they stay while that cannot be read."""
+_READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
+
+
+def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *, failed: tuple[str, ...] = ()) -> JsonDict:
+    """The status to store. Equal facts give an equal status; nothing in it counts seconds. ``failed`` are parts of the plan that have a defect."""
+    if view.unreadable and not gate.owned_by_other(view):
+        return _of_unreadable(view, failed)
+    stall, generation = table_stall(view), view.table.ref.generation
+    status: JsonDict = {"observedGeneration": generation, "tableId": view.table.table_id}
+    mine = gate.is_mine(view) or bool(doubts.gate_unreadable(view.etcd))
+    if mine:
+        status["agent"] = view.agent
+        status["timeline"] = _timeline(view)
+        served = table_services.status(view, gate.timeline_report(view))
+        if served:
+            status["services"] = served
+        first = bootstrap.status(view)
+        if first:
+            status["bootstrap"] = first
+        kept = savepoints.status(view)
+        if kept:
+            status["savepoints"] = kept
+        back = restores.status(view, adopted=gate.adopted(view))
+        if back:
+            status["restore"] = back
+        listing = metadata_table.status(view)
+        if listing:
+            status["metadataTable"] = listing
+        told = callbacks.status(view)
+        if told:
+            status["commitCallback"] = told
+        if doubts.undecided(view.etcd):
+            status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
+        status.update(_read_cost(view))
+        status.update(_of_settling(view))
+    counts = _writers(decisions)
+    status["writers"] = counts
+    status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
+    wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
+    wanted += [_readable(view, failed), _clocks(view)]
+    status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    return status
+
+
+def _of_settling(view: View) -> JsonDict:
+    """Who is being settled, who has had the lock for long, and who blocks the others."""
+    settling, blocked = _settling(view), _blocked_by(view)
+    return {**({"settling": settling[:LISTED]} if settling else {}), **_lock(view), **({"blockedBy": blocked[:512]} if blocked else {})}
+
+
+def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
+    """Status of a table whose spec cannot be read (F69): what is settled is shown as ever, all else stays as it was known."""
+    obj = {"metadata": {"generation": view.table.ref.generation}, "status": view.status}
+    status = without_etcd(obj, reason="InvalidSpec", message=view.unreadable, stalled=True, now_ms=view.now_ms)
+    kept = {name: value for name, value in status.items() if name not in ("settling", "lock", "blockedBy")}
+    mine = gate.is_mine(view) or bool(doubts.gate_unreadable(view.etcd))
+    wanted = [*(_settled(view) if mine else []), _readable(view, failed), _clocks(view)]
+    fresh = {each.type for each in wanted}
+    others = [Condition(c["type"], c["status"], c["reason"], c.get("message", "")) for c in status["conditions"] if c["type"] not in fresh]
+    old, generation = view.status.get("conditions") or [], view.table.ref.generation
+    merged = conditions.merge(old, [*others, *wanted], generation=generation, now_ms=view.now_ms)
+    return {**kept, **(_of_settling(view) if mine else {}), "conditions": merged}
+
+
+def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
+    kinds = [d.kind for d in decisions.values()]
+    return {
+        "running": kinds.count("Active") + kinds.count("Start"),
+        "queued": kinds.count("Wait"),
+        "suspended": kinds.count("Suspended"),
+        "finished": kinds.count("Finished"),
+    }
+
+
+def _read_cost(view: View) -> JsonDict:
+    """What readers of a MergeOnRead table have to merge, as the agent counted it last; what was known stays while no agent is there."""
+    counted = gate.timeline_report(view).get("readCost")
+    if not isinstance(counted, dict):
+        return {"readCost": view.status["readCost"]} if "readCost" in view.status else {}
+    found: JsonDict = {name: int(counted.get(name) or 0) for name in _READ_COST}
+    if found["baseBytes"]:
+        found["logToBasePercent"] = round(100 * found["logBytes"] / found["baseBytes"])
+    return {"readCost": found}
+
+
+def _timeline(view: View) -> JsonDict:
+    """The agent's last report; what was known stays while no agent is there."""
+    report = gate.timeline_report(view)
+    if not report or not report.get("exists"):
+        kept: JsonDict = dict(view.status.get("timeline") or {})
+        return kept
+    found: JsonDict = {k: report[k] for k in _TIMELINE if report.get(k) not in (None, "")}
+    last = str(report.get("lastCompletionTime") or report.get("lastInstant") or "")
+    if conditions.hudi_time(last):
+        found["lastCommitTime"] = conditions.hudi_time(last)
+    found["pendingCount"] = int(report.get("pendingCount") or 0)
+    pending = [_pending(view, p) for p in (report.get("pending") or [])[:LISTED]]
+    if pending:
+        found["pending"] = pending
+    commits = [_commit(c) for c in (report.get("commits") or [])[-COMMITS:] if c.get("instant")]
+    if commits:
+        found["commits"] = commits
+    foreign = [_foreign(f) for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
+    if foreign:
+        found["foreign"] = foreign
+    return found
+
+
+def _commit(raw: JsonDict) -> JsonDict:
+    shown: JsonDict = {key: str(raw.get(key) or "")[:limit] for key, limit in _COMMIT if raw.get(key)}
+    return {**shown, "records": max(0, int(raw.get("records") or 0))}
+
+
+def _foreign(raw: JsonDict) -> JsonDict:
+    shown = {"instant": str(raw["instant"])[:32], "action": str(raw.get("action") or "")[:32]}
+    return {**shown, **({"completionTime": str(raw["completionTime"])[:32]} if raw.get("completionTime") else {})}
+
+
+def _pending(view: View, raw: JsonDict) -> JsonDict:
+    stored = view.etcd.instants.get(str(raw.get("instant")))
+    owner = next((i.attempt or i.inc for i in view.incs if stored is not None and i.inc == stored.value.get("inc")), "")
+    shown = {"instant": str(raw.get("instant"))[:32], "action": str(raw.get("action") or "")[:32], "state": str(raw.get("state") or "")[:16]}
+    return {**shown, **({"owner": owner} if owner else {})}
+
+
+def being_settled(view: View) -> list[Incarnation]:
+    """Incarnations whose settling is not finished."""
+    return [i for i in view.incs if i.record is not None and not i.settled and i.phase is not Phase.Settled]
+
+
+def _settling(view: View) -> list[JsonDict]:
+    found = []
+    for inc in being_settled(view):
+        record = inc.record.value if inc.record is not None else {}
+        phase = (inc.phase or Phase.Fenced).name
+        since = (record.get("times") or {}).get(phase)
+        entry: JsonDict = {"incarnation": inc.inc, "attempt": inc.attempt, "pod": inc.pod, "phase": phase, "reason": str(record.get("reason") or "")}
+        if isinstance(since, int):
+            entry["since"] = conditions.rfc3339(since)
+        entry["waitingFor"] = _waiting_for(view, inc)[:1024]
+        found.append(entry)
+    return found
+
+
+def _waiting_for(view: View, inc: Incarnation) -> str:
+    if inc.record is not None and inc.record.unreadable:
+        return "a person: its settle record cannot be read"
+    if inc.phase in (Phase.Fenced, Phase.Terminating):
+        return awaiting_proof(view, inc) or f"proof of death of pod {inc.pod or inc.inc}"
+    if inc.phase is Phase.Draining:
+        return f"drain of {view.drain_seconds:.0f} s"
+    if inc.phase in (Phase.Unlocked, Phase.RollingBack):
+        count, error = settle.failures(inc.record.value if inc.record is not None else {})
+        return f"the agent ({count} failures: {error})" if count else "the agent"
+    return "the operator"
+
+
+def _lock(view: View) -> JsonDict:
+    """Shown only when held long or when its owner is being settled."""
+    lock = view.etcd.lock
+    if lock is None:
+        return {}
+    owner = next((i for i in view.incs if i.lock is not None), None)
+    suspect = owner is not None and owner.record is not None
+    if not suspect and not view.elapsed(f"hold/{lock.create_revision}", LOCK_SHOWN_SECONDS):
+        return {}
+    since = lock.value.get("sinceMs")
+    shown: JsonDict = {"owner": str(lock.value.get("inc") or ""), "attempt": str(lock.value.get("attempt") or "")}
+    return {"lock": {**shown, **({"since": conditions.rfc3339(since)} if isinstance(since, int) else {})}}
+
+
+def _blocked_by(view: View) -> str:
+    for inc in view.incs:
+        if inc.lock is not None and inc.record is not None:
+            return f"{label(inc)} ({(inc.phase or Phase.Fenced).name})"
+    if view.gate.get("state") == gate.FROZEN:
+        return "frozen gate"
+    return ""
+
+
+# ---- conditions
+
+
+def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
+    """Conditions before the gate names this table: nothing about somebody else's incarnations."""
+    stalled = stall is not None
+    reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
+    return [
+        condition("Ready", False, reason, message),
+        condition("Reconciling", not stalled, reason, message),
+        condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
+    ]
+
+
+def _ready(view: View, stall: Stall | None) -> Condition:
+    unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == "LeaseOnly" else ""
+    code, message = gate.report_error(view)
+    pod = agents.current_pod(view)
+    if view.table.ref.deleting:
+        return condition("Ready", False, "Deleting", "the table is being deleted")
+    if stall is not None:
+        return condition("Ready", False, stall.reason, stall.message)
+    if code == adoption.PENDING:
+        return condition("Ready", False, "Adopting", "settling what the table's former writers have left")
+    if code:
+        return condition("Ready", False, code, message or code)
+    if gate.changing(view):
+        return condition("Ready", False, "Changing", "waiting for running writers before mode or durations change")
+    if not agents.serving(view):
+        why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
+        return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
+    if gate.bootstrapping(view):
+        return condition("Ready", False, "Bootstrapping", gate.bootstrapping(view))
+    if gate.closed_for_restore(view):
+        return condition("Ready", False, restores.REASON, restores.blocks(view, adopted=gate.adopted(view)))
+    if gate.closed_for_savepoint(view):
+        return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
+    if gate.closed_for_metadata(view):
+        return condition("Ready", False, "MetadataTable", metadata_table.awaited(view))
+    if not gate.is_open(view):
+        return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
+    return condition("Ready", True, "Ready", f"writers may write{unsafe}")
+
+
+def _readable(view: View, failed: tuple[str, ...]) -> Condition:
+    """F46: which keys are not believed and why, or which part of the plan has a defect; everything that does not depend on them goes on."""
+    found = [f"{each.key} {each.reason}" for each in doubts.unreadable(view.etcd)]
+    reason = "UnreadableRecord" if found else "PlanningFailed" if failed else "AllReadable"
+    more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+    return condition("RecordsReadable", not (found or failed), reason, "; ".join([*found[:LISTED], *more, *failed]))
+
+
+def _clocks(view: View) -> Condition:
+    """F47: the operator's clock differs from the API server's. Nobody is fenced for that; back-off and schedules go by the operator's."""
+    said = clocks.disagreement(now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
+    return condition("ClocksAgree", not said, "OperatorClock" if said else "WithinMaxClockSkew", said)
+
+
+def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
+    ready = _ready(view, stall)
+    if doubts.gate_unreadable(view.etcd) and stall is None:
+        ready = condition("Ready", False, "RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is")
+    busy = ready.status != "True" and stall is None
+    foreign = (_timeline(view)).get("foreign") or []
+    names = ", ".join(f["instant"] for f in foreign[:5])
+    return [
+        ready,
+        condition("Reconciling", busy, ready.reason if busy else "Current", ready.message if busy else ""),
+        condition("Stalled", stall is not None, stall.reason if stall else "NotStalled", stall.message if stall else ""),
+        *_settled(view),
+        condition(
+            "ForeignWriters",
+            bool(foreign),
+            "ForeignInstants" if foreign else "NoForeignInstants",
+            f"instants of writers without this lock: {names}" if foreign else "",
+        ),
+        table_services.healthy(view),
+        bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
+        *callbacks.delivered(view),
+        *_bucket(view),
+        duplicates.allowed(view),
+        condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
+    ]
+
+
+def _settled(view: View) -> list[Condition]:
+    """What settling waits for: a proof that does not come, or the agent."""
+    proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
+    rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
+    worst = max((settle.failures(i.record.value) for i in rolling if i.record is not None), default=(0, ""))
+    text = f"{', '.join(label(i) for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
+    return [
+        condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
+        condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
+    ]
+
+
+def _bucket(view: View) -> list[Condition]:
+    """Settings of the bucket that damage the table; none where there is no bucket of S3. What was known stays while no agent is there."""
+    report = gate.timeline_report(view)
+    if "bucket" not in report:
+        old = next((c for c in view.status.get("conditions") or [] if c.get("type") == "BucketSafe"), None)
+        return [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))] if old and not report.get("exists") else []
+    told = report["bucket"]
+    unknown = f"not known: {', '.join(told['unknown'])}" if told.get("unknown") else ""
+    if told.get("harmful"):
+        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told["harmful"], *([unknown] if unknown else [])]))]
+    return [Condition("BucketSafe", "Unknown", "NotTold", unknown) if unknown else condition("BucketSafe", True, "NothingHarmful")]
+
+
+def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
+    """Status when etcd or the spec cannot be read: everything known stays, only the conditions say that it is not current."""
+    old = obj.get("status") or {}
+    generation = int(obj["metadata"].get("generation") or 0)
+    kept = [
+        Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
+        for c in old.get("conditions") or []
+        if c.get("type") not in ("Ready", "Reconciling", "Stalled")
+    ]
+    wanted = [
+        condition("Ready", False, reason, message),
+        condition("Reconciling", not stalled, reason, message),
+        condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        *kept,
+    ]
+    merged = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms)
+    return {**old, "observedGeneration": generation, "conditions": merged}
+
+
+def update(obj: JsonDict, status: JsonDict) -> UpdateStatus | None:
+    """The write of a status; None when nothing has changed."""
+    if status == (obj.get("status") or {}):
+        return None
+    meta = obj["metadata"]
+    return UpdateStatus(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+_EVENTS = {
+    ("Ready", "True"): ("Normal", "Ready"),
+    ("Stalled", "True"): ("Warning", ""),
+    ("RecordsReadable", "False"): ("Warning", ""),
+    ("AwaitingProofOfDeath", "True"): ("Warning", "AwaitingProofOfDeath"),
+    ("ForeignWriters", "True"): ("Warning", "ForeignWriters"),
+    ("ServicesHealthy", "False"): ("Warning", ""),
+    ("BucketSafe", "False"): ("Warning", ""),
+    (callbacks.CONDITION, "False"): ("Warning", "CallbackFailed"),
+}
+
+
+def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
+    """Commits of a status that the one before did not show; none when that one knew no timeline yet (the first look tells nothing new)."""
+    if not old.get("timeline"):
+        return []
+    last = max((c.get("completionTime", "") for c in old["timeline"].get("commits") or []), default=str(old["timeline"].get("lastCompletionTime") or ""))
+    return [c for c in (new.get("timeline") or {}).get("commits") or [] if c.get("completionTime", "") > last]
+
+
+def _committed(commits: list[JsonDict]) -> str:
+    """The text of one event for all commits of a look: a busy table has many, and each event is an object in the API server (F55)."""
+    newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
+    writers = sorted({str(c["writer"]) for c in commits if c.get("writer")})
+    by = f" by {', '.join(writers)}" if writers else ""
+    records, completed = sum(int(c.get("records") or 0) for c in commits), f"completed {newest.get('completionTime', '')}"
+    if len(commits) == 1:
+        return f"{newest['action']} {newest['instant']}{by}: {records} records, {completed}"
+    return f"{len(commits)} commits{by}: {records} records, the last one {newest['action']} {newest['instant']}, {completed}"
+
+
+def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
+    """Events of conditions that changed, and of incarnations that a first look finds being settled."""
+    meta, old = obj["metadata"], obj.get("status") or {}
+    found: list[EmitEvent] = []
+
+    def event(kind: str, reason: str, message: str, instant: str = "") -> EmitEvent:
+        about = (naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""))
+        return EmitEvent(*about, kind, reason, message[:EVENT_LIMIT], instant=instant)
+
+    for item in status.get("conditions") or []:
+        known = _EVENTS.get((item["type"], item["status"]))
+        if known is not None and conditions.find(old, item["type"]).get("status") != item["status"]:
+            found.append(event(known[0], known[1] or item["reason"], item["message"]))
+    taken = {s["name"]: s["outcome"] for s in old.get("savepoints") or []}
+    for entry in status.get("savepoints") or []:
+        if entry["outcome"] == savepoints.COMPLETED and taken.get(entry["name"]) != savepoints.COMPLETED:
+            text = f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until {entry['boundaryCompletionTime']}"
+            found.append(event("Normal", "SavepointTaken", text))
+        elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
+            found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
+    found.extend(event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status)))
+    if commits := new_commits(old, status):
+        newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
+        found.append(event("Normal", "Committed", _committed(commits), newest["instant"]))
+    before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
+    for entry in status.get("settling") or []:
+        if entry["incarnation"] not in before:
+            found.append(event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}"))
+        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in ("Unlocked", "RollingBack"):
+            found.append(event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}"))
+    return tuple(found)

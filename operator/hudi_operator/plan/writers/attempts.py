@@ -1,0 +1,249 @@
+"""The life of attempts: written to status first, then ConfigMap, admission, pod; ended by the pod's own facts (I6).
+
+An attempt's number is in the writer's status before anything of it exists, and all its names follow from the number: whatever
+step is repeated finds what an earlier one made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_contract import settle
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.manifests import configmaps, pods
+from hudi_operator.model import classify, conditions, containers
+from hudi_operator.plan.agent.agents import ensure_namespace
+from hudi_operator.plan.core.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
+from hudi_operator.plan.core.view import Attempt, View, WriterView
+from hudi_operator.plan.writers import ending_for_change, source_tables
+
+JsonDict = dict[str, Any]
+
+KEPT_ATTEMPTS = 10
+KEPT_INSTANTS = 20
+JITTER = 0.1
+_HARMLESS = (None, "", classify.SUCCEEDED, *classify.STOPPED)
+"""Classes of attempts that are no failures."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What happened to a writer's attempts since the last look: the entries for status, and what to do about it.
+
+    ``before`` goes ahead of the status update, ``after`` behind all of them. ``ended`` is the attempt that ended just now (None: none did).
+    """
+
+    entries: tuple[JsonDict, ...]
+    before: tuple[Action, ...] = ()
+    after: tuple[Action, ...] = ()
+    ended: JsonDict | None = None
+    summary: tuple[str, ...] = ()
+    requeue: float = field(default=15.0)
+
+
+def stopping(view: View, writer: WriterSpec) -> bool:
+    """True when a running attempt of this writer is to be stopped."""
+    return view.stopping or writer.suspend or writer.ref.deleting
+
+
+def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> JsonDict:
+    """Status entry of an attempt that is about to start, for run number ``run``."""
+    return {"number": number, "run": run, "generation": writer.ref.generation, "pod": writer.driver_pod(number), "startTime": conditions.rfc3339(now_ms)}
+
+
+def run_of(entry: JsonDict) -> int:
+    """Number of the run that an attempt belongs to: attempts of one run share what was committed, another run begins anew."""
+    return int(entry.get("run") or 1)
+
+
+def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
+    """Make an attempt whose entry is in status; nothing while its source is not there, or its table cannot be read. The admission precedes the pod (F23)."""
+    writer = None if view.unreadable else source_tables.resolved(view, wanted)
+    if writer is None:
+        return ()
+    number = int(entry["number"])
+    return (
+        *ensure_namespace(view),
+        Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
+        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),
+        CreatePod(pods.driver_pod(table, writer, number, view.config)),
+    )
+
+
+def follow(view: View, writer: WriterView) -> Progress:
+    """Follow a writer's attempts by what there is now."""
+    entries = [_refreshed(view, a, writer.spec) for a in writer.attempts]
+    active = writer.active
+    if active is None or writer.spec is None:
+        late = tuple(DeleteAdmit(view.table.table_id, a.id) for a in writer.attempts if a.admitted)
+        return Progress(tuple(entries), before=late)
+    if _has_ended(view, active):
+        return _end(view, writer.spec, active, entries)
+    if active.pod is None:
+        return _without_pod(view, writer.spec, active, entries)
+    if stopping(view, writer.spec) or ending_for_change.asks(view, active):
+        return _stop(view, writer.spec, active, entries)
+    return Progress(tuple(entries), before=ending_for_change.timers(view, active))
+
+
+# ---- what status should say about an attempt
+
+
+def _advanced(report: JsonDict, writer: WriterSpec | None) -> bool:
+    """Whether a streaming attempt got on: it has committed, or has come to the end of its source. Then its failure is the first one again."""
+    return writer is not None and writer.streaming_seconds is not None and bool(report.get("commits") or report.get("caughtUp"))
+
+
+def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
+    """The entry with pod uid, incarnation and instants as known now. A pod uid that is written stays (F23)."""
+    entry = dict(attempt.entry)
+    if not entry.get("podUid") and attempt.pod is not None:
+        entry["podUid"] = attempt.pod.uid
+    if attempt.incs:
+        entry["incarnation"] = attempt.incs[-1].inc
+    report = view.etcd.reports.get(f"attempt/{attempt.id}")
+    instants = list(entry.get("instants") or [])
+    instants.extend(t for i in attempt.incs for t in i.instants)
+    if report is not None:
+        if _advanced(report.value, writer):
+            entry["advanced"] = True
+        if report.value.get("inc") and not entry.get("incarnation"):
+            entry["incarnation"] = report.value["inc"]
+        if report.value.get("lastInstant"):
+            instants.append(str(report.value["lastInstant"]))
+    if instants:
+        entry["instants"] = sorted(set(instants))[-KEPT_INSTANTS:]
+    return entry
+
+
+# ---- the end of an attempt
+
+
+def _has_ended(view: View, attempt: Attempt) -> bool:
+    pod = attempt.pod
+    if pod is None:
+        # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
+        return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
+    if containers.ended(pod) or (pod.deleting and not pod.node):
+        return True
+    # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
+    node = view.nodes.get(pod.node)
+    untold = node is None or not node.ready or any(pod.uid in settle.proven(i.record.value) for i in attempt.incs if i.record is not None)
+    return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
+
+
+def _all_fenced(attempt: Attempt) -> bool:
+    return not attempt.admitted and all(i.fenced or i.record is not None for i in attempt.incs)
+
+
+def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+    node = view.nodes.get(attempt.pod.node) if attempt.pod is not None else None
+    reason = next((str(i.record.value.get("reason")) for i in attempt.incs if i.record is not None), "")
+    outcome = classify.classify(attempt.pod, node=node, stopping=stopping(view, writer), changing=ending_for_change.asked(view, attempt), fenced_reason=reason)
+    entry = {**entries[-1], "class": outcome.kind, "endTime": conditions.rfc3339(view.now_ms)}
+    if outcome.exit_code is not None:
+        entry["exitCode"] = outcome.exit_code
+    if outcome.message:
+        entry["message"] = outcome.message
+    if _advanced(outcome.report, writer):
+        entry["advanced"] = True
+    if outcome.report.get("lastInstant"):
+        entry["instants"] = sorted({*entry.get("instants", []), str(outcome.report["lastInstant"])})[-KEPT_INSTANTS:]
+    # Nobody may register for it any more; then its incarnations are final (protocol.md: writer/* is read once more).
+    before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
+    summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
+    return Progress((*entries[:-1], entry), before=before, ended=entry, summary=(summary,), requeue=0.5)
+
+
+# ---- an attempt without a pod
+
+
+def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+    if attempt.pod_uid or attempt.incs:
+        # The pod was there and its object is gone: never made again under this number. No new registration; suspects take over.
+        before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
+        return Progress(tuple(entries), before=before, summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",), requeue=1)
+    if stopping(view, writer) or ending_for_change.asks(view, attempt):
+        if attempt.admitted:
+            return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
+        kind = classify.CANCELLED if stopping(view, writer) else classify.ENDED_FOR_CHANGE
+        entry = {**entries[-1], "class": kind, "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
+        return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
+    summary = f"starting attempt {attempt.number} of {writer.ref.name}"
+    return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), summary=(summary,), requeue=5)
+
+
+# ---- stopping
+
+
+def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+    """Ask once, with the writer's grace; when the grace is over :mod:`suspects` fences what is still registered."""
+    actions: list[Action] = []
+    if view.timer(f"stop/{attempt.id}") is None:
+        actions.append(StartTimer(f"stop/{attempt.id}"))
+    if attempt.admitted and not attempt.incs:
+        actions.append(DeleteAdmit(view.table.table_id, attempt.id))
+    if attempt.pod is not None and not attempt.pod.deleting:
+        actions.append(DeletePod(attempt.pod.namespace, attempt.pod.name, attempt.pod.uid, max(1, writer.stop_grace_seconds)))
+    return Progress(tuple(entries), before=tuple(actions), summary=(f"stopping {writer.ref.name}",), requeue=2)
+
+
+# ---- what comes next
+
+
+def run_started_ms(status: JsonDict) -> int:
+    """When the present run began: the last time that Finished became False. 0 when it never was True."""
+    finished = conditions.find(status, "Finished")
+    if finished.get("status") == "False":
+        return conditions.from_rfc3339(str(finished.get("lastTransitionTime") or "")) or 0
+    return 0
+
+
+def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
+    """Failed attempts of the present run since a streaming one got on; those that were stopped or lost to a clock (F47) do not count."""
+    began = run_started_ms(status)
+    count = 0
+    for entry in reversed(entries):
+        if entry.get("class") not in (*_HARMLESS, classify.CLOCK_SKEW) and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
+            count += 1
+        if entry.get("advanced"):
+            break
+    return count
+
+
+def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> str:
+    """``Succeeded`` or ``Failed`` when the run is over; empty while another attempt may come or one is running.
+
+    Once Finished stands in status it stays, whatever the spec says, until a new nonce (a finished writer never runs again by itself).
+    """
+    if conditions.is_true(status, "Finished"):
+        return str(conditions.find(status, "Finished").get("reason") or "Failed")
+    kind = entries[-1].get("class") if entries else None
+    if kind == classify.SUCCEEDED:
+        return "Succeeded"
+    if kind in classify.NOT_RETRIED or (kind not in _HARMLESS and failures(status, entries) > writer.retry.limit):
+        return "Failed"
+    return ""
+
+
+def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
+    """True when the nonce differs from the one that was executed; the one present at the first look is the baseline."""
+    return "executedNonce" in status and bool(writer.restart_nonce) and writer.restart_nonce != status["executedNonce"]
+
+
+def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
+    """When the next attempt may start, Unix milliseconds: exponential with a cap and a little jitter; 0 = now."""
+    last = entries[-1] if entries else {}
+    if last.get("class") in _HARMLESS:
+        return 0
+    ended = conditions.from_rfc3339(str(last.get("endTime") or ""))
+    if ended is None:
+        return 0
+    skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
+    count = max(1, skewed or failures(status, entries))
+    delay = min(writer.retry.backoff_seconds * 2.0 ** (count - 1), writer.retry.max_backoff_seconds)
+    digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
+    return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

@@ -1,0 +1,21 @@
+"""Whether somebody has said that keys may be in the table more than once: then the table promises nothing about them (docs/indexes.md)."""
+
+from __future__ import annotations
+
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.plan.core.view import View
+
+CONDITION = "DuplicatesAllowed"
+_LISTED = 5
+_INSERTS = ("Insert", "BulkInsert")
+
+
+def allowed(view: View) -> Condition:
+    """Condition DuplicatesAllowed: True while a HudiWriter has `duplicates: Allow`, or the table does not compare inserted keys."""
+    names = sorted(w.name for w in view.writers if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow")
+    if names:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return condition(CONDITION, True, "AllowedByWriter", f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may stand twice")
+    if view.table.insert_conflicts == "Ignore":
+        return condition(CONDITION, True, "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore: a key that two writers bring at once stands twice")
+    return condition(CONDITION, False, "NobodyAllows")

@@ -1,0 +1,66 @@
+"""Writers that may write the same partitions take turns where the table says so (``concurrency.admission: DisjointPartitions``; R42).
+
+Manners, not safety: two writers of one partition that run at once lose a race at worst. Who waits because of others is waited for by those
+behind it whose partitions overlap with its own: nobody slips past until it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudi_operator.api import partitions
+from hudi_operator.api.spec import WriterSpec
+from hudi_operator.model import conditions
+from hudi_operator.plan.core.view import View, WriterView
+
+MAX_OVERTAKES = 8
+"""Attempts of others that start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
+
+Block = tuple[str, str, str]
+"""Reason, message, who blocks."""
+
+
+def problem(view: View, writer: WriterSpec) -> str:
+    """Why what a writer declares cannot be held against this table (field, value and rule); empty when it can."""
+    if writer.partitions and not view.table.partition_fields:
+        return f"spec.partitions = {list(writer.partitions)[:5]}: HudiTable {view.table.ref.name} has no partitionFields"
+    return ""
+
+
+def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequence[WriterView]) -> Block | None:
+    """The first writer that runs, or waits ahead, and may write a partition that this one may write too."""
+    if view.table.admission != "DisjointPartitions":
+        return None
+    mine = _declared(view, writer)
+    active = [w for w in view.writers if w.name in running and w.name != writer.name]
+    for other in (*active, *ahead):
+        found = partitions.in_common(mine, _declared(view, other))
+        if found is None:
+            continue
+        doing = "comes first" if other in ahead else "runs"
+        text = f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, {_words(_declared(view, other), found[1])} there"
+        return "OverlappingPartitions", text, other.name
+    return None
+
+
+def waiting_since_ms(view: View, writer: WriterView) -> int:
+    """Since when a writer queues, Unix milliseconds; now when it begins to."""
+    return conditions.from_rfc3339(str((writer.status.get("queue") or {}).get("since") or "")) or view.now_ms
+
+
+def overtaken(view: View, writer: WriterView, *, since_ms: int) -> int:
+    """Attempts of others that have started after that time."""
+    starts = (conditions.from_rfc3339(str(a.entry.get("startTime") or "")) for w in view.writers if w.name != writer.name for a in w.attempts)
+    return sum(1 for start in starts if start is not None and start > since_ms)
+
+
+def _declared(view: View, writer: WriterView) -> tuple[str, ...]:
+    """Normal patterns of a writer; none: it may write any partition. So may an attempt that began before the spec was changed last."""
+    spec, active = writer.spec, writer.active
+    if spec is None or (active is not None and active.entry.get("generation") != spec.ref.generation):
+        return ()
+    return tuple(partitions.normal(pattern, view.table.partition_fields) for pattern in spec.partitions)
+
+
+def _words(declared: Sequence[str], pattern: str) -> str:
+    return pattern if declared else "any"

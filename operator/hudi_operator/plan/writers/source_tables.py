@@ -1,0 +1,135 @@
+"""Hudi tables that writers read from (``source.hudi``, views of ``source.sql``): which ones, and whether a writer may and can read them.
+
+A writer has the access to storage of its own table and no other, so a source must be reached with the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hudi_contract import naming
+from hudi_operator.api import merging
+from hudi_operator.api.spec import SpecError, StorageSpec, TableSpec, WriterSpec
+from hudi_operator.model import conditions
+from hudi_operator.plan.core.view import View
+from hudi_operator.plan.gate.stalled import path_problem
+from hudi_operator.plan.requests import restores
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One table that a writer reads: the field that names it, and a HudiTable of the namespace or a path (exactly one is set)."""
+
+    field: str
+    table: str
+    path: str
+    itself: bool = False
+    """Whether it may be the table that the writer writes to."""
+
+
+def references(writer: WriterSpec) -> list[Reference]:
+    """Tables that the writer reads, in the order of its spec."""
+    found = []
+    if writer.hudi is not None:
+        # What it writes it would read again in the next run, for ever.
+        found.append(Reference("spec.source.hudi", writer.hudi.table, writer.hudi.path))
+    for number, view in enumerate(writer.sql.views if writer.sql is not None else ()):
+        if view.files is None:
+            found.append(Reference(f"spec.source.sql.views[{number}].hudi", view.table, view.path, itself=True))
+    return found
+
+
+def problem(view: View, writer: WriterSpec) -> str:
+    """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is not known yet."""
+    return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view, writer)
+
+
+def _deletes_problem(view: View, writer: WriterSpec) -> str:
+    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not, or when that is not known yet."""
+    if writer.hudi is None or writer.hudi.deletes != "Carry":
+        return ""
+    source = _table(view, writer.hudi.table) if writer.hudi.table else None
+    if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
+        return (
+            f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with merge.mode Custom: its class decides at"
+            " each read what is deleted, and its files do not tell; use deletes Ignore"
+        )
+    if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
+        return (
+            f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no"
+            " records can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+        )
+    return ""
+
+
+def _problem(view: View, reference: Reference) -> str:
+    field, path = f"{reference.field}.path", reference.path
+    if reference.table:
+        field = f"{reference.field}.tableRef"
+        try:
+            source = _table(view, reference.table)
+        except SpecError as error:
+            return f"{field}: HudiTable {reference.table} cannot be understood: {error}"
+        if source is None:
+            return ""
+        missing = _missing_access(source.storage, view.table.storage)
+        if missing:
+            own = f"HudiTable {view.table.ref.name} does not have: a writer uses its own table's access"
+            return f"{field}: HudiTable {source.ref.name} needs {missing}, which {own}"
+        path = source.path
+    if naming.path_scheme(path) != naming.path_scheme(view.table.path):
+        return f"{field}: {path} has another scheme than {view.table.path}: a writer uses its own table's storage"
+    if not reference.itself and naming.table_id(path) == view.table.table_id:
+        return f"{field}: {path} is the table that this writer writes to"
+    return path_problem(path, view.table.ref.namespace, view.config, field=field)
+
+
+def waits_for(view: View, writer: WriterSpec) -> tuple[str, str, str] | None:
+    """Reason, message and who blocks while a source is not there; None when all are."""
+    for name in (reference.table for reference in references(writer) if reference.table):
+        found = view.observed.source_tables.get(name)
+        if found is None:
+            return "SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}"
+        if not (found.get("status") or {}).get("timeline"):
+            return "SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}"
+        if conditions.find(found.get("status") or {}, "Bootstrapped").get("status") == "False":
+            return "SourceNotReady", f"HudiTable {name}, the source, is not bootstrapped yet", f"table {name}"
+        if conditions.find(found.get("status") or {}, "Ready").get("reason") == restores.REASON:
+            return "SourceNotReady", f"HudiTable {name}, the source, is being restored", f"table {name}"
+    return None
+
+
+def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
+    """The writer with the paths of its sources, and the classes that merge them; None while one is not there."""
+    paths: dict[str, str] = {}
+    mergers: dict[str, str] = {}
+    for reference in references(writer):
+        path = reference.path
+        if reference.table:
+            source = _table(view, reference.table)
+            if source is None:
+                return None
+            path, mergers[reference.table] = source.path, source.merge.class_name
+        paths[reference.table or reference.path] = naming.canonical_path(path)
+    if writer.hudi is not None:
+        hudi = writer.hudi
+        writer = replace(writer, hudi=replace(hudi, path=paths[hudi.table or hudi.path], merger=mergers.get(hudi.table, "")))
+    if writer.sql is not None:
+        views = tuple(v if v.files is not None else replace(v, path=paths[v.table or v.path], merger=mergers.get(v.table, "")) for v in writer.sql.views)
+        writer = replace(writer, sql=replace(writer.sql, views=views))
+    return writer
+
+
+def _table(view: View, name: str) -> TableSpec | None:
+    """The HudiTable of that name; None when it does not exist. Raises SpecError."""
+    found = view.observed.source_tables.get(name)
+    return None if found is None else TableSpec.from_object(found)
+
+
+def _missing_access(source: StorageSpec, target: StorageSpec) -> str:
+    """What the source's storage needs beyond the target's; empty when nothing."""
+    if source.service_account_name != target.service_account_name:
+        return f"serviceAccountName {source.service_account_name or '(default)'}"
+    refs = [f"secretRef {ref.name} as {ref.as_kind}" for ref in source.secret_refs if ref not in target.secret_refs]
+    options = [f"option {key} with its value" for key, value in sorted(source.options.items()) if target.options.get(key) != value]
+    return next(iter([*refs, *options]), "")

@@ -1,0 +1,219 @@
+"""Status of a HudiWriter: why it runs, waits or has ended, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.model import classify, conditions
+from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.view import Attempt, View, WriterView
+from hudi_operator.plan.gate.gate import timeline_report
+from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
+from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
+
+JsonDict = dict[str, Any]
+
+KEPT_CONFLICTS = 10
+EVENT_LIMIT = 1000
+
+
+def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
+    """The status to store. Equal facts give an equal status; absent fields are left out."""
+    spec, old = writer.spec, writer.status
+    generation = int(writer.obj["metadata"].get("generation") or 0)
+    entries = list(progress.entries)
+    status: JsonDict = {"observedGeneration": generation}
+    if spec is not None:
+        # The nonce that is present at the first look is the baseline and not executed.
+        status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
+        if decision.kind == "Start":
+            run = attempts.run_of(entries[-1]) if entries else 0
+            entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
+            status["executedNonce"] = spec.restart_nonce
+        status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
+    status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
+    entries = [_counted(view, writer, e) for e in entries]
+    # All that retryPolicy.limit may have to count.
+    kept = KEPT_ATTEMPTS if spec is None else max(KEPT_ATTEMPTS, spec.retry.limit + 2)
+    status["attempts"] = entries[-kept:]
+    earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-kept]])
+    if any(earlier.values()):
+        status["earlierAttempts"] = earlier
+    status.update(_results(view, writer, old))
+    # What is known already never shrinks.
+    status.update({name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()})
+    if decision.retry_ms:
+        status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
+    if decision.position:
+        since = (old.get("queue") or {}).get("since") or conditions.rfc3339(view.now_ms)
+        status["queue"] = {"position": decision.position, "since": since, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
+    status["state"] = _state(view, writer, progress, decision)
+    wanted = _conditions(view, writer, progress, decision, str(status["state"]))
+    wanted.append(committed_condition.committed(writer.last, next(reversed(entries), {}), _report_of(view, writer, entries), old))
+    status["conditions"] = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    return status
+
+
+def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> JsonDict:
+    """What the newest attempt has said; empty for one that is about to start."""
+    return _last_report(view, writer.last) if writer.last is not None and entries and writer.last.number == int(entries[-1]["number"]) else {}
+
+
+def next_tick_ms(status: JsonDict) -> int:
+    """When the next run starts by the clock, Unix milliseconds; 0: never."""
+    return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
+
+
+def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
+    """The entry of an attempt with what it says of itself; that stays when its pod and its report have gone."""
+    report = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), {})
+    counts = {"records": int(report.get("records") or 0), "conflicts": _count(report.get("conflicts"))}
+    return {**entry, **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))}}
+
+
+def _summed(parts: list[JsonDict]) -> dict[str, int]:
+    return {name: sum(int(part.get(name) or 0) for part in parts) for name in ("records", "conflicts")}
+
+
+def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
+    """lastCommit and the last conflicts: the newest attempt's own words."""
+    result: JsonDict = {k: old[k] for k in ("lastCommit", "recentConflicts") if k in old}
+    reports = [_last_report(view, a) for a in writer.attempts]
+    report = reports[-1] if reports else {}
+    if report.get("lastInstant"):
+        completion = str(report.get("lastCompletionTime") or "")
+        result["lastCommit"] = {
+            "instant": str(report["lastInstant"]),
+            **({"completionTime": completion} if completion else {}),
+        }
+        at = conditions.hudi_time(completion or str(report["lastInstant"]))
+        if at:
+            result["lastCommit"]["time"] = at
+    if isinstance(report.get("conflicts"), list) and report["conflicts"]:
+        result["recentConflicts"] = [_conflict(c) for c in report["conflicts"][-KEPT_CONFLICTS:]]
+    return result
+
+
+def _count(found: object) -> int:
+    """Conflicts are a list in reports and a number in final words."""
+    return len(found) if isinstance(found, list) else (found if isinstance(found, int) else 0)
+
+
+def _conflict(raw: JsonDict) -> JsonDict:
+    at = raw.get("atMs")
+    shown: JsonDict = {k: str(raw[k])[:limit] for k, limit in (("instant", 32), ("retriedAs", 32), ("with", 317)) if raw.get(k)}
+    if raw.get("fileGroups"):
+        shown["fileGroups"] = [str(g)[:512] for g in raw["fileGroups"][:5]]
+    if raw.get("yielded") is True:
+        shown["yielded"] = True
+    if isinstance(at, int):
+        shown["time"] = conditions.rfc3339(at)
+    return shown
+
+
+def _last_report(view: View, attempt: Attempt) -> JsonDict:
+    """The runtime's report in etcd, overlaid by its final word in the termination message."""
+    stored = view.etcd.reports.get(f"attempt/{attempt.id}")
+    report: JsonDict = dict(stored.value) if stored is not None else {}
+    main = classify.main_container(attempt.pod) if attempt.pod is not None else None
+    final = classify.termination_report(main.message) if main is not None and main.terminated else {}
+    for name in ("records", "commits", "lastInstant", "lastCompletionTime"):
+        if final.get(name):
+            report[name] = final[name]
+    if "conflicts" not in report and final.get("conflicts"):
+        report["conflicts"] = final["conflicts"]
+    return {**report, **_untold(view, attempt, report)}
+
+
+def _untold(view: View, attempt: Attempt, report: JsonDict) -> JsonDict:
+    """Commits that the agent has seen on the timeline and the attempt did not come to tell of: it was killed after its completed file."""
+    last = str(report.get("lastCompletionTime") or "")
+    commits = [c for c in timeline_report(view).get("commits") or () if c.get("attempt") == attempt.id and str(c.get("completionTime") or "") > last]
+    if not commits:
+        return {}
+    records = int(report.get("records") or 0) + sum(int(c.get("records") or 0) for c in commits)
+    newest = max(commits, key=lambda c: str(c["completionTime"]))
+    return {"records": records, "lastInstant": str(newest["instant"]), "lastCompletionTime": str(newest["completionTime"])}
+
+
+def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
+    """The printable word."""
+    if decision.kind in ("Finished", "Start"):
+        return decision.reason if decision.kind == "Finished" else "Starting"
+    if decision.kind in ("Scheduled", "Suspended", "Stalled", "Deleting"):
+        return decision.kind
+    if decision.kind == "Wait":
+        return "Retrying" if decision.reason == "BackOff" else "Waiting"
+    if progress.ended is not None:
+        return "Retrying"
+    if writer.spec is not None and attempts.stopping(view, writer.spec):
+        return "Stopping"
+    if writer.active is not None and ending_for_change.asks(view, writer.active):
+        return "Stopping"
+    return "Running" if _running(writer) else "Starting"
+
+
+def _running(writer: WriterView) -> bool:
+    active = writer.active
+    return active is not None and any(i.registration is not None and i.record is None for i in active.incs)
+
+
+def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
+    over = decision.reason if decision.kind == "Finished" else ""
+    admitted = decision.kind in ("Active", "Start")
+    last = progress.entries[-1] if progress.entries else {}
+    failure = f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
+    active = admitted or state in ("Stopping",)
+    stalled = decision.kind == "Stalled" or over == "Failed"
+    reason = decision.reason or "Unknown"
+    busy = not over and decision.kind in ("Wait", "Deleting") and not stalled
+    waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
+    return [
+        condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
+        condition("Running", state == "Running", state, "" if state == "Running" else waiting),
+        condition("Finished", bool(over), over or "NotFinished", failure),
+        condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
+        condition("Suspended", decision.kind == "Suspended", "Suspended" if decision.kind == "Suspended" else "NotSuspended", ""),
+        # kstatus: while an attempt runs the object is current, not in progress.
+        condition("Reconciling", busy, reason if busy else ("Running" if active else "Current"), decision.message if busy else ""),
+        condition(
+            "Stalled",
+            stalled,
+            (reason if decision.kind == "Stalled" else "Failed") if stalled else "NotStalled",
+            (failure or decision.message) if stalled else "",
+        ),
+    ]
+
+
+def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | None:
+    """The write of a status; None when nothing has changed."""
+    if status == writer.status:
+        return None
+    meta = writer.obj["metadata"]
+    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+
+
+def events(view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict) -> tuple[EmitEvent, ...]:
+    """Events of this look: attempts that started or ended, and why a writer is stuck."""
+    meta = writer.obj["metadata"]
+
+    def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:
+        return EmitEvent(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message[:EVENT_LIMIT], attempt)
+
+    found: list[EmitEvent] = []
+    if progress.ended is not None:
+        kind = str(progress.ended.get("class"))
+        good = kind in (classify.SUCCEEDED, *classify.STOPPED)
+        text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
+        found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
+    if decision.kind == "Start":
+        found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
+    if decision.kind == "Stalled" and not conditions.is_true(writer.status, "Stalled"):
+        found.append(event("Warning", decision.reason, decision.message))
+    if decision.kind == "Finished" and not conditions.is_true(writer.status, "Finished"):
+        attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
+        found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"))
+    return tuple(found)

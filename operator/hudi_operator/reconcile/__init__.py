@@ -1,1 +1,0 @@
-"""Pure planners (observed, desired, now) -> actions, and the executor of those actions."""

@@ -1,0 +1,44 @@
+"""Declared partitions: two patterns have a partition in common exactly when some text matches both."""
+
+from __future__ import annotations
+
+import fnmatch
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_operator.api import partitions
+
+TEXTS = ["".join(text) for length in range(7) for text in product("ab", repeat=length)]
+
+
+@given(st.text("ab*?", max_size=4), st.text("ab*?", max_size=4))
+def test_intersect_is_what_some_text_shows(a: str, b: str) -> None:
+    # With a '*' a pattern of four has three characters that a text must show; two such patterns are shown by a text of six.
+    shown = any(fnmatch.fnmatchcase(text, a) and fnmatch.fnmatchcase(text, b) for text in TEXTS)
+    assert partitions.intersect(a, b) is shown
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "found"),
+    [
+        (("2026-01-*",), ("2026-02-*",), None),
+        (("2026-01-*",), ("2026-01-31", "2026-02-*"), ("2026-01-*", "2026-01-31")),
+        (("2026-01-1?",), ("2026-01-2?",), None),
+        (("de/*", "fr/*"), ("*/2026-01",), ("de/*", "*/2026-01")),
+        (("a",), (), ("a", "*")),
+        ((), (), ("*", "*")),
+    ],
+)
+def test_in_common(mine: tuple[str, ...], others: tuple[str, ...], found: tuple[str, str] | None) -> None:
+    """Who declares nothing may write anywhere."""
+    assert partitions.in_common(mine, others) == found
+
+
+def test_field_names_may_be_written_or_left_out() -> None:
+    fields = ("land", "day")
+    assert partitions.normal("land=de/day=2026-01-*", fields) == partitions.normal("de/2026-01-*", fields) == "de/2026-01-*"
+    assert partitions.normal("day=1*", ("day",)) == "1*"
+    assert partitions.normal("city=x", ("day",)) == "city=x", "a value may have a '=' of its own"

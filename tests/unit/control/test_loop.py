@@ -1,0 +1,161 @@
+"""One look after the other, with planners and ports of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hudi_contract import naming
+from hudi_contract.records import Stored
+from hudi_operator.control.executor import Executor
+from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
+from hudi_operator.control.timers import Timers
+from hudi_operator.main import _api_problem
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
+from hudi_operator.plan.core import actions as act
+
+KEY = ("ns", "t")
+TABLE = {"metadata": {"namespace": "ns", "name": "t", "uid": "u", "resourceVersion": "1"}, "status": {"a": 1}}
+
+
+def observed(
+    *, pods: Sequence[PodFacts] = (), settles: dict[str, Stored] | None = None, timers: dict[str, float] | None = None, writers: Sequence[Any] = ()
+) -> Observed:
+    etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {})
+    return Observed(table=TABLE, writers=tuple(writers), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
+
+
+def pod(role: str) -> PodFacts:
+    return PodFacts("ns", "p", "u", {naming.LABEL_ROLE: role}, "Running", "n", False, (naming.EVIDENCE_FINALIZER,), ())
+
+
+class Recorder:
+    """Both ports: notes each call, answers True, fails where it is told to."""
+
+    def __init__(self, *, refuse: str = "", held: bool = True) -> None:
+        self.calls: list[str] = []
+        self._refuse, self._held = refuse, held
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*_: Any, **__: Any) -> bool:
+            self.calls.append(name)
+            if name == self._refuse:
+                raise Fatal("refused")
+            return self._held
+
+        return call
+
+
+def executor(port: Any, *, leading: Sequence[bool] = ()) -> Executor:
+    answers = iter(leading)
+
+    def check() -> None:
+        if not next(answers, True):
+            raise LeaseLost("lost")
+
+    return Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=check)
+
+
+def perform(made: Executor, *actions: act.Action) -> list[act.Action]:
+    return asyncio.run(made.perform(KEY, observed(), act.Plan("x", actions)))
+
+
+UNLOCK = act.Unlock("t", "i", 7)
+DELETE = act.DeletePod("ns", "p", "u", 30)
+
+
+def test_actions_are_performed_in_order() -> None:
+    port = Recorder()
+    assert perform(executor(port), DELETE, UNLOCK) == [DELETE, UNLOCK]
+    assert port.calls == ["delete", "unlock"]
+
+
+def test_the_first_failure_ends_the_plan() -> None:
+    port = Recorder(refuse="delete")
+    with pytest.raises(Fatal):
+        perform(executor(port), DELETE, UNLOCK)
+    assert port.calls == ["delete"]
+
+
+def test_a_compare_that_does_not_hold_ends_the_plan() -> None:
+    port = Recorder(held=False)
+    with pytest.raises(Conflict):
+        perform(executor(port), UNLOCK, DELETE)
+    assert port.calls == ["unlock"]
+
+
+def test_a_former_leader_stops_before_its_next_action() -> None:
+    port = Recorder()
+    with pytest.raises(LeaseLost):
+        perform(executor(port, leading=[True, False]), DELETE, UNLOCK)
+    assert port.calls == ["delete"]
+
+
+def test_an_equal_status_is_not_sent() -> None:
+    port = Recorder()
+    perform(executor(port), act.UpdateStatus("HudiTable", "ns", "t", "1", {"a": 1}))
+    assert port.calls == []
+    perform(executor(port), act.UpdateStatus("HudiTable", "ns", "t", "1", {"a": 2}))
+    assert port.calls == ["replace_status"]
+
+
+def test_an_event_is_sent_once_per_object_reason_and_attempt() -> None:
+    port = Recorder()
+    made = executor(port)
+    for attempt, message in ((1, "x"), (1, "y"), (2, "x")):
+        perform(made, act.EmitEvent("HudiWriter", "ns", "w", "u", "Normal", "Started", message, attempt))
+    assert port.calls == ["event", "event"]
+
+
+def test_timers_start_once_and_are_forgotten() -> None:
+    now = [0.0]
+    timers = Timers(lambda: now[0])
+    timers.start(KEY, "drain")
+    now[0] = 3.0
+    timers.start(KEY, "drain")
+    assert timers.ages(KEY) == {"drain": 3.0}
+    timers.stop(KEY, "drain")
+    assert timers.ages(KEY) == {}
+
+
+def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
+    assert is_quiet(observed(pods=[pod("agent")]))
+    assert not is_quiet(observed(pods=[pod("driver")]))
+    assert not is_quiet(observed(timers={"drain": 1.0}))
+    assert not is_quiet(observed(settles={"i": Stored({"phase": "Terminating"}, 1, 1)}))
+    assert is_quiet(observed(settles={"i": Stored({"phase": "Settled"}, 1, 1)}))
+    waiting = {"metadata": {"name": "w"}, "spec": {}, "status": {"conditions": [{"type": "Finished", "status": "False"}]}}
+    finished = {"metadata": {"name": "w"}, "spec": {}, "status": {"conditions": [{"type": "Finished", "status": "True"}]}}
+    assert not is_quiet(observed(writers=[waiting])), "its next attempt has a time"
+    assert is_quiet(observed(writers=[finished]))
+    assert [quiet_interval(15, looks) for looks in (-1, 0, 1, 2, 3, 50)] == [15, 30, 60, 120, QUIET_SECONDS, QUIET_SECONDS]
+
+
+class Api:
+    """Answers of an API server by path."""
+
+    def __init__(self, minor: str, kinds: list[str] | None) -> None:
+        self._minor, self._kinds = minor, kinds
+
+    async def request(self, method: str, path: str) -> dict[str, Any]:
+        from hudi_operator.adapters.kubernetes import ApiError
+
+        if path == "/version":
+            return {"major": "1", "minor": self._minor}
+        if self._kinds is None:
+            raise ApiError(404, "not found", retry_after=None)
+        return {"resources": [{"name": kind} for kind in self._kinds]}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [(None, "install the CustomResourceDefinitions"), (["huditables"], "missing: hudiwriters"), (["huditables", "huditables/status", "hudiwriters"], "")],
+)
+def test_missing_definitions_are_named_and_waited_for(kinds: list[str] | None, said: str) -> None:
+    problem = asyncio.run(_api_problem(Api("37", kinds)))  # type: ignore[arg-type]
+    assert said in problem
+    assert bool(problem) == bool(said)

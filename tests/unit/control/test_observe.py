@@ -1,0 +1,110 @@
+"""What one look reads, and in which order: another operator may act between two of its reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hudi_contract import naming
+from hudi_contract.records import Stored
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.observe import Observer
+from hudi_operator.control.timers import Timers
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.ports import Conflict
+
+JsonDict = dict[str, Any]
+TABLE = {
+    "apiVersion": naming.API_VERSION,
+    "kind": naming.TABLE_KIND,
+    "metadata": {"namespace": "ns", "name": "flights", "uid": "u", "generation": 1, "resourceVersion": "1"},
+    "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], "orderingFields": ["ts"]},
+}
+
+
+def writer(*pods: str) -> JsonDict:
+    attempts = [{"number": n, "pod": pod} for n, pod in enumerate(pods, 1)]
+    return {"metadata": {"namespace": "ns", "name": "load"}, "spec": {"tableRef": {"name": "flights"}}, "status": {"attempts": attempts}}
+
+
+class Ports:
+    """Both ports. ``lists``: what the lists of writers answer, one after the other."""
+
+    def __init__(self, facts: EtcdFacts, *lists: list[JsonDict]) -> None:
+        self._facts, self._lists = facts, list(lists)
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        return TABLE if kind == naming.TABLE_KIND else None
+
+    async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
+        return [TABLE] if kind == naming.TABLE_KIND else self._lists.pop(0)
+
+    async def pods(self, namespace: str, *, labels: str) -> list[Any]:
+        return []
+
+    def floors(self) -> dict[str, int]:
+        return {}
+
+    def clock_offset_ms(self) -> int:
+        return 0
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        return self._facts
+
+
+def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
+    ports: Any = Ports(facts, *lists)
+    observer = Observer(kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict)
+    return asyncio.run(observer.observe(("ns", "flights")))
+
+
+ADMITTED = EtcdFacts(revision=1, cluster_id="c", admits={"ns.load-2": Stored({"role": "writer"}, 1, 1)})
+REPORTED = EtcdFacts(revision=1, cluster_id="c", reports={"attempt/ns.load-2": Stored({}, 1, 1)})
+
+
+@pytest.mark.parametrize("facts", [ADMITTED, REPORTED])
+def test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys(facts: EtcdFacts) -> None:
+    """I11: the writers were read before another operator wrote attempt 2 into status and admitted it."""
+    with pytest.raises(Conflict, match=r"ns\.load-2"):
+        look(facts, [writer("load-1")], [writer("load-1", "load-2")])
+
+
+def test_attempts_of_another_table_on_the_same_path_have_not_begun_now() -> None:
+    """Two HudiTables with one path see the same keys in etcd; the second one must get as far as saying so."""
+    other = {**writer("load-1", "load-2"), "spec": {"tableRef": {"name": "first"}}}
+    assert look(ADMITTED, [other], [other]).writers == ()
+
+
+def test_what_no_list_names_is_nobodys() -> None:
+    """The writer of an admission is gone: also the list from after the read of etcd does not name it."""
+    assert look(ADMITTED, [writer("load-1")], [writer("load-1")]).etcd == ADMITTED
+
+
+def test_one_list_is_enough_when_it_names_all() -> None:
+    agent = {"ns.agent-1": Stored({"role": "agent"}, 1, 1)}
+    facts = EtcdFacts(revision=1, cluster_id="c", admits={**ADMITTED.admits, **agent})
+    assert look(facts, [writer("load-1", "load-2")]).etcd == facts
+
+
+def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F69: under its id, with the agent that status tells."""
+    asked: list[tuple[str, str]] = []
+
+    async def read_table(self: Ports, table_id: str, agent: str) -> EtcdFacts:
+        asked.append((table_id, agent))
+        return self._facts
+
+    whole = TableSpec.from_object(TABLE)
+    torn = {**TABLE, "spec": {**TABLE["spec"], "storage": "none"}, "status": {"tableId": whole.table_id, "agent": "hudi-agent-x"}}
+    monkeypatch.setattr(Ports, "read_table", read_table)
+    monkeypatch.setitem(globals(), "TABLE", torn)
+    found = look(EtcdFacts(revision=1, cluster_id="c"), [])
+    assert found.etcd is not None
+    assert set(asked) == {(whole.table_id, "hudi-agent-x")}
+    index = TableIndex("image")
+    index.put(torn)
+    assert index.of_id(whole.table_id) == index.of_agent("ns", "hudi-agent-x") == {("ns", "flights")}

@@ -1,0 +1,58 @@
+"""Events only say which table to look at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.adapters.etcd_watch import Change
+from hudi_operator.control.index import TableIndex
+from hudi_operator.handlers import EtcdRouter, tables_of_pod
+
+PATH = "s3a://lake/t"
+T = naming.table_id(PATH)
+
+
+def hudi_table(name: str, path: str = PATH) -> dict[str, Any]:
+    return {"kind": "HudiTable", "metadata": {"namespace": "ns", "name": name, "uid": name}, "spec": {"path": path}}
+
+
+def routed(*changes: tuple[str, bool]) -> set[tuple[str, str]]:
+    index, found = TableIndex("image"), set[tuple[str, str]]()
+    index.put(hudi_table("a"))
+    EtcdRouter("/hudi", index, found.add).route([Change(key, deleted, 1) for key, deleted in changes])
+    return found
+
+
+def test_news_of_a_table_leads_to_it() -> None:
+    for key in (f"/hudi/tables/{T}/writer/x", f"/hudi/tables/{T}/settle/x", f"/hudi/control/{T}/gate", f"/hudi/tables/{T}/report/attempt/ns.p-1"):
+        assert routed((key, False)) == {("ns", "a")}, key
+    assert routed((f"/hudi/tables/{T}/alive/x", True)) == {("ns", "a")}
+
+
+def test_the_traffic_of_healthy_writers_is_no_news() -> None:
+    noise = [(f"/hudi/tables/{T}/{key}", deleted) for key in ("lock", "clock", "queue/x", "instant/1") for deleted in (True, False)]
+    assert routed(*noise, (f"/hudi/tables/{T}/alive/x", False), ("/hudi/control/agents/x/y", False), ("/other", False)) == set()
+
+
+def test_an_index_follows_changes_and_names_tables_on_one_path() -> None:
+    index = TableIndex("image")
+    index.put(hudi_table("a"))
+    index.put(hudi_table("b", "s3://lake//t/"))
+    assert index.same_path(("ns", "a"), PATH, T) == ("ns/b",)
+    index.put(hudi_table("b", "s3://lake/other"))
+    assert index.same_path(("ns", "a"), PATH, T) == ()
+    index.remove(("ns", "a"))
+    assert index.tables() == [("ns", "b")]
+
+
+def test_pods_lead_to_their_tables() -> None:
+    index = TableIndex("image")
+    index.put(hudi_table("a"))
+    driver = {"metadata": {"namespace": "ns", "labels": {naming.LABEL_TABLE: "x"}}}
+    assert tables_of_pod(driver, index) == {("ns", "x")}
+    (entry,) = [index._entries[key] for key in index.tables()]
+    agent = {"metadata": {"namespace": "ns", "labels": {naming.LABEL_AGENT: entry.agent}}}
+    assert tables_of_pod(agent, index) == {("ns", "a")}
+    unused = {"metadata": {"namespace": "ns", "labels": {naming.LABEL_AGENT: "hudi-agent-unused"}}}
+    assert tables_of_pod(unused, index) == {("ns", "a")}, "somebody has to end it"

@@ -1,0 +1,94 @@
+"""The feed of commits: status, one event for those of a look, metrics (RFC-22: commits are published to readers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_operator.model.facts import Observed
+from hudi_operator.observability import Metrics
+from hudi_operator.plan import table_status
+from hudi_operator.plan.core import actions as act
+
+TABLE = {"metadata": {"namespace": "lake", "name": "orders", "uid": "u", "resourceVersion": "1"}}
+
+
+def commit(second: int, writer: str = "lake/live") -> dict[str, Any]:
+    """A commit that completed in that second."""
+    found = {"instant": f"202601010000{second:02d}000", "action": "deltacommit", "completionTime": f"202601010000{second:02d}500", "records": 20}
+    return {**found, **({"writer": writer, "attempt": "lake.live-1"} if writer else {})}
+
+
+def status(*commits: dict[str, Any], pending: int = 0) -> dict[str, Any]:
+    """A status that shows these commits."""
+    timeline: dict[str, Any] = {"pendingCount": pending, "lastCommitTime": "2026-01-01T00:00:59Z"}
+    return {"timeline": {**timeline, **({"commits": list(commits)} if commits else {})}}
+
+
+def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
+    """Instants and texts of the events."""
+    found = table_status.events({**TABLE, "status": before}, after)
+    return [(event.instant, event.message) for event in found if event.reason == "Committed"]
+
+
+def test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much() -> None:
+    """F55: however many there are."""
+    assert told(status(commit(1)), status(commit(1), commit(2))) == [
+        (commit(2)["instant"], f"deltacommit {commit(2)['instant']} by lake/live: 20 records, completed {commit(2)['completionTime']}"),
+    ]
+    many = [commit(1), commit(4, writer="lake/other"), commit(2), commit(3, writer="")]
+    text = f"3 commits by lake/live, lake/other: 60 records, the last one deltacommit {commit(4)['instant']}, completed {commit(4)['completionTime']}"
+    assert told(status(commit(1)), status(*many)) == [(commit(4)["instant"], text)]
+    assert told(status(), status(commit(1))), "the first commit of a new table"
+
+
+def test_what_was_there_before_the_first_look_is_no_news() -> None:
+    assert told({}, status(commit(1), commit(2))) == []
+    assert told({"timeline": {"lastCompletionTime": commit(1)["completionTime"]}}, status(commit(1))) == [], "shown by an older operator already"
+
+
+def test_a_commit_that_ends_late_is_news_although_it_began_first() -> None:
+    late = {**commit(1), "completionTime": commit(9)["completionTime"]}
+    assert [instant for instant, _ in told(status(commit(5)), status(commit(5), late))] == [late["instant"]]
+
+
+def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
+    metrics, labels = Metrics(), {"namespace": "lake", "table": "orders"}
+
+    def value(name: str) -> float | None:
+        return metrics.registry.get_sample_value(f"hudi_operator_{name}", labels)
+
+    observed = Observed(table={**TABLE, "status": status(commit(1))}, writers=(), pods=(), nodes={}, etcd=None)
+    metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", status(commit(1), commit(2), commit(3), pending=2))])
+    assert value("commits_total") == 2.0
+    assert value("pending_instants") == 2.0
+    assert value("last_commit_timestamp_seconds") == 1767225659.0
+    metrics.performed(observed, [act.PatchFinalizers("HudiTable", "lake", "orders", remove="x")])
+    assert value("commits_total") is None
+    assert value("pending_instants") is None
+
+
+def test_a_silent_table_has_its_series_after_a_restart() -> None:
+    """F54: nothing changes, so nothing is written; the gauges say what stands in status, and alerts can ask for conditions and outcomes."""
+    metrics, labels = Metrics(), {"namespace": "lake", "table": "orders"}
+
+    def value(name: str, **more: str) -> float | None:
+        return metrics.registry.get_sample_value(f"hudi_operator_{name}", {**labels, **more})
+
+    held = [{"type": "Ready", "status": "True"}, {"type": "AwaitingProofOfDeath", "status": "True"}, {"type": "Stalled", "status": "False"}]
+    shown = {**status(commit(1), pending=2), "conditions": held}
+    live = {"metadata": {"name": "live"}, "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]}}
+    observed = Observed(table={**TABLE, "status": shown}, writers=(live, {"metadata": {"name": "new"}}), pods=(), nodes={}, etcd=None)
+    metrics.performed(observed, [])
+    assert (value("pending_instants"), value("last_commit_timestamp_seconds")) == (2.0, 1767225659.0)
+    conditions = ("Ready", "Stalled", "AwaitingProofOfDeath")
+    assert [value("table_condition", condition=kind) for kind in conditions] == [1.0, 0.0, 1.0]
+    assert [value("writers", state=state) for state in ("Running", "Waiting")] == [1.0, 1.0]
+    entries = [{"number": 1, "class": "Infrastructure"}, {"number": 2, "class": "Succeeded"}]
+    ended = act.UpdateStatus("HudiWriter", "lake", "live", "1", {"state": "Succeeded", "attempts": entries})
+    metrics.performed(observed, [ended])
+    assert [value("writers", state=state) for state in ("Running", "Succeeded")] == [0.0, 1.0]
+    assert metrics.registry.get_sample_value("hudi_operator_attempts_ended_total", {"class": "Succeeded"}) == 1.0
+    assert metrics.registry.get_sample_value("hudi_operator_attempts_ended_total", {"class": "Infrastructure"}) is None
+    metrics.performed(observed, [act.PatchFinalizers("HudiTable", "lake", "orders", remove="x")])
+    assert value("table_condition", condition="Ready") is None
+    assert value("writers", state="Running") is None

@@ -1,0 +1,146 @@
+"""Retries, back-off and the end of a run, on status alone."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hudi_contract.records import Stored
+from hudi_operator.api.spec import WriterSpec
+from hudi_operator.model import conditions
+from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.plan.writers import attempts
+
+ENDED = "2026-01-01T00:10:00Z"
+ENDED_MS = conditions.from_rfc3339(ENDED) or 0
+
+
+def writer(**spec: Any) -> WriterSpec:
+    retry = {"limit": 3, "backoffSeconds": 10, "maxBackoffSeconds": 60}
+    return WriterSpec.from_object({"metadata": {"name": "w", "uid": "0123456789"}, "spec": {"tableRef": {"name": "t"}, "retryPolicy": retry, **spec}})
+
+
+def entries(*classes: str) -> tuple[dict[str, Any], ...]:
+    return tuple({"number": n + 1, "class": c, "startTime": f"2026-01-01T00:0{n}:00Z", "endTime": ENDED} for n, c in enumerate(classes))
+
+
+def status(finished: str = "False", since: str = "2026-01-01T00:00:00Z", reason: str = "NotFinished", **more: Any) -> dict[str, Any]:
+    return {"conditions": [{"type": "Finished", "status": finished, "reason": reason, "lastTransitionTime": since}], **more}
+
+
+@pytest.mark.parametrize(("failed", "seconds"), [(1, 10), (2, 20), (3, 40), (4, 60), (9, 60)])
+def test_backoff_doubles_up_to_its_cap(failed: int, seconds: int) -> None:
+    delay = attempts.next_retry_ms(writer(), status(), entries(*["Infrastructure"] * failed)) - ENDED_MS
+    assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
+
+
+def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:
+    """F47"""
+    lost = entries("Infrastructure", "Infrastructure", *["ClockSkew"] * 8)
+    assert attempts.failures(status(), lost) == 2
+    assert attempts.verdict(writer(), status(), lost) == ""
+    delay = attempts.next_retry_ms(writer(), status(), lost) - ENDED_MS
+    assert 60_000 <= delay <= 60_000 * (1 + attempts.JITTER)
+    assert attempts.next_retry_ms(writer(), status(), entries("ClockSkew")) - ENDED_MS < 20_000
+
+
+@pytest.mark.parametrize("kind", ["Succeeded", "Cancelled", ""])
+def test_no_backoff_without_a_failure(kind: str) -> None:
+    assert attempts.next_retry_ms(writer(), status(), entries(kind)) == 0
+    assert attempts.next_retry_ms(writer(), status(), ()) == 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ((), ""),
+        (("",), ""),
+        (("Infrastructure",) * 3, ""),
+        (("Infrastructure",) * 4, "Failed"),
+        (("Infrastructure", "Cancelled", "Infrastructure", "Cancelled", "Infrastructure"), ""),
+        (("Infrastructure",) * 3 + ("Cancelled",), ""),
+        (("WriteConflict", "Succeeded"), "Succeeded"),
+        (("UserError",), "Failed"),
+        (("OptionNotAllowed",), "Failed"),
+    ],
+)
+def test_verdicts(classes: tuple[str, ...], expected: str) -> None:
+    assert attempts.verdict(writer(), status(), entries(*classes)) == expected
+
+
+def test_failures_of_an_earlier_run_do_not_count() -> None:
+    """The run began when Finished last became False."""
+    assert attempts.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
+
+
+def advanced(*classes: str) -> tuple[dict[str, Any], ...]:
+    """Entries of a streaming run; `+` marks those that committed or had nothing left to do."""
+    return tuple({**e, **({"advanced": True} if c.endswith("+") else {})} for e, c in zip(entries(*(c.rstrip("+") for c in classes)), classes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("classes", "count", "expected"),
+    [
+        (("Infrastructure",) * 4, 4, "Failed"),
+        (("Infrastructure",) * 3 + ("Infrastructure+",), 1, ""),
+        (("Infrastructure+",) * 8, 1, ""),
+        (("Infrastructure+",) + ("OutOfMemory",) * 3, 4, "Failed"),
+        (("Infrastructure+",) + ("OutOfMemory",) * 2, 3, ""),
+        (("Infrastructure",) * 3 + ("Cancelled+", "Infrastructure"), 1, ""),
+        (("Infrastructure",) * 3 + ("+",), 0, ""),
+        (("Infrastructure+", "PositionLost"), 2, "Failed"),
+    ],
+)
+def test_failures_of_a_streaming_run_count_since_it_got_on(classes: tuple[str, ...], count: int, expected: str) -> None:
+    """Else months of work would use up the retries."""
+    assert attempts.failures(status(), advanced(*classes)) == count
+    assert attempts.verdict(writer(), status(), advanced(*classes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("report", "streaming", "expected"),
+    [
+        ({"commits": 1, "caughtUp": False}, True, True),
+        ({"commits": 0, "caughtUp": True}, True, True),
+        ({"commits": 0, "caughtUp": False}, True, False),
+        ({}, True, False),
+        ({"commits": 3, "caughtUp": False}, False, False),
+    ],
+)
+def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: bool, expected: bool) -> None:
+    """By its report, which may be older than its end, and by its last word."""
+    spec = writer(**({"streaming": {}} if streaming else {}))
+    driver = ContainerFacts("driver", started=True, terminated=True, exit_code=11, message=json.dumps({"class": "Infrastructure", **report}))
+    pod = PodFacts("ns", "w-1", "u", {}, "Failed", "node", deleting=False, finalizers=(), containers=(driver,))
+    for told, ended in ((report, None), ({}, pod)):
+        etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})
+        view: Any = SimpleNamespace(etcd=etcd, gate={}, nodes={}, now_ms=ENDED_MS, stopping=False)
+        attempt: Any = SimpleNamespace(id="a", number=1, entry={"number": 1}, pod=ended, incs=(), admitted=False)
+        entry = attempts._refreshed(view, attempt, spec)
+        if ended is not None:
+            entry = attempts._end(view, spec, attempt, [entry]).entries[-1]
+        assert bool(entry.get("advanced")) == expected
+
+
+def test_a_finished_writer_stays_finished_whatever_its_spec_says() -> None:
+    done = status("True", reason="Failed")
+    assert attempts.verdict(writer(retryPolicy={"limit": 20}), done, entries(*["Infrastructure"] * 4)) == "Failed"
+    assert attempts.verdict(writer(), done, entries("Cancelled")) == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("nonce", "known", "wanted"),
+    [
+        ("", {}, False),
+        ("a", {}, False),
+        ("a", {"executedNonce": "a"}, False),
+        ("b", {"executedNonce": "a"}, True),
+        ("a", {"executedNonce": ""}, True),
+        ("", {"executedNonce": "a"}, False),
+    ],
+)
+def test_nonces(nonce: str, known: dict[str, str], wanted: bool) -> None:
+    assert attempts.restart_wanted(writer(restartNonce=nonce), status(**known)) is wanted
