@@ -64,9 +64,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         return PartialPlan.of(summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
     if _not_taken_over(view):
         return PartialPlan.of(summary="the table may not be used as it is specified"), progress
-    fencing = [
-        _part(view, *each) for each in (("fences", suspects.plan_suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))
-    ]
+    fencing = [_part(view, *each) for each in (("fences", _suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))]
     safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
     if view.unreadable and not ref.deleting:
         # Gate, agent and requests are made from the spec (F69). Whoever is dead is fenced and settled all the same.
@@ -111,6 +109,10 @@ def _follow(view: View) -> tuple[dict[str, Progress], PartialPlan]:
 def _kept_agent(view: View) -> PartialPlan:
     begun = gate.is_mine(view) and restores.begun(view) is not None and not view.unreadable
     return agents.plan_agent(view) if begun and not view.observed.namespace_terminating else PartialPlan()
+
+
+def _suspects(view: View) -> PartialPlan:
+    return suspects.plan_suspects(view, changing=bool(gate.ends_runs(view)))
 
 
 def _requests(view: View) -> PartialPlan:

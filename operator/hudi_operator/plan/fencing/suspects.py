@@ -13,7 +13,6 @@ from hudi_operator.model import clocks, containers, doubts
 from hudi_operator.plan.core.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import Incarnation, View
-from hudi_operator.plan.gate import gate
 
 LOCK_SHOWN_SECONDS = 5.0
 """A lock held longer than this is shown in status."""
@@ -21,10 +20,10 @@ UNASSIGNED_SECONDS = 30.0
 """How long an agent may take to leave a table that it no longer serves."""
 
 
-def plan_suspects(view: View) -> PartialPlan:
-    """Fence every suspect, and keep the timers that make one."""
+def plan_suspects(view: View, *, changing: bool) -> PartialPlan:
+    """Fence every suspect, and keep the timers that make one. ``changing``: the gate is closed for a change that runs are to end for (F44)."""
     steps = [_lock_timer(view)]
-    steps.extend(guarded(f"fencing {_name(inc)}", partial(_plan_one, view, inc)) for inc in view.incs if inc.named)
+    steps.extend(guarded(f"fencing {_name(inc)}", partial(_plan_one, view, inc, changing=changing)) for inc in view.incs if inc.named)
     steps.append(_forget_timers(view))
     return together(steps)
 
@@ -46,7 +45,7 @@ def _forget_timers(view: View) -> PartialPlan:
     return PartialPlan(tuple(StopTimer(n) for n in stale))
 
 
-def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
+def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
     if inc.record is not None:
         return PartialPlan()
     if inc.fenced:
@@ -55,7 +54,7 @@ def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
             UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{_name(inc)} has no settle record", requeue=1
         )
     timers, requeue = _timers(view, inc)
-    reason = _reason(view, inc)
+    reason = _reason(view, inc, changing=changing)
     if not reason:
         return PartialPlan(tuple(timers), requeue=requeue)
     fence = Fence(
@@ -112,7 +111,7 @@ def _unassigned(view: View, inc: Incarnation) -> bool:
     return inc.is_agent and view.etcd.assignment is None and view.table.ref.deleting
 
 
-def _reason(view: View, inc: Incarnation) -> str:
+def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     """Why this incarnation is a suspect; empty when it is not. Order: what is certain before what is guessed."""
     lock, suspect_after = view.table.lock, float(view.table.lock.suspect_seconds)
     pod = view.pods_by_uid.get(inc.pod_uid)
@@ -123,7 +122,7 @@ def _reason(view: View, inc: Incarnation) -> str:
         (Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),
         (Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),
         (Reason.POD_GONE, pod is None and view.elapsed(f"gone/{inc.inc}", suspect_after)),
-        (_stop_reason(view, inc), _stop_is_over(view, inc)),
+        (_stop_reason(view, inc, changing=changing), _stop_is_over(view, inc)),
         (Reason.DELETED, _unassigned(view, inc) and view.elapsed(f"leave/{inc.inc}", UNASSIGNED_SECONDS)),
     )
     return next((reason for reason, holds in checks if holds), "")
@@ -149,11 +148,11 @@ def _stop_is_over(view: View, inc: Incarnation) -> bool:
     return False
 
 
-def _stop_reason(view: View, inc: Incarnation) -> str:
+def _stop_reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     deleting, suspended = view.table.ref.deleting or view.observed.namespace_terminating, view.table.suspend
     for writer in view.writers:
         if writer.spec is not None and any(a.id == inc.attempt for a in writer.attempts):
             deleting, suspended = deleting or writer.spec.ref.deleting, suspended or writer.spec.suspend
     if deleting:
         return Reason.DELETED
-    return Reason.ENDED_FOR_CHANGE if gate.ends_runs(view) and not suspended else Reason.SUSPENDED
+    return Reason.ENDED_FOR_CHANGE if changing and not suspended else Reason.SUSPENDED
