@@ -250,6 +250,22 @@ def test_a_suspended_writer_is_suspended_not_ended_for_the_change() -> None:
     assert {k.value["reason"] for k in world.names("settle").values()} <= {"Suspended", "PodTerminated"}
 
 
+def test_a_run_whose_kubelet_is_away_is_fenced_for_the_change() -> None:
+    """Its heartbeat goes on, so the change alone is the reason; the proof comes when the kubelet is back."""
+    world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}})
+    hung = world.writer_process("live")
+    assert hung is not None
+    hung.hang_at, hung.ignores_sigterm = 3, True
+    world.run(lambda w: hung.step == 3)
+    before = set(world.names("settle"))
+    CHANGES["drainSeconds"](world)
+    world.nodes[hung.node].ready = False
+    world.run(lambda w: bool(set(w.names("settle")) - before), seconds=600)
+    assert [k.value["reason"] for name, k in world.names("settle").items() if name not in before] == ["EndedForChange"]
+    world.nodes[hung.node].ready = True
+    world.run(all_settled)
+
+
 @pytest.mark.parametrize("every", [50, 130])
 def test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator(every: int) -> None:
     """F71: timers die with an operator, so one that was restarted more often than the time-out would never have ended a run that hangs."""
