@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.mutations import judges
-from tests.mutations.campaign import verdict
+from tests.mutations.campaign import beside, verdict
 from tests.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, JAVA_TESTS, REQUIRED, Drifted, Edit, missing_tests, mutated, mutation, of, sources
 
@@ -114,6 +114,12 @@ def test_what_the_java_tests_say(said: str, outcome: str) -> None:
     if not seen.passed and not seen.failed and not seen.invalid:
         seen.invalid = "was not run"  # as judges.run says it
     assert verdict(mutation("m", "I1", "x", Edit("f", "a", "b"), f"{J}::does"), seen, 1.0).outcome == outcome
+
+
+def test_a_result_depends_on_what_stands_around_its_test() -> None:
+    assert beside("tests/unit/plan/gate/test_gate.py") == {"tests/unit/plan/gate", "tests/unit/plan"}
+    assert beside("tests/hudi/test_x.py") == {"tests/hudi"}
+    assert JAVA_TESTS in beside(J)
 
 
 def test_tiers() -> None:
