@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
+PURE = [f"operator/{room}" for room in ("hudi_contract", "hudi_operator/api", "hudi_operator/model", "hudi_operator/manifests", "hudi_operator/plan")]
+PORTS = ROOT / "operator/hudi_operator/model/ports.py"
+"""Protocols of what is asynchronous, and no code."""
+
+
+def impure(tree: ast.AST) -> list[str]:
+    """What reads a clock, a file or a person, or waits; the import contracts forbid the modules that could."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("now", "utcnow", "today") or (isinstance(node.func, ast.Name) and name in ("open", "print", "input", "__import__", "eval", "exec")):
+                found.append(f"{node.lineno}: {name}()")
+        if isinstance(node, ast.AsyncFunctionDef | ast.Await):
+            found.append(f"{node.lineno}: {type(node).__name__}")
+    return found
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_planners_and_what_they_use_read_no_clock_and_wait_for_nothing(room: str) -> None:
+    sources = [path for path in (ROOT / room).rglob("*.py") if path != PORTS]
+    assert sources
+    assert {str(path): found for path in sources if (found := impure(ast.parse(path.read_text())))} == {}
+
+
+@pytest.mark.parametrize("code", ["datetime.now(UTC)", "date.today()", "open('x')", "async def f():\n    await g()"])
+def test_what_is_not_pure_is_found(code: str) -> None:
+    assert impure(ast.parse(code))
+
+
+def test_every_package_says_what_lives_in_it_and_what_it_may_use() -> None:
+    packages = [path for path in (ROOT / "operator").rglob("__init__.py") if path.parent.name != "hudi_operator"]
+    assert len(packages) >= 13
+    said = {path: ast.get_docstring(ast.parse(path.read_text())) or "" for path in packages}
+    assert not [str(path) for path, text in said.items() if len(text.split()) < 30 or not any(word in text for word in ("use ", "Uses ", "uses "))]
 
 
 def test_the_folder_operator_is_no_package() -> None:
