@@ -112,7 +112,15 @@ def _kept_agent(view: View) -> PartialPlan:
 
 
 def _suspects(view: View) -> PartialPlan:
-    return suspects.plan_suspects(view, changing=bool(gate.ends_runs(view)))
+    """Whoever is dead is fenced also when nobody can say what the gate is closed for (F46)."""
+    changes: list[str] = []
+
+    def ask() -> PartialPlan:
+        changes.append(gate.ends_runs(view))
+        return PartialPlan()
+
+    asked = guarded("what the gate is closed for", ask)
+    return together([asked, suspects.plan_suspects(view, changing=any(changes))])
 
 
 def _requests(view: View) -> PartialPlan:

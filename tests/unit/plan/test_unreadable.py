@@ -200,6 +200,7 @@ def test_the_gate_stays_while_it_is_not_known_what_became_of_a_request(scene: tu
 
 DEFECTS = [
     (planner.gate, "plan_gate"),
+    (planner.gate, "ends_runs"),
     (planner.evidence, "plan_evidence"),
     (planner.agent_pods, "plan_agent_pods"),
     (planner.sightings, "plan_sightings"),
