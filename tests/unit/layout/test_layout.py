@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,18 @@ def test_planners_and_what_they_use_read_no_clock_and_wait_for_nothing(room: str
 @pytest.mark.parametrize("code", ["datetime.now(UTC)", "date.today()", "open('x')", "async def f():\n    await g()"])
 def test_what_is_not_pure_is_found(code: str) -> None:
     assert impure(ast.parse(code))
+
+
+def test_the_contract_needs_nothing_but_the_standard_library() -> None:
+    """It is in the images of operator and runtime, whose libraries differ."""
+    used = set()
+    for path in (ROOT / "operator/hudi_contract").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                used |= {alias.name.partition(".")[0] for alias in node.names}
+            if isinstance(node, ast.ImportFrom):
+                used.add((node.module or "").partition(".")[0])
+    assert used - sys.stdlib_module_names - {"hudi_contract"} == set()
 
 
 def test_every_package_says_what_lives_in_it_and_what_it_may_use() -> None:
