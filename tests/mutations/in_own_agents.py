@@ -103,7 +103,7 @@ SHARED = (
         "an-agent-that-hands-over-is-killed-at-once",
         "F48",
         "the pod of an agent that serves several tables has the grace of any fenced pod",
-        o("plan/fencing/settling", "_kill(p, _grace(inc, p)) for p in live", "_kill(p) for p in live"),
+        o("plan/fencing/settling", "kill(p, _grace(inc, p)) for p in live", "kill(p) for p in live"),
         "tests/unit/plan/agent/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
     ),
     mutation(

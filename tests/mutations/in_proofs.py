@@ -70,7 +70,7 @@ CONTAINERS = (
         "an-executors-pod-is-left-to-others",
         "F45 availability",
         "an executor's pod is left alone while a container beside it runs",
-        o("plan/fencing/evidence", "return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
+        o("plan/fencing/evidence", "return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
         f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
     ),
     mutation(

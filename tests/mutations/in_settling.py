@@ -302,7 +302,7 @@ SETTLING = (
         o(
             "plan/fencing/suspects",
             "        return PartialPlan.of(\n"
-            '            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{_name(inc)} has no settle record", requeue=1\n'
+            '            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{inc.label} has no settle record", requeue=1\n'
             "        )",
             "        return PartialPlan()",
         ),

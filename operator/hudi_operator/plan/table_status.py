@@ -12,7 +12,7 @@ from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents, table_services
 from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Incarnation, View
-from hudi_operator.plan.fencing.settling import awaiting_proof, label
+from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import adoption, gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
@@ -207,7 +207,7 @@ def _lock(view: View) -> JsonDict:
 def _blocked_by(view: View) -> str:
     for inc in view.incs:
         if inc.lock is not None and inc.record is not None:
-            return f"{label(inc)} ({(inc.phase or Phase.Fenced).name})"
+            return f"{inc.label} ({(inc.phase or Phase.Fenced).name})"
     if view.gate.get("state") == gate.FROZEN:
         return "frozen gate"
     return ""
@@ -304,7 +304,7 @@ def _settled(view: View) -> list[Condition]:
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((settle.failures(i.record.value) for i in rolling if i.record is not None), default=(0, ""))
-    text = f"{', '.join(label(i) for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
+    text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
     return [
         condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
         condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),

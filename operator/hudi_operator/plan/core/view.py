@@ -59,6 +59,11 @@ class Incarnation:
         return None if self.record is None else settle.phase_of(self.record.value)
 
     @property
+    def label(self) -> str:
+        """How a person may know this incarnation."""
+        return self.attempt or f"incarnation {self.inc}"
+
+    @property
     def named(self) -> bool:
         """True when a key other than its settle record and fence names it."""
         return bool(self.registration or self.lock or self.instants or self.queued)

@@ -12,10 +12,10 @@ from hudi_contract.settle import Phase
 from hudi_operator.model import containers
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof, ran_out, silent
-from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DeleteReport, DropEvidence
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeleteReport, DropEvidence
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, Incarnation, View
-from hudi_operator.plan.fencing.settling import KILL_GRACE_SECONDS
+from hudi_operator.plan.fencing.settling import kill
 
 KEPT_PODS = 3
 """Ended driver pods that a writer keeps, for their logs."""
@@ -47,7 +47,7 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
             return _of_living(view, pod)
         # A driver that its HudiWriter has left behind (cascade=orphan) is stopped with the table.
         orphan = view.stopping and _attempt(view, attempt_id) is None and not pod.deleting
-        return [_kill(pod)] if orphan else []
+        return [kill(pod)] if orphan else []
     if any(not i.attempt for i in view.incs if not i.settled):
         return []  # an incarnation that nobody can place may be of this pod
     return _of_ended(view, pod, _attempt(view, attempt_id), attempt_id, executor=executor, incs=incs)
@@ -59,8 +59,8 @@ def _of_living(view: View, pod: PodFacts) -> list[Action]:
     Its object goes together with the evidence: a pod seen without is unproven (F26).
     """
     if pod_proof(pod, view.nodes, hosted=False) is None:
-        return [_kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
-    return _drop(pod) if pod.deleting else [_kill(pod)]
+        return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
+    return _drop(pod) if pod.deleting else [kill(pod)]
 
 
 def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: str, *, executor: bool, incs: list[Incarnation]) -> list[Action]:
@@ -69,9 +69,9 @@ def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: st
         return []  # it may still register
     if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
         # A pod that has run out is left to the kubelet, and its log to people.
-        return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [_kill(pod)]
+        return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [kill(pod)]
     if executor:
-        return _drop(pod) if pod.deleting else [_kill(pod)]
+        return _drop(pod) if pod.deleting else [kill(pod)]
     return _drop(pod)
 
 
@@ -81,10 +81,6 @@ def _attempt(view: View, attempt_id: str) -> Attempt | None:
 
 def _drop(pod: PodFacts) -> list[Action]:
     return [DropEvidence(pod.namespace, pod.name, pod.uid)] if EVIDENCE_FINALIZER in pod.finalizers else []
-
-
-def _kill(pod: PodFacts) -> DeletePod:
-    return DeletePod(pod.namespace, pod.name, pod.uid, KILL_GRACE_SECONDS)
 
 
 def _old_pods(view: View) -> list[Action]:

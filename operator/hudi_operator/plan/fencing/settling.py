@@ -38,13 +38,13 @@ UNKNOWN_POD = "unknown"
 
 def plan_settling(view: View) -> PartialPlan:
     """One step for every incarnation that is being settled."""
-    return together(guarded(f"settling {label(i)}", partial(_plan_one, view, i)) for i in view.incs if i.record is not None and not i.settled)
+    return together(guarded(f"settling {i.label}", partial(_plan_one, view, i)) for i in view.incs if i.record is not None and not i.settled)
 
 
 def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
     if inc.record is not None and inc.record.unreadable:
         # Which pods it had, and what of it is proven, nobody knows: everything of it stays as it is (F46).
-        return PartialPlan.of(summary=f"{label(inc)}: its settle record cannot be read, it stays fenced as it is", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: its settle record cannot be read, it stays fenced as it is", requeue=5)
     planners = {
         Phase.Fenced: _fenced,
         Phase.Terminating: _terminating,
@@ -57,11 +57,6 @@ def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
     return planners[inc.phase or Phase.Fenced](view, inc)
 
 
-def label(inc: Incarnation) -> str:
-    """How a person may know this incarnation."""
-    return inc.attempt or f"incarnation {inc.inc}"
-
-
 def _update(view: View, inc: Incarnation, value: Mapping[str, Any]) -> UpdateSettle:
     mod = inc.record.mod_revision if inc.record is not None else 0
     return UpdateSettle(view.table.table_id, inc.inc, dict(value), mod)
@@ -70,7 +65,7 @@ def _update(view: View, inc: Incarnation, value: Mapping[str, Any]) -> UpdateSet
 def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPlan:
     assert inc.record is not None  # noqa: S101 - callers hold a record
     value = settle.moved(inc.record.value, phase, now_ms=view.now_ms)
-    return PartialPlan.of(_update(view, inc, value), summary=f"{label(inc)}: {summary}", requeue=0.5)
+    return PartialPlan.of(_update(view, inc, value), summary=f"{inc.label}: {summary}", requeue=0.5)
 
 
 # ---- Fenced, Terminating
@@ -78,7 +73,7 @@ def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPl
 
 def _fenced(view: View, inc: Incarnation) -> PartialPlan:
     if view.mode == "LeaseOnly":
-        kills = tuple(_kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown"))
+        kills = tuple(kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown"))
         moved = _unlocked_or_unlock(view, inc, "LeaseOnly: neither proof nor drain (unsafe)")
         return PartialPlan(kills + moved.actions, moved.summary, moved.requeue)
     return _move(view, inc, Phase.Terminating, "terminating its pods")
@@ -91,7 +86,8 @@ def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
     return ((own,) if own is not None else ()) + executors
 
 
-def _kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
+def kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
+    """Delete a pod that can do nothing useful any more."""
     return DeletePod(pod.namespace, pod.name, pod.uid, grace)
 
 
@@ -167,10 +163,10 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
     actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
-    actions.extend(_kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
+    actions.extend(kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
-    summary = f"{label(inc)}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{label(inc)}: proofs recorded"
+    summary = f"{inc.label}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{inc.label}: proofs recorded"
     return PartialPlan(tuple(actions), (summary,), 2.0 if waiting else 0.5)
 
 
@@ -191,7 +187,7 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
         stuck = pod is None or not subject.evidence or (bool(subject.node) and (node is None or not node.ready))
         found = prove(subject, pod, view.nodes, view.table.fencing)
         if found is None and (stuck or overdue):
-            return f"{label(inc)}: {ways_out(subject, pod, view.nodes, view.table.fencing)}"
+            return f"{inc.label}: {ways_out(subject, pod, view.nodes, view.table.fencing)}"
     return ""
 
 
@@ -203,19 +199,19 @@ def _draining(view: View, inc: Incarnation) -> PartialPlan:
     name = f"drain/{inc.inc}"
     age = view.timer(name)
     if age is None:
-        return PartialPlan.of(StartTimer(name), summary=f"{label(inc)}: draining", requeue=min(1.0, view.drain_seconds))
+        return PartialPlan.of(StartTimer(name), summary=f"{inc.label}: draining", requeue=min(1.0, view.drain_seconds))
     if age < view.drain_seconds:
-        return PartialPlan.of(summary=f"{label(inc)}: draining", requeue=min(1.0, view.drain_seconds - age))
+        return PartialPlan.of(summary=f"{inc.label}: draining", requeue=min(1.0, view.drain_seconds - age))
     return _unlocked_or_unlock(view, inc, "drained")
 
 
 def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
     """I1: only here a lock is deleted. The phase moves when a later read says that the lock is not this incarnation's."""
     if inc.lock_unknown:
-        return PartialPlan.of(summary=f"{label(inc)}: {why}, but nobody can say whose the lock is", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: {why}, but nobody can say whose the lock is", requeue=5)
     if inc.lock is not None:
         unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
-        return PartialPlan.of(unlock, summary=f"{label(inc)}: {why}, deleting its lock", requeue=0.5)
+        return PartialPlan.of(unlock, summary=f"{inc.label}: {why}, deleting its lock", requeue=0.5)
     moved = _move(view, inc, Phase.Unlocked, f"{why}, holds no lock")
     return PartialPlan((*moved.actions, StopTimer(f"drain/{inc.inc}"), StopTimer(f"proof/{inc.inc}")), moved.summary, moved.requeue)
 
@@ -229,7 +225,7 @@ def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
     assert inc.record is not None  # noqa: S101 - callers hold a record
     abandoned = any(view.etcd.instants[t].value.get("state") == "Abandoned" for t in inc.instants)
     value = {**settle.moved(inc.record.value, Phase.RollingBack, now_ms=view.now_ms), "abandoned": abandoned}
-    return PartialPlan.of(_update(view, inc, value), summary=f"{label(inc)}: handing {_count(inc)} to the agent", requeue=1)
+    return PartialPlan.of(_update(view, inc, value), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1)
 
 
 def _count(inc: Incarnation) -> str:
@@ -246,7 +242,7 @@ def _rolling_back(view: View, inc: Incarnation) -> PartialPlan:
     assert inc.record is not None  # noqa: S101 - callers hold a record
     count, error = settle.failures(inc.record.value)
     failed = f" ({count} failures: {error})" if count else ""
-    return PartialPlan.of(summary=f"{label(inc)}: waiting for the agent to roll back {_count(inc)}{failed}", requeue=5)
+    return PartialPlan.of(summary=f"{inc.label}: waiting for the agent to roll back {_count(inc)}{failed}", requeue=5)
 
 
 def _finish(view: View, inc: Incarnation) -> PartialPlan:
@@ -255,10 +251,10 @@ def _finish(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
         return _unlocked(view, inc)
     if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
-        return PartialPlan.of(summary=f"{label(inc)}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
     if settle.without_outcome(inc.record.value, inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
     value = settle.moved(inc.record.value, Phase.Settled, now_ms=view.now_ms)
     instants = tuple((t, view.etcd.instants[t].mod_revision) for t in inc.instants)
     finish = FinishSettle(view.table.table_id, inc.inc, value, inc.record.mod_revision, instants)
-    return PartialPlan.of(finish, summary=f"{label(inc)}: settled", requeue=1)
+    return PartialPlan.of(finish, summary=f"{inc.label}: settled", requeue=1)

@@ -23,7 +23,7 @@ UNASSIGNED_SECONDS = 30.0
 def plan_suspects(view: View, *, changing: bool) -> PartialPlan:
     """Fence every suspect, and keep the timers that make one. ``changing``: the gate is closed for a change that runs are to end for (F44)."""
     steps = [_lock_timer(view)]
-    steps.extend(guarded(f"fencing {_name(inc)}", partial(_plan_one, view, inc, changing=changing)) for inc in view.incs if inc.named)
+    steps.extend(guarded(f"fencing {inc.label}", partial(_plan_one, view, inc, changing=changing)) for inc in view.incs if inc.named)
     steps.append(_forget_timers(view))
     return together(steps)
 
@@ -51,7 +51,7 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
     if inc.fenced:
         # A fence without its record (they are put together; only a person can have parted them): the record is written anew (I6).
         return PartialPlan.of(
-            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{_name(inc)} has no settle record", requeue=1
+            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{inc.label} has no settle record", requeue=1
         )
     timers, requeue = _timers(view, inc)
     reason = _reason(view, inc, changing=changing)
@@ -66,11 +66,7 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
         if_not_alive=reason == Reason.LEASE_GONE,
         lease=inc.alive.lease if inc.alive is not None else 0,
     )
-    return PartialPlan((*timers, fence), (f"fencing {_name(inc)}: {reason}",), requeue=1)
-
-
-def _name(inc: Incarnation) -> str:
-    return inc.attempt or f"incarnation {inc.inc}"
+    return PartialPlan((*timers, fence), (f"fencing {inc.label}: {reason}",), requeue=1)
 
 
 def _record(view: View, inc: Incarnation, reason: str) -> dict[str, object]:
