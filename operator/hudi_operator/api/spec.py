@@ -251,6 +251,18 @@ class TableSpec:
         return replace(self, path="", known_id=table_id)
 
     @property
+    def durations(self) -> dict[str, int]:
+        """What JVMs are told of the lock's durations, in the gate and in an agent's assignment; seconds."""
+        return {
+            "leaseSeconds": self.lock.lease_seconds,
+            "keepAliveSeconds": self.lock.keep_alive_seconds,
+            "rpcTimeoutSeconds": self.lock.rpc_timeout_seconds,
+            "silenceSeconds": self.lock.silence_seconds,
+            "maxClockSkewSeconds": self.lock.max_clock_skew_seconds,
+            "drainSeconds": self.fencing.drain_seconds,
+        }
+
+    @property
     def hudi_type(self) -> str:
         """Hudi's word for the table type."""
         return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"

@@ -22,8 +22,6 @@ from hudi_operator.plan.core import actions as act
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
-IDLE_SECONDS = 15.0
-"""What a plan asks for that waits for nothing in particular."""
 QUIET_SECONDS = 240.0
 """A table where nothing runs is looked at no less often than this, without any event (12 ms of CPU per look, measured)."""
 
@@ -60,7 +58,7 @@ class Reconciler:
         """One worker; runs until cancelled."""
         while True:
             key = await self._queue.get()
-            again: float | None = 15.0
+            again: float | None = act.IDLE_SECONDS
             started, outcome = time.monotonic(), "error"
             try:
                 outcome, again = await self._reconcile(key)
@@ -109,7 +107,7 @@ class Reconciler:
             # What could be planned is done; it goes on, a second apart, whatever the rest is like.
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
-        waits = plan.requeue_seconds < IDLE_SECONDS
+        waits = plan.requeue_seconds < act.IDLE_SECONDS
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence

@@ -19,7 +19,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.plan import deletion, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
-from hudi_operator.plan.core.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, settling, sightings, suspects
@@ -204,7 +204,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
 
 
 def _until(view: View, at_ms: int) -> float:
-    return max(0.5, min(15.0, (at_ms - view.now_ms) / 1000)) if at_ms else 15.0
+    return max(0.5, min(IDLE_SECONDS, (at_ms - view.now_ms) / 1000)) if at_ms else IDLE_SECONDS
 
 
 # ---- when there is no table, or it cannot be read

@@ -19,7 +19,7 @@ from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import restores
 
 STOP_GRACE_SECONDS = 30
-KEPT_PODS = 3
+KEPT_AGENT_PODS = 3
 """Ended pods of one agent that are kept, for their logs and for the back-off."""
 
 
@@ -89,7 +89,7 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]
     newer = sum(1 for p in same if agents.generation_of(p) > agents.generation_of(pod))
     # The newest stays: its number says which one comes next.
-    return [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)] if newer >= KEPT_PODS or not _in_use(view, pod) else []
+    return [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)] if newer >= KEPT_AGENT_PODS or not _in_use(view, pod) else []
 
 
 def _superseded(view: View, pod: PodFacts) -> bool:

@@ -1,7 +1,7 @@
 """The agent of a table: one pod per agent name, numbered by generation, told by an assignment key which tables it serves.
 
 An agent that is suspect for a table gets a successor at once (F22): the next generation may touch everything except what belongs
-to the unproven one. Old generations are ended by settling and by the planner of the namespace.
+to the unproven one. Old generations are ended by settling and by :mod:`agent_pods`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.plan.core.actions import Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap
@@ -31,7 +31,6 @@ _BACKOFF_TIMER = "agent/"
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
     """What an agent must know about a table (docs/contracts.md §1)."""
-    lock = table.lock
     return {
         "T": table.table_id,
         "path": table.canonical_path,
@@ -49,14 +48,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         "metadataTable": (table.metadata_table or MetadataTable()).nonce,
         **({"callback": table.callback.assignment()} if table.callback is not None else {}),
         "services": {} if table.suspend else services.assignment(table.services, now_ms),
-        "lock": {
-            "leaseSeconds": lock.lease_seconds,
-            "keepAliveSeconds": lock.keep_alive_seconds,
-            "rpcTimeoutSeconds": lock.rpc_timeout_seconds,
-            "silenceSeconds": lock.silence_seconds,
-            "maxClockSkewSeconds": lock.max_clock_skew_seconds,
-            "drainSeconds": table.fencing.drain_seconds,
-        },
+        "lock": table.durations,
     }
 
 
@@ -127,7 +119,7 @@ def plan_agent(view: View) -> PartialPlan:
     wait, timer = _backoff(view)
     if wait > 0:
         actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])
-        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, 15.0))
+        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, IDLE_SECONDS))
     if view.observed.namespace_terminating:
         return PartialPlan(tuple(actions))
     generation = _next_generation(view)

@@ -15,7 +15,7 @@ from hudi_operator.api.services import Service
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents
-from hudi_operator.plan.core.actions import Action, PutRequest
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -31,7 +31,6 @@ REASONS = {
 RUNNING, FAILED, INTERRUPTED = "Running", "Failed", "Interrupted"
 TOLERATED_INTERRUPTIONS = 1
 """An agent may be moved or killed once in the middle of a run; a run that ends its agent twice is a failure."""
-MAX_REQUEUE_SECONDS = 15.0
 
 
 def plan_requests(view: View) -> PartialPlan:
@@ -40,7 +39,7 @@ def plan_requests(view: View) -> PartialPlan:
         return PartialPlan()
     actions: list[Action] = []
     wanted = {f"service-{s.kind}": s for s in view.table.services if s.schedule is not None}
-    requeue = MAX_REQUEUE_SECONDS
+    requeue = IDLE_SECONDS
     for name, service in wanted.items():
         assert service.schedule is not None  # noqa: S101 - selected above
         value = _request(view, name, service)

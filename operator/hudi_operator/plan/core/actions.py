@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 JsonDict = dict[str, Any]
+IDLE_SECONDS = 15.0
+"""Look again at the latest, although nothing is expected to happen."""
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,6 @@ class Plan:
 
     sentence: str
     actions: tuple[Action, ...] = ()
-    requeue_seconds: float = field(default=15.0)
+    requeue_seconds: float = field(default=IDLE_SECONDS)
     failed: tuple[str, ...] = ()
     """Parts of the plan that have a defect; the others are to be carried out."""

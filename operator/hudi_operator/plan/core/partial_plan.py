@@ -6,12 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hudi_operator.plan.core.actions import Action
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action
 
 LOG = logging.getLogger(__name__)
-
-IDLE_SECONDS = 15.0
-"""Look again at the latest, although nothing is expected to happen."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """When a driver's or executor's evidence (our finalizer) may go, and which pods are left over.
 
 Evidence goes only when nobody needs it any more: its proof stands in a settle record (F14), or the pod has provably ended and no
-key names an incarnation of its attempt. Agent pods are evidence for several tables: see :mod:`namespace`.
+key names an incarnation of its attempt. Agent pods are evidence for several tables: see :mod:`hudi_operator.plan.agent.agent_pods`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, Incarnation, View
 from hudi_operator.plan.fencing.settling import kill
 
-KEPT_PODS = 3
+KEPT_DRIVER_PODS = 3
 """Ended driver pods that a writer keeps, for their logs."""
 
 
@@ -89,7 +89,7 @@ def _old_pods(view: View) -> list[Action]:
     for writer in view.writers:
         newest = writer.last.number if writer.last is not None else 0
         for attempt in writer.attempts:
-            old = attempt.ended and attempt.number <= newest - KEPT_PODS
+            old = attempt.ended and attempt.number <= newest - KEPT_DRIVER_PODS
             if old and attempt.pod is not None and not attempt.pod.deleting and EVIDENCE_FINALIZER not in attempt.pod.finalizers:
                 pod = attempt.pod
                 actions.append(DeleteObject("Pod", pod.namespace, pod.name, pod.uid))

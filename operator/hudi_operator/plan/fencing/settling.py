@@ -158,7 +158,7 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     if own in settle.proven(before) and record == before and not proofs_missing(view, inc):
         return _move(view, inc, Phase.Draining, "all its pods are proven dead, draining")
     actions: list[Action] = [] if record == before else [_update(view, inc, record)]
-    # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (namespace planner).
+    # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (agent_pods).
     done = settle.proven(record)
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()

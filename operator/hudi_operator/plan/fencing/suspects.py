@@ -10,7 +10,7 @@ from functools import partial
 from hudi_contract import settle
 from hudi_contract.settle import Reason
 from hudi_operator.model import clocks, containers, doubts
-from hudi_operator.plan.core.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Fence, StartTimer, StopTimer, UpdateSettle
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import Incarnation, View
 
@@ -34,7 +34,7 @@ def _lock_timer(view: View) -> PartialPlan:
     actions: list[Action] = [StopTimer(name) for name in view.observed.timers if name.startswith("hold/") and name != current]
     if current and view.timer(current) is None:
         actions.append(StartTimer(current))
-    return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else 15.0)
+    return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else IDLE_SECONDS)
 
 
 def _forget_timers(view: View) -> PartialPlan:
@@ -87,7 +87,7 @@ def _record(view: View, inc: Incarnation, reason: str) -> dict[str, object]:
 
 def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
     actions: list[Action] = []
-    requeue = 15.0
+    requeue = IDLE_SECONDS
     wanted = {
         f"alive/{inc.inc}": inc.alive is None,
         f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid,

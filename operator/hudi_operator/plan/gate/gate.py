@@ -42,14 +42,7 @@ def parameters(table: TableSpec) -> JsonDict:
         "path": table.canonical_path,
         "concurrency": table.concurrency_mode,
         "insertConflicts": table.insert_conflicts,
-        "lock": {
-            "leaseSeconds": table.lock.lease_seconds,
-            "keepAliveSeconds": table.lock.keep_alive_seconds,
-            "rpcTimeoutSeconds": table.lock.rpc_timeout_seconds,
-            "silenceSeconds": table.lock.silence_seconds,
-            "maxClockSkewSeconds": table.lock.max_clock_skew_seconds,
-            "drainSeconds": table.fencing.drain_seconds,
-        },
+        "lock": table.durations,
     }
 
 

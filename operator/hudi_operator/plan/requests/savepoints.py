@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.model import conditions
-from hudi_operator.plan.core.actions import Action, PutRequest
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -43,7 +43,7 @@ def plan_requests(view: View, *, drained: bool) -> PartialPlan:
         new = {id: name for id, name in wanted.items() if id not in view.etcd.requests}
         actions.extend(PutRequest(view.table.table_id, id, request(name)) for id, name in new.items())
     summary = (f"savepoint {next(iter(wanted.values()))}: {'asked of the agent' if drained else 'waiting for running writers'}",) if wanted else ()
-    return PartialPlan(tuple(actions), summary, 2.0 if wanted else 15.0)
+    return PartialPlan(tuple(actions), summary, 2.0 if wanted else IDLE_SECONDS)
 
 
 def status(view: View) -> list[JsonDict]:

@@ -16,7 +16,7 @@ from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.plan.agent.agents import ensure_namespace
-from hudi_operator.plan.core.actions import Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
+from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.writers import ending_for_change, source_tables
 
@@ -41,7 +41,7 @@ class Progress:
     after: tuple[Action, ...] = ()
     ended: JsonDict | None = None
     summary: tuple[str, ...] = ()
-    requeue: float = field(default=15.0)
+    requeue: float = field(default=IDLE_SECONDS)
 
 
 def stopping(view: View, writer: WriterSpec) -> bool:
