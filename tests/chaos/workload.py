@@ -65,7 +65,7 @@ def lists_of(seed, writer, batch):
 
 
 def append(spark, context, seed, writer, batch):
-    from hudi_runtime.snapshot import Update
+    from hudi_runtime.api import Update
 
     tries = 0
 
@@ -114,11 +114,11 @@ def thread(current, seed, writer, batches, pause, failed):
 
 def program():
     """`main.py SEED FIRST_WRITER BATCHES PAUSE`: two threads of one program write to one table."""
-    from hudi_runtime import context
+    from hudi_runtime.api import current_context
 
     seed, first, batches, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     failed = []
-    threads = [threading.Thread(target=thread, args=(context.current(), seed, first + n, batches, pause, failed)) for n in range(THREADS)]
+    threads = [threading.Thread(target=thread, args=(current_context(), seed, first + n, batches, pause, failed)) for n in range(THREADS)]
     for each in threads:
         each.start()
     for each in threads:

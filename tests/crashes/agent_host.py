@@ -14,11 +14,11 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from hudi_runtime import agent as product
-from hudi_runtime import spark as sp
-from hudi_runtime.assignment import Assignment
-from hudi_runtime.etcd import Etcd
-from hudi_runtime.stopping import Stop
+from hudi_runtime.agent import agent as product
+from hudi_runtime.agent.assignment import Assignment
+from hudi_runtime.process import spark as sp
+from hudi_runtime.process.etcd import Etcd
+from hudi_runtime.process.stopping import Stop
 
 LEAVE_SECONDS = 20.0
 

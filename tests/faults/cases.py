@@ -140,7 +140,7 @@ CASES = (
         (
             "faults::after-the-drain",
             f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back",
-            f"{UNIT}/runtime/test_audit.py::test_each_damage_is_found_by_its_check",
+            f"{UNIT}/runtime/audit/test_audit.py::test_each_damage_is_found_by_its_check",
         ),
     ),
     Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", "I3", (), "the mode is not offered"),
@@ -318,7 +318,7 @@ CASES = (
         "I6",
         (
             f"{SIMULATED}::test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds",
-            f"{UNIT}/runtime/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
+            f"{UNIT}/runtime/settle/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
             f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
         ),
         "many failures of a real store; an agent that runs out of memory in a rollback",
@@ -368,7 +368,7 @@ CASES = (
             f"{HUDI}/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
             f"{HUDI}/test_foreign.py::test_a_foreign_writer_rolls_back_what_a_living_one_has_pending",
             f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
-            f"{UNIT}/runtime/test_settler.py::test_an_unrecorded_instant_is_foreign",
+            f"{UNIT}/runtime/settle/test_settler.py::test_an_unrecorded_instant_is_foreign",
         ),
         "several foreign writers with a lock of their own",
     ),

@@ -28,9 +28,9 @@ def main() -> None:
         folder = Path(stock["result"]).parent
         spark.sparkContext.setLogLevel("WARN")
     else:
-        from hudi_runtime import context
+        from hudi_runtime.api import current_context
 
-        current = context.current()
+        current = current_context()
         spark, path, options = current.spark, current.table_path, {**current.table_options(), "hoodie.datasource.write.operation": "upsert"}
         folder = Path(sys.argv[1])
     job = json.loads((folder / "job.json").read_text())

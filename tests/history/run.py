@@ -11,9 +11,9 @@ from typing import Any
 from tests.history.workload import TOTAL, Commit, Found, judge, parse_notes, seed, steps
 from tests.hudi.harness import Process, Table, World, until
 
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit import Outcome
-from hudi_runtime.errors import EXIT_CODES, FailureClass
+from hudi_runtime.process.errors import EXIT_CODES, FailureClass
+from hudi_runtime.table import timeline as tl
 
 CODE = Path(__file__).with_name("transactions.py")
 AGENT = "agent-history"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.sql.functions import col
 
-from hudi_runtime.snapshot import Update
+from hudi_runtime.api import Update
 
 SCHEMA = "id int, p string, v string, ts long"
 META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from hudi_runtime import context
-from hudi_runtime.errors import FailureClass, classify_causes, java_causes
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import FailureClass, classify_causes, java_causes
 
 SCHEMA = "id int, p string, v string, ts long"
 INSERTED, UPDATED, DELETED = 20, 10, 4
@@ -64,7 +64,7 @@ def meet(folder: Path, count: int, number: int, name: str) -> None:
 
 
 def main(job) -> None:
-    current = context.current()
+    current = current_context()
     folder, number = job["meet"]
     for count, (operation, rows) in enumerate(batches(job["p"], job["first"], job["rounds"])):
         if operation == "insert" and count:

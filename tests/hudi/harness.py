@@ -37,10 +37,10 @@ from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
 from hudi_operator.plan.agent import agents  # noqa: E402
 from hudi_operator.plan.gate import gate  # noqa: E402
-from hudi_runtime import timeline as tl  # noqa: E402
 from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
 from hudi_runtime.audit.keys import of_table  # noqa: E402
-from hudi_runtime.hudi import Table as HudiTable  # noqa: E402
+from hudi_runtime.table import timeline as tl  # noqa: E402
+from hudi_runtime.table.hudi import Table as HudiTable  # noqa: E402
 
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"

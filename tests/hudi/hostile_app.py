@@ -6,8 +6,8 @@ import json
 import os
 import sys
 
-from hudi_runtime import context
-from hudi_runtime.errors import classify_causes, describe_causes, java_causes
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import classify_causes, describe_causes, java_causes
 
 IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 PREFER = "org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy"
@@ -58,7 +58,7 @@ def outcome(action):
 
 
 def main(results: str) -> None:
-    current = context.current()
+    current = current_context()
     spark = current.spark
     frame = spark.createDataFrame([(100, "c", "hostile", 99)], "id int, p string, v string, ts long")
     spark.sql(f"CREATE TABLE hostile USING hudi LOCATION '{current.table_path}'")

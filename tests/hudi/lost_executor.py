@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import spark as sp
+from hudi_runtime.process import spark as sp
 
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 

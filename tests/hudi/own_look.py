@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "hack")]
 
 from demo.lake import data_files, parse_timeline  # noqa: E402
 
-from hudi_runtime import timeline as tl  # noqa: E402
+from hudi_runtime.table import timeline as tl  # noqa: E402
 
 __all__ = ["data_files", "parse_timeline", "same", "same_files"]
 COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}

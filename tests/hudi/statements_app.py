@@ -8,10 +8,10 @@ import threading
 import time
 from pathlib import Path
 
-from hudi_runtime import context
-from hudi_runtime.errors import describe_causes, java_causes
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import describe_causes, java_causes
 
-current = context.current()
+current = current_context()
 spark = current.spark
 results, gates, listed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())
 path = current.table_path

@@ -8,7 +8,7 @@ import pytest
 from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.stock_tables import StockTable, adopt, release
 
-from hudi_runtime.timeline import WRITE_ACTIONS
+from hudi_runtime.table.timeline import WRITE_ACTIONS
 
 pytestmark = pytest.mark.extra
 

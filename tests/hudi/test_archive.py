@@ -7,10 +7,10 @@ import json
 import pytest
 from tests.hudi.harness import World
 
-from hudi_runtime import progress
-from hudi_runtime.errors import OutcomeUnknown
-from hudi_runtime.hudi import Table
-from hudi_runtime.sweep import sweep
+from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.read import progress
+from hudi_runtime.settle.sweep import sweep
+from hudi_runtime.table.hudi import Table
 
 OPTIONS = {
     "hoodie.table.name": "archived",

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import functions
 from tests.hudi.harness import BUNDLE, CACHE, JAR, ROOT, Row, World, rows
 
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit import Keys, Outcome, Report, audit
 from hudi_runtime.audit import rows as row_checks
 from hudi_runtime.audit.look import Look
+from hudi_runtime.table import timeline as tl
 
 OPTIONS = {
     "hoodie.table.name": "audited",

@@ -17,8 +17,8 @@ from tests.hudi.harness import ACCESS_KEY, AGENT, SECRET_KEY, Process, Table, Wo
 from tests.hudi.stock_tables import StockTable
 
 from hudi_operator.plan.requests import bootstrap as operators_bootstrap
-from hudi_runtime import dataset
-from hudi_runtime.errors import RuntimeFailure
+from hudi_runtime.agent import dataset
+from hudi_runtime.process.errors import RuntimeFailure
 
 pytestmark = pytest.mark.extra
 
@@ -206,7 +206,7 @@ def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
 
     def assigned(spec: Any) -> Any:
         from hudi_operator.plan.agent import agents
-        from hudi_runtime.job import TableSpec
+        from hudi_runtime.job.job import TableSpec
 
         return TableSpec.from_json(agents.assignment(spec, 0))
 

@@ -17,10 +17,10 @@ from tests.hudi.test_archive import OPTIONS
 from tests.hudi.test_restore import ask, ended, keep, load, write_file
 from tests.unit.runtime.callback_samples import Store, receiver
 
-from hudi_runtime.callback import KEY, Courier
-from hudi_runtime.callback_http import Sender
-from hudi_runtime.callback_plan import Position, Source
-from hudi_runtime.hudi import Table as Hudi
+from hudi_runtime.callback.callback import KEY, CallbackSender
+from hudi_runtime.callback.callback_http import Sender
+from hudi_runtime.callback.callback_plan import Position, Source
+from hudi_runtime.table.hudi import Table as Hudi
 
 pytestmark = pytest.mark.extra
 
@@ -145,10 +145,10 @@ def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     etcd: Any = store
     with receiver() as server:
         sender = Sender(server.url, timeout=10, folder=None, refused=lambda address: False)
-        courier = Courier(table, etcd, Source("lake", "gap", "0" * 16, path), sender, table_services=False)
-        courier._thread = threading.current_thread()
-        courier.consider(timeline, "9" * 17)
-        courier.step()
+        callback_sender = CallbackSender(table, etcd, Source("lake", "gap", "0" * 16, path), sender, table_services=False)
+        callback_sender._thread = threading.current_thread()
+        callback_sender.consider(timeline, "9" * 17)
+        callback_sender.step()
         gap, *events = server.events
     assert gap["type"] == "io.hudioperator.table.archived.v1"
     assert gap["data"]["commits"] == len(lost)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.hudi.harness import Process, Row, Table, World, rows, until
 
-from hudi_runtime.timeline import Instant, State
+from hudi_runtime.table.timeline import Instant, State
 
 AGENT = "agent-clustered"
 #: Each commit of new rows begins a file group of its own; clustering merges them.

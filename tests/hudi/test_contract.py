@@ -17,13 +17,13 @@ from tests.hudi.etcd_server import pki
 from tests.hudi.harness import ALL_JARS, JAR, World
 from tests.unit.halves.meeting import Meeting
 from tests.unit.runtime.callback_samples import Store
-from tests.unit.runtime.test_rollback import FakeStorage
-from tests.unit.runtime.test_service_runner import Etcd as ServiceEtcd
-from tests.unit.runtime.test_settler import MemoryEtcd, MemorySession
+from tests.unit.runtime.services.test_service_runner import Etcd as ServiceEtcd
+from tests.unit.runtime.settle.test_rollback import FakeStorage
+from tests.unit.runtime.settle.test_settler import MemoryEtcd, MemorySession
 
-from hudi_runtime.etcd import Etcd
-from hudi_runtime.session import Session
-from hudi_runtime.storage import Missing, Storage
+from hudi_runtime.process.etcd import Etcd
+from hudi_runtime.process.session import Session
+from hudi_runtime.table.storage import Missing, Storage
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent", "somebody"
@@ -91,7 +91,7 @@ KEYS = {
     "callback's": Store,
     "meeting's": lambda: Meeting().etcd,
 }
-"""Every fake of `hudi_runtime.etcd.Etcd`."""
+"""Every fake of `hudi_runtime.process.etcd.Etcd`."""
 
 
 @pytest.fixture(params=["real", *KEYS])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.hudi.harness import AGENT, TITLES, Process, Table, World, rows, until
 
-from hudi_runtime import sources
-from hudi_runtime.incremental import PositionLost, Pull, Reader
-from hudi_runtime.positions import ByCompletion, Fenced, OutOfOrder, Position
+from hudi_runtime.read import sources
+from hudi_runtime.read.incremental import PositionLost, Pull, Reader
+from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder, Position
 
 pytestmark = pytest.mark.extra
 MARKED = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.hudi.harness import AGENT, Process, Row, Table, World, rows, until
 
-from hudi_runtime import doubled
-from hudi_runtime.errors import UserCodeError
-from hudi_runtime.job import TableSpec
-from hudi_runtime.merging import Merge
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.job.merging import Merge
+from hudi_runtime.process.errors import UserCodeError
+from hudi_runtime.read import remove_duplicates
 
 
 def done(writer: Process, *, commits: int = 1, conflicts: int = 0) -> None:
@@ -68,7 +68,7 @@ def test_which_record_stays(world: World) -> None:
 
     def stay(spec: TableSpec, *more: tuple[object, ...]) -> dict[str, str]:
         frame = world.spark().createDataFrame([*found, *more], f"{META}, id string, p string, v string, ts long")
-        kept = doubled.once(frame, spec)
+        kept = remove_duplicates.once(frame, spec)
         assert kept.columns == ["id", "p", "v", "ts"]
         return {r.id: r.v for r in kept.collect() if r.p == "a"} | {f"{r.id} in {r.p}": r.v for r in kept.collect() if r.p != "a"}
 

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql.functions import lit
 from tests.hudi.harness import AGENT, Process, World, rows
 
-from hudi_runtime import files, kafka, sources
-from hudi_runtime.errors import FailureClass, RuntimeFailure, classify
-from hudi_runtime.job import FilesSource
-from hudi_runtime.progress import Progress
+from hudi_runtime.job.job import FilesSource
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.read import files, kafka, sources
+from hudi_runtime.read.progress import Progress
 
 COLUMNS = ("id", "p", "v", "ts")
 A, B = (1, "a", "x", 1), (2, "b", "y", 2)

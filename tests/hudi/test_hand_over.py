@@ -12,7 +12,7 @@ from tests.hudi.harness import Process, World, until
 from tests.hudi.lost_executor import EXECUTOR
 from tests.hudi.test_services import EAGER, batch, compaction
 
-from hudi_runtime.timeline import State
+from hudi_runtime.table.timeline import State
 
 HEARTBEATS_SECONDS = 8.0
 """In which a process has seen that it is fenced: one each 3 s."""

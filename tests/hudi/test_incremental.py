@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.hudi.harness import USER_CODE, Row, World, rows
 
-from hudi_runtime import sources
-from hudi_runtime.errors import FailureClass, RuntimeFailure, UserCodeError, classify
-from hudi_runtime.hudi import Table
-from hudi_runtime.incremental import PositionLost, Pull, Reader, needed_files
-from hudi_runtime.job import FilesSource, HudiSource, PythonSource, SqlSource, View
-from hudi_runtime.positions import ByCompletion, Fenced, OutOfOrder
-from hudi_runtime.progress import Progress
+from hudi_runtime.job.job import FilesSource, HudiSource, PythonSource, SqlSource, View
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.read import sources
+from hudi_runtime.read.incremental import PositionLost, Pull, Reader, needed_files
+from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder
+from hudi_runtime.read.progress import Progress
+from hudi_runtime.table.hudi import Table
 
 
 def found(pull: Pull | None) -> list[Row]:
@@ -101,7 +101,7 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
     (nothing,) = sources._hudi_batches(spark, replace(source, start_from="Latest"), Progress())
     assert (nothing.frame.count(), nothing.frame.columns) == (0, ["id", "p", "v", "ts"])
     assert nothing.digest == first.digest, "the same position, with rows or without"
-    done = Progress(count=1, digest=nothing.digest, hudi=nothing.word["hudi"])
+    done = Progress(count=1, digest=nothing.digest, hudi=nothing.checkpoint["hudi"])
     assert list(sources._hudi_batches(spark, source, done)) == []
     for other in (replace(source, path=f"{path}-2"), replace(source, order="Fenced")):
         with pytest.raises(UserCodeError, match="another HudiWriter"):

@@ -12,11 +12,11 @@ from tests.hudi.harness import AGENT, Process, Row, Table, World, rows, until
 from tests.hudi.kafka_server import PASSWORD, USER, KafkaServer
 from tests.hudi.kafka_topics import Topics
 
-from hudi_runtime import kafka
-from hudi_runtime import kafka_positions as kp
-from hudi_runtime.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, classify
-from hudi_runtime.job import KafkaSource
-from hudi_runtime.progress import Progress, kafka_word, of_word
+from hudi_runtime.job.job import KafkaSource
+from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.read import kafka
+from hudi_runtime.read import kafka_positions as kp
+from hudi_runtime.read.progress import Progress, kafka_checkpoint, of_checkpoint
 
 pytestmark = pytest.mark.extra
 LIMIT = 600.0
@@ -44,7 +44,7 @@ def read(world: World, source: KafkaSource, done: Progress) -> tuple[list[list[R
     found = []
     for part in kafka.parts(world.spark(), source, done):
         found.append(sorted((row.id, row.p, row.v, row.ts) for row in part.frame.collect()))
-        done = of_word(kafka_word(part.offsets, part.position.word()))
+        done = of_checkpoint(kafka_checkpoint(part.offsets, part.position.checkpoint()))
     return found, done
 
 
@@ -77,7 +77,7 @@ def test_looks_at_topics(world: World, topics: Topics, monkeypatch: pytest.Monke
         kafka.records(spark, source, [kp.Range("looks", 0, 0, 4)]).collect()
     assert classify(gone.value).kind is FailureClass.INFRASTRUCTURE, "retention between look and read: the next attempt's look decides"
     assert read(world, source, after)[0] == [], "what was read may go"
-    before = of_word(kafka_word(1, {"topics": {"looks": {"id": after.kafka["topics"]["looks"]["id"], "next": [1, 1, 2]}}}))
+    before = of_checkpoint(kafka_checkpoint(1, {"topics": {"looks": {"id": after.kafka["topics"]["looks"]["id"], "next": [1, 1, 2]}}}))
     with pytest.raises(PositionLost, match="topic looks, partition 0: offsets 1 to 1 were removed; ifPositionLost: Earliest"):
         read(world, source, before)
     assert read(world, replace(source, if_lost="Earliest"), before)[0] == [rows([3, 4], "a", "one", 1)]

@@ -10,8 +10,8 @@ from pyspark.sql.functions import col
 from tests.hudi.harness import ROW_SCHEMA, World, rows
 from tests.hudi.stock_tables import OPTIONS
 
-from hudi_runtime import timeline as tl
-from hudi_runtime.hudi import Table
+from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.table import timeline as tl
 
 pytestmark = pytest.mark.extra
 NAME = "log_compacted"
@@ -31,7 +31,7 @@ class Stock:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark, self._path = spark, path
-        self.table = Table(spark, path)
+        self.table = AgentTable(spark, path)
 
     def upsert(self, first: int, value: str, ts: int) -> tl.Instant:
         frame = self._spark.createDataFrame(rows(range(first, 10), "a", value, ts), ROW_SCHEMA)

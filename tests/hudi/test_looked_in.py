@@ -11,8 +11,8 @@ import pytest
 from tests.hudi.harness import World
 from tests.unit.runtime.runtime_samples import JOB
 
-from hudi_runtime import duplicates
-from hudi_runtime.job import Job
+from hudi_runtime.job.job import Job
+from hudi_runtime.writer import duplicates
 
 DAY = datetime.date
 PLAIN = ("a", "A", "b-1", "007", "1e3", "2024-01-01", "null", "true")

@@ -11,10 +11,10 @@ import pytest
 from tests.hudi import merger
 from tests.hudi.harness import AGENT, ROW_SCHEMA, Process, Table, World, rows, until
 
-from hudi_runtime import timeline as tl
-from hudi_runtime.errors import RuntimeFailure
-from hudi_runtime.incremental import Reader
-from hudi_runtime.positions import ByCompletion, Position
+from hudi_runtime.process.errors import RuntimeFailure
+from hudi_runtime.read.incremental import Reader
+from hudi_runtime.read.positions import ByCompletion, Position
+from hudi_runtime.table import timeline as tl
 
 pytestmark = pytest.mark.extra
 NON_BLOCKING = {"concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}

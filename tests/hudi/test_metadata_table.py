@@ -10,7 +10,7 @@ from tests.hudi.harness import Process, Table, World, rows, until
 
 from hudi_operator.api.metadata_table import from_spec
 from hudi_operator.plan.requests import metadata_table
-from hudi_runtime import timeline as tl
+from hudi_runtime.table import timeline as tl
 
 pytestmark = pytest.mark.extra
 TRIES = 6

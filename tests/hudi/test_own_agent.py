@@ -8,7 +8,7 @@ import pytest
 from tests.hudi.harness import World, rows, until
 from tests.hudi.test_services import EAGER, batch, compaction
 
-from hudi_runtime.timeline import State
+from hudi_runtime.table.timeline import State
 
 OFF = {kind: {"enabled": False} for kind in EAGER}
 

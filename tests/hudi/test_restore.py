@@ -14,7 +14,7 @@ from tests.hudi.harness import Process, Row, Table, World, rows, until
 from hudi_operator.api.restore import Restore
 from hudi_operator.plan.requests import restores as operators_restores
 from hudi_operator.plan.requests import savepoints
-from hudi_runtime import timeline as tl
+from hudi_runtime.table import timeline as tl
 
 pytestmark = pytest.mark.extra
 WITHOUT_METADATA = ("rows", "origin", "hudi-rs", "files", "stray", "owners", "late", "overlap")

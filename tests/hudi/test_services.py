@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.hudi.harness import Table, World, rows, until
 
-from hudi_runtime.timeline import Instant, State
+from hudi_runtime.table.timeline import Instant, State
 
 #: Small numbers, so that everything happens within a dozen commits.
 SERVICES = {

@@ -12,7 +12,7 @@ from tests.hudi.harness import Process, Table, World, rows, until
 from tests.hudi.hdfs_server import HdfsServer
 
 from hudi_operator.api.services import KINDS
-from hudi_runtime import bucket
+from hudi_runtime.agent import bucket
 from hudi_runtime.audit import TITLES
 
 pytestmark = pytest.mark.extra

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.hudi.harness import AGENT, Process, Table, World, rows, until
 
-from hudi_runtime.timeline import State
+from hudi_runtime.table.timeline import State
 
 #: Zero days: whatever is there has expired. The API asks for one day at least.
 SERVICES = {"ttl": {"afterCommits": 1, "retainDays": 0, "partitionPattern": "old"}, **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")}}

@@ -13,10 +13,11 @@ import pytest
 from pyspark.sql import functions
 from tests.hudi.harness import AGENT, Process, World, rows, until
 
-from hudi_runtime import files, sources, values
-from hudi_runtime.errors import FailureClass, RuntimeFailure, classify
-from hudi_runtime.job import FilesSource, TableSpec
-from hudi_runtime.progress import Progress
+from hudi_runtime.job.job import FilesSource, TableSpec
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.read import files, sources
+from hudi_runtime.read.progress import Progress
+from hudi_runtime.table import values
 
 NO_PATHS = {
     "a//b": "//",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql.functions import col
 
-from hudi_runtime.snapshot import Update
+from hudi_runtime.api import Update
 
 LIMIT = 600.0
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 
-from hudi_runtime import context
-from hudi_runtime.errors import describe_causes, java_causes
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import describe_causes, java_causes
 
 
 def main(result: str, options: str, rows: str) -> None:
-    current = context.current()
+    current = current_context()
     frame = current.spark.createDataFrame([tuple(row) for row in json.loads(rows)], "id int, p string, v string, ts long")
     given = {**current.table_options(), "hoodie.datasource.write.operation": "upsert", **json.loads(options)}
     try:

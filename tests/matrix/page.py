@@ -35,7 +35,7 @@ S3 server where the cell is about S3; the test plays the operator. `file` storag
 * **Async cleaning**: the services run beside the writers, whose last commits wait until a clean (and a compaction) has happened. In every test with data
   they run when the writers have ended.
 * **Services**: in each cell with data a clean, an archival (maxCommitsToKeep 3) and a clustering have done something, and a compaction of MergeOnRead tables.
-* **Incremental pull** (7): a reader of `hudi_runtime.incremental` in each of the three orders looks while the slow write is inflight and later on: each commit
+* **Incremental pull** (7): a `Reader` of `hudi_runtime.api` in each of the three orders looks while the slow write is inflight and later on: each commit
   is given once, none too early, and every row is there. Overlapping has one race on other file groups before the one on the same.
 """
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from tests.matrix.setup import Setup
 from tests.matrix.workload import Row, given_twice
 
-from hudi_runtime.incremental import Reader
-from hudi_runtime.positions import ORDERS, Position
+from hudi_runtime.read.incremental import Reader
+from hudi_runtime.read.positions import ORDERS, Position
 
 _COMPLETED = re.compile(r"(\d{17})_\d{17}\.(?:commit|deltacommit|replacecommit)")
 _BEGUN = re.compile(r"(\d{17})\.(?:(?:deltacommit|replacecommit|commit)\.(?:requested|inflight)|inflight)")

@@ -12,9 +12,9 @@ from tests.matrix.cells import KINDS, Cell
 from tests.matrix.workload import NEW, Batch, Row
 
 from hudi_operator.api import services
-from hudi_runtime.errors import OptionNotAllowed
-from hudi_runtime.options import check_allowed
-from hudi_runtime.timeline import Instant
+from hudi_runtime.job.options import check_allowed
+from hudi_runtime.process.errors import OptionNotAllowed
+from hudi_runtime.table.timeline import Instant
 
 AGENT = "agent-matrix"
 LIMIT = 1500.0

@@ -14,8 +14,8 @@ from tests.hudi.stock_tables import OPTIONS
 from tests.matrix.setup import LIMIT, Setup
 from tests.matrix.workload import CLEANED, COMPACTED, LOST, REST, Row, Work
 
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit import rows
+from hudi_runtime.table import timeline as tl
 
 
 def options(setup: Setup) -> dict[str, str]:

@@ -8,8 +8,8 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 ADOPTION = "tests/unit/plan/gate/test_adoption.py"
-TABLES = f"{RUNTIME}/test_adopted_tables.py"
-SAVEPOINTS = f"{RUNTIME}/test_savepoints.py"
+TABLES = f"{RUNTIME}/agent/test_adopted_tables.py"
+SAVEPOINTS = f"{RUNTIME}/agent/test_savepoints.py"
 REQUESTS = "tests/unit/plan/requests/test_savepoint_requests.py"
 GUARD = "TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"
 KNOWN = '(bool(view.gate.get("adopted")) or'
@@ -55,21 +55,21 @@ ADOPTING = (
         "hostile-properties-are-adopted",
         "I9",
         "what a table's properties say to writers is not looked at",
-        a("adoption", "        if key.startswith(_HOSTILE) and", "        if not key and"),
+        a("agent/adoption", "        if key.startswith(_HOSTILE) and", "        if not key and"),
         f"{TABLES}::test_a_property_that_does_not_fit",
     ),
     mutation(
         "a-timeline-in-the-future-is-adopted",
         "I10",
         "a table whose newest instant is in the future is adopted at once",
-        a("adoption", "    if newest[:14] <= limit[:14]:\n", "    if newest:\n"),
+        a("agent/adoption", "    if newest[:14] <= limit[:14]:\n", "    if newest:\n"),
         f"{TABLES}::test_a_timeline_that_is_ahead_is_waited_for",
     ),
     mutation(
         "complete-is-ours",
         "I7",
         "a completed instant is taken for one of ours",
-        a("facts", "if not i.pending and i.completion > clock)", "if i.pending and i.completion > clock)"),
+        a("agent/facts", "if not i.pending and i.completion > clock)", "if i.pending and i.completion > clock)"),
         f"{SETTLING}::test_a_completed_instant_past_the_clock_is_nobodys_of_ours",
     ),
 )
@@ -92,22 +92,22 @@ KEEPING = (
         "the-metadata-table-behind-an-open-gate",
         "I12",
         "an agent changes the metadata table although the gate was opened before it had the lock",
-        a("metadata_table", '            if self.gate() != "closed":\n', '            if self.gate() == "":\n'),
-        f"{RUNTIME}/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
+        a("agent/metadata_table", '            if self.gate() != "closed":\n', '            if self.gate() == "":\n'),
+        f"{RUNTIME}/agent/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
     ),
     mutation(
         "a-listing-with-something-pending",
         "I4",
         "the metadata table is made anew while an instant is pending, whose files are then listed in it",
-        a("metadata_table", "            if pending:\n", "            if not pending and self.gate() == '':\n"),
-        f"{RUNTIME}/test_metadata_table.py::test_it_waits_for_what_is_pending",
+        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.gate() == '':\n"),
+        f"{RUNTIME}/agent/test_metadata_table.py::test_it_waits_for_what_is_pending",
     ),
     mutation(
         "a-half-made-metadata-table-is-made",
         "I6",
         "a metadata table counts as made although the table's configuration names an unfinished part of it",
-        a("metadata_table", "        if half_made or (FILES", "        if (FILES"),
-        f"{RUNTIME}/test_metadata_table.py::test_made_is_what_the_tables_configuration_says",
+        a("agent/metadata_table", "        if half_made or (FILES", "        if (FILES"),
+        f"{RUNTIME}/agent/test_metadata_table.py::test_made_is_what_the_tables_configuration_says",
     ),
     mutation(
         "a-savepoint-beside-writers",
@@ -120,7 +120,7 @@ KEEPING = (
         "a-savepoint-with-something-pending",
         "I9",
         "a savepoint is taken although an instant is pending, which then is on neither side",
-        a("savepoints", "        if timeline.pending:\n", "        if not timeline.instants:\n"),
+        a("agent/savepoints", "        if timeline.pending:\n", "        if not timeline.instants:\n"),
         f"{SAVEPOINTS}::test_what_is_pending_is_waited_for_and_what_is_nobodys_is_refused",
     ),
     mutation(
@@ -128,9 +128,9 @@ KEEPING = (
         "I6",
         "an agent does not look whether the one before it has taken the savepoint",
         [
-            a("savepoints", "        taken = self.table.savepoint_with(timeline, comment)\n", "        taken = None\n"),
+            a("agent/savepoints", "        taken = self.table.savepoint_with(timeline, comment)\n", "        taken = None\n"),
             a(
-                "savepoints",
+                "agent/savepoints",
                 "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n",
                 "            if commit:\n",
             ),

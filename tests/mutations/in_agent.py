@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.mutations.mutation import Edit, mutation
 
 RUNTIME = "tests/unit/runtime"
-ROLLBACK = f"{RUNTIME}/test_rollback.py"
-SETTLER = f"{RUNTIME}/test_settler.py"
-SETTLING = f"{RUNTIME}/test_settling.py"
-SERVICES = f"{RUNTIME}/test_service_runner.py"
-TRIGGERS = f"{RUNTIME}/test_triggers.py"
+ROLLBACK = f"{RUNTIME}/settle/test_rollback.py"
+SETTLER = f"{RUNTIME}/settle/test_settler.py"
+SETTLING = f"{RUNTIME}/settle/test_settling.py"
+SERVICES = f"{RUNTIME}/services/test_service_runner.py"
+TRIGGERS = f"{RUNTIME}/services/test_triggers.py"
 
 
 def a(file: str, old: str, new: str = "") -> Edit:
@@ -22,7 +22,7 @@ LOOK = (
         "I4 I8 F18",
         "a completed instant of a dead writer is rolled back like a pending one",
         a(
-            "rollback",
+            "settle/rollback",
             '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
             "    restoring",
         ),
@@ -33,35 +33,35 @@ LOOK = (
         "one-look-is-enough",
         "I4 I8 F18",
         "nobody looks once more directly before the rollback",
-        a("rollback", "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):", "if found is not None and not victim:"),
+        a("settle/rollback", "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):", "if found is not None and not victim:"),
         f"{ROLLBACK}::test_completed_between_the_looks_is_kept",
     ),
     mutation(
         "rollback-with-another-policy",
         "I7 F2",
         "the rollback goes on with a policy that lets Hudi choose instants by heartbeat",
-        a("rollback", "    if not config.getFailedWritesCleanPolicy().isNever():\n", "    if config is None:\n"),
+        a("settle/rollback", "    if not config.getFailedWritesCleanPolicy().isNever():\n", "    if config is None:\n"),
         f"{ROLLBACK}::test_policy_must_be_never_on_the_built_config",
     ),
     mutation(
         "policy-of-the-builder",
         "I7 F2",
         "the policy NEVER is not set on the built config, where Hudi has made LAZY of it",
-        a("rollback", '    config.setValue(NEVER_KEY, "NEVER")\n'),
+        a("settle/rollback", '    config.setValue(NEVER_KEY, "NEVER")\n'),
         f"{ROLLBACK}::test_pending_is_rolled_back_and_verified",
     ),
     mutation(
         "hudis-word-is-enough",
         "I5 F9 F18",
         "a rollback is done when the call comes back",
-        a("rollback", "    _verify(table, victim)\n    return", "    return"),
+        a("settle/rollback", "    _verify(table, victim)\n    return", "    return"),
         f"{ROLLBACK}::test_not_done_while_the_timeline_shows_it",
     ),
     mutation(
         "heartbeats-of-the-dead-stay",
         "F9",
         "heartbeat files of a dead writer stay, and Hudi refuses its rollback for ever",
-        a("rollback", "    for heartbeat in sorted(touched):\n        remove_heartbeat(table, heartbeat)\n"),
+        a("settle/rollback", "    for heartbeat in sorted(touched):\n        remove_heartbeat(table, heartbeat)\n"),
         f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
     ),
     mutation(
@@ -69,7 +69,7 @@ LOOK = (
         "F9",
         "the heartbeat file of a dead executor makes Hudi wait for it when its compaction is executed again",
         a(
-            "rewriting",
+            "services/rewriting",
             "        remove_heartbeat(self.table, instant)\n        with self.table.client(self.config(options)) as client:\n            client.compact(",
             "        with self.table.client(self.config(options)) as client:\n            client.compact(",
         ),
@@ -79,7 +79,7 @@ LOOK = (
         "gone-is-nothing-to-do",
         "I5 F18",
         "an instant that is gone needs nothing, also when a pending rollback names it",
-        a("rollback", 'return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")', 'return Step.NOTHING, ""'),
+        a("settle/rollback", 'return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")', 'return Step.NOTHING, ""'),
         f"{SETTLING}::test_decision",
         f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
     ),
@@ -88,7 +88,7 @@ LOOK = (
         "F3 I12",
         "a pending compaction or clean of a dead agent is rolled back exactly",
         a(
-            "rollback",
+            "settle/rollback",
             "        return Step.EXECUTE, instant\n"
             "    if found is not None:\n"
             '        return (Step.ROLL_BACK, instant) if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")',
@@ -104,7 +104,7 @@ LOOK = (
         "F3",
         "a pending clustering or restore is rolled back like a commit",
         a(
-            "rollback",
+            "settle/rollback",
             'if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")\n    return (Step.ROLL_BACK',
             'if found.action else (Step.UNSUPPORTED, "")\n    return (Step.ROLL_BACK',
         ),
@@ -114,7 +114,7 @@ LOOK = (
         "nobody-claims",
         "I12 I7 F3",
         "an instant is rolled back without claiming it",
-        a("rollback", "    claim(instant)\n    touched", "    touched"),
+        a("settle/rollback", "    claim(instant)\n    touched", "    touched"),
         f"{ROLLBACK}::test_nothing_is_touched_when_the_claim_is_refused",
         f"{ROLLBACK}::test_pending_is_rolled_back_and_verified",
     ),
@@ -122,26 +122,26 @@ LOOK = (
         "the-archive-is-not-read",
         "I4 I8",
         "an instant that was completed and archived counts as gone: its files are swept",
-        a("sweep", "return table.has_archive() and table.archived_completed(instant)", "return False"),
+        a("settle/sweep", "return table.has_archive() and table.archived_completed(instant)", "return False"),
         f"{ROLLBACK}::test_archived_as_completed_is_kept",
     ),
     mutation(
         "two-completions-are-one",
         "I4",
         "a timeline that says two things about one instant is believed",
-        a("timeline", '    if len(completed) > 1:\n        raise TimelineError(f"instant {requested} is completed more than once")\n'),
-        f"{RUNTIME}/test_timeline.py::test_ambiguity_stops",
+        a("table/timeline", '    if len(completed) > 1:\n        raise TimelineError(f"instant {requested} is completed more than once")\n'),
+        f"{RUNTIME}/table/test_timeline.py::test_ambiguity_stops",
     ),
     mutation(
         "requested-files-say-pending",
         "I4 I8",
         "an instant is pending while files of its earlier states are there",
         a(
-            "timeline",
+            "table/timeline",
             "        return replace(completed[0], planned=planned)\n",
             "        return next((instant for instant in states if instant.pending), replace(completed[0], planned=planned))\n",
         ),
-        f"{RUNTIME}/test_timeline.py::test_pending_is_what_has_no_completed_file",
+        f"{RUNTIME}/table/test_timeline.py::test_pending_is_what_has_no_completed_file",
     ),
 )
 
@@ -150,7 +150,7 @@ SWEEP = (
         "what-counts-is-swept",
         "I4 I8",
         "files are swept without a fresh look at their instant",
-        a("sweep", "    _check_uncounted(table, instant)\n    if metadata_timeline", "    if metadata_timeline"),
+        a("settle/sweep", "    _check_uncounted(table, instant)\n    if metadata_timeline", "    if metadata_timeline"),
         f"{ROLLBACK}::test_sweep_deletes_nothing_of_an_instant_that_counts",
     ),
     mutation(
@@ -158,7 +158,7 @@ SWEEP = (
         "I4 I11",
         "data files are deleted before everything could be listed",
         a(
-            "sweep",
+            "settle/sweep",
             '        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)\n',
             '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n            table.storage.delete(path)\n',
         ),
@@ -169,7 +169,7 @@ SWEEP = (
         "late-files-of-the-metadata-table-stay",
         "I5 F11",
         "late files in the metadata table are not swept",
-        a("sweep", "        found += metadata\n"),
+        a("settle/sweep", "        found += metadata\n"),
         f"{ROLLBACK}::test_sweep_deletes_what_bears_the_instant",
     ),
     mutation(
@@ -177,7 +177,7 @@ SWEEP = (
         "I5 F4",
         "late data files of a rolled back instant stay, and count after archival",
         a(
-            "sweep",
+            "settle/sweep",
             "    deleted = sum(storage.delete(path) for path in found)\n",
             "    deleted = sum(storage.delete(path) for path in found if METADATA in path)\n",
         ),
@@ -187,36 +187,36 @@ SWEEP = (
         "markers-stay",
         "I5 F11",
         "markers of a rolled back instant stay",
-        a("sweep", '    storage.delete(f".hoodie/.temp/{instant}", recursive=True)\n    remove_heartbeat(table, instant)\n'),
+        a("settle/sweep", '    storage.delete(f".hoodie/.temp/{instant}", recursive=True)\n    remove_heartbeat(table, instant)\n'),
         f"{ROLLBACK}::test_sweep_removes_markers_and_heartbeats",
     ),
     mutation(
         "a-prefix-is-enough",
         "I4 I8",
         "files of an instant whose time begins like the other's are swept with it",
-        a("sweep", 'rf"_{instant}\\.[^/]+$"', 'rf"_{instant}[^/]+$"'),
+        a("settle/sweep", 'rf"_{instant}\\.[^/]+$"', 'rf"_{instant}[^/]+$"'),
         f"{SETTLING}::test_a_file_bears_its_instant_only",
     ),
     mutation(
         "any-error-means-missing",
         "I4 I11",
         "a listing that fails says that there is no such folder",
-        a("storage", 'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}', "return bool(name)"),
-        f"{RUNTIME}/test_storage.py::test_only_a_definite_answer_says_missing",
+        a("table/storage", 'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}', "return bool(name)"),
+        f"{RUNTIME}/table/test_storage.py::test_only_a_definite_answer_says_missing",
     ),
 )
 
 HANDED_OVER = a(
-    "settle",
+    "settle/settle",
     '            if entry.value.get("phase") == ROLLING_BACK and not stopping():\n                done',
     '            if entry.value.get("phase") and not stopping():\n                done',
 )
 GIVEN_UP = a(
-    "settle",
+    "settle/settle",
     'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
     'if entry.value.get("state") and str(entry.value["inc"]) not in records.settles and not stopping():',
 )
-UNPROVEN = a("settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
+UNPROVEN = a("settle/settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
 CLAIMED = "the claim of an instant asks once more whether its owner is proven dead"
 
 SETTLE = (
@@ -240,7 +240,7 @@ SETTLE = (
         "drained-is-proven",
         "F17 I12",
         "an agent whose requests may be on the wire counts as proven dead",
-        a("settle", "PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})", 'PROVEN_PHASES = frozenset({"Draining", ROLLING_BACK, *SWEPT_PHASES})'),
+        a("settle/settle", "PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})", 'PROVEN_PHASES = frozenset({"Draining", ROLLING_BACK, *SWEPT_PHASES})'),
         f"{SETTLING}::test_proof",
         f"{SETTLER}::test_an_unproven_agents_rollback_is_awaited",
     ),
@@ -265,7 +265,7 @@ SETTLE = (
         "I7 F4",
         "what a suspect has given up is rolled back before it is settled",
         a(
-            "settle",
+            "settle/settle",
             'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
             'if entry.value.get("state") == "Abandoned" and not stopping():',
         ),
@@ -275,7 +275,7 @@ SETTLE = (
         "foreign-instants-are-touched",
         "I7",
         "an instant without a record is rolled back along with a recorded one",
-        a("settle", '        raise NotYet(f"instant {instant} has no record: it is foreign")\n'),
+        a("settle/settle", '        raise NotYet(f"instant {instant} has no record: it is foreign")\n'),
         f"{SETTLER}::test_an_unrecorded_instant_is_foreign",
     ),
     mutation(
@@ -289,14 +289,14 @@ SETTLE = (
         "given-up-is-not-remembered",
         "I5 F4",
         "what a living writer has given up is swept once only",
-        a("settle", "                self._remember_given_up(inc, instant)\n", "                assert instant\n"),
+        a("settle/settle", "                self._remember_given_up(inc, instant)\n", "                assert instant\n"),
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
     ),
     mutation(
         "left-is-not-looked-at",
         "I5 F4",
         "what a writer gave up that left by itself is never looked at again",
-        a("settle", "        self._collect(records)\n        return done", "        return done"),
+        a("settle/settle", "        self._collect(records)\n        return done", "        return done"),
         f"{SETTLER}::test_after_a_clean_exit_the_sweep_comes_again_too",
         f"{SETTLER}::test_a_late_requested_file_of_a_writer_that_left_is_rolled_back",
     ),
@@ -305,7 +305,7 @@ SETTLE = (
         "I6",
         "the agent goes on after the operator has changed the record that it works on",
         a(
-            "settle",
+            "settle/settle",
             "            if updated is None:\n                return done\n            revision = updated\n",
             '            revision = updated or self.session.etcd.get(f"settle/{inc}").mod_revision\n',
         ),
@@ -315,7 +315,7 @@ SETTLE = (
         "swept-with-a-failure",
         "I4 I5",
         "a record is Swept although an instant of it has no outcome",
-        a("settle", '        if all(item.get("outcome") is not None for item in instants.values()):', "        if instants:"),
+        a("settle/settle", '        if all(item.get("outcome") is not None for item in instants.values()):', "        if instants:"),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
     ),
     mutation(
@@ -323,7 +323,7 @@ SETTLE = (
         "F22",
         "an instant that cannot be rolled back keeps the others from it",
         a(
-            "settle",
+            "settle/settle",
             "                self._failed(inc, instant, item, error)\n",
             "                self._failed(inc, instant, item, error)\n"
             "                self._put(inc, record, revision, instant=instant)\n"
@@ -335,21 +335,25 @@ SETTLE = (
         "claimed-instants-are-not-settled",
         "F3 I7",
         "what a dead agent had claimed is left to nobody",
-        a("settle", 'if inc in (entry.value.get("inc"), entry.value.get("claimedBy")):', 'if inc == entry.value.get("inc"):'),
+        a("settle/settle", 'if inc in (entry.value.get("inc"), entry.value.get("claimedBy")):', 'if inc == entry.value.get("inc"):'),
         f"{SETTLING}::test_instants_of_an_incarnation",
     ),
     mutation(
         "completed-is-swept",
         "I4 I8",
         "files of an instant that is found completed are swept",
-        a("settle", "        if victim:\n            sweep(self.table, victim)\n", "        if outcome:\n            sweep(self.table, victim or instant)\n"),
+        a(
+            "settle/settle",
+            "        if victim:\n            sweep(self.table, victim)\n",
+            "        if outcome:\n            sweep(self.table, victim or instant)\n",
+        ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
     ),
     mutation(
         "rolled-back-is-not-swept",
         "I5 F4",
         "an instant that is rolled back is not swept",
-        a("settle", "        if victim:\n            sweep(self.table, victim)\n", "        if victim:\n            pass\n"),
+        a("settle/settle", "        if victim:\n            sweep(self.table, victim)\n", "        if victim:\n            pass\n"),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
     ),
@@ -361,20 +365,20 @@ AUDIT_OF_ROLLBACKS = (
         "I9",
         "the audit asks only commits of the active timeline whether they overlap: archival hides them",
         a("audit/structure", "    every = [*(commit for commit in facts.archived_commits if", "    every = [*(commit for commit in () if"),
-        f"{RUNTIME}/test_audit.py::test_archived_commits_are_asked_too",
+        f"{RUNTIME}/audit/test_audit.py::test_archived_commits_are_asked_too",
     ),
     mutation(
         "non-blocking-commits-overlap-for-ever",
         "I9",
         "commits of the time when the table was NonBlocking count as overlapping for ever",
         a("audit/structure", "> allowed:", "> '':"),
-        f"{RUNTIME}/test_audit.py::test_archived_commits_are_asked_too",
+        f"{RUNTIME}/audit/test_audit.py::test_archived_commits_are_asked_too",
     ),
     mutation(
         "audit-believes-every-plan",
         "I3",
         "a compaction that is completed although its rollback removed what it had written is fine, whenever it was completed",
         a("audit/structure", "if t in completed and not (t in planned and completed[t].completion > r)", "if t in completed and t not in planned"),
-        f"{RUNTIME}/test_audit.py::test_what_is_allowed_is_not_called_wrong",
+        f"{RUNTIME}/audit/test_audit.py::test_what_is_allowed_is_not_called_wrong",
     ),
 )

@@ -7,7 +7,7 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 OPERATOR = "tests/unit/plan/requests/test_bootstrap_requests.py"
-AGENT = f"{RUNTIME}/test_bootstrap.py"
+AGENT = f"{RUNTIME}/agent/test_bootstrap.py"
 
 BEGINNING = (
     mutation(
@@ -45,56 +45,60 @@ BEGINNING = (
         "begun-twice",
         "I6 I9",
         "an agent does not look whether the one before it has committed the rows",
-        a("bootstrap", "            found = self._found(request) or self._write(request)\n", "            found = self._write(request)\n"),
+        a("agent/bootstrap", "            found = self._found(request) or self._write(request)\n", "            found = self._write(request)\n"),
         f"{AGENT}::test_a_commit_of_an_agent_that_died_before_its_word_is_found",
     ),
     mutation(
         "begun-over-commits",
         "I8",
         "a table that has commits is bootstrapped",
-        a("bootstrap", "        if written or self.table.has_archive():\n", "        if not self.table:\n"),
+        a("agent/bootstrap", "        if written or self.table.has_archive():\n", "        if not self.table:\n"),
         f"{AGENT}::test_a_table_with_commits_is_not_begun",
     ),
     mutation(
         "a-hudi-table-is-begun",
         "I8",
         "a bootstrap takes over a table of somebody else instead of refusing it",
-        a("adoption", "    if policy == BOOTSTRAP and not mine and", "    if not policy and not mine and"),
+        a("agent/adoption", "    if policy == BOOTSTRAP and not mine and", "    if not policy and not mine and"),
         f"{AGENT}::test_a_table_of_somebody_else_with_commits_is_refused",
     ),
     mutation(
         "begun-at-an-open-gate",
         "I9",
         "the agent begins whatever the gate says",
-        a("bootstrap", '        if self.gate() != "closed":  # R14: nobody but agents acquires\n', "        if not request:\n"),
+        a("agent/bootstrap", '        if self.gate() != "closed":  # R14: nobody but agents acquires\n', "        if not request:\n"),
         f"{AGENT}::test_nothing_begins_unless_the_gate_is_closed",
     ),
     mutation(
         "begun-beside-settling",
         "I7",
         "a try begins while what the last one has left is being settled",
-        a("bootstrap", "        if records.settling() or records.other_agents(self.session.inc):\n", "        if records.other_agents(self.session.inc):\n"),
+        a(
+            "agent/bootstrap",
+            "        if records.settling() or records.other_agents(self.session.inc):\n",
+            "        if records.other_agents(self.session.inc):\n",
+        ),
         f"{AGENT}::test_what_another_agent_has_left_is_settled_before",
     ),
     mutation(
         "given-up-while-it-writes",
         "F4",
         "the instant of a failed try is given up while tasks of it may still write",
-        a("bootstrap", "        self._await_tasks()\n", ""),
+        a("agent/bootstrap", "        self._await_tasks()\n", ""),
         f"{AGENT}::test_nothing_is_given_up_while_tasks_of_it_run",
     ),
     mutation(
         "what-settling-has-begun-is-given-up",
         "I6 I7",
         "the end of a failed try gives up every instant of its incarnation, the rollback that settling has just recorded too",
-        a("bootstrap", "if self._inserts(t) and ((found := timeline.get(t))", "if ((found := timeline.get(t))"),
+        a("agent/bootstrap", "if self._inserts(t) and ((found := timeline.get(t))", "if ((found := timeline.get(t))"),
         f"{AGENT}::test_only_its_own_insert_is_given_up",
     ),
     mutation(
         "a-deleted-table-waits-for-its-bootstrap",
         "availability",
         "a HudiTable that was deleted waits until its bootstrap has ended, however long that takes",
-        a("agent", "retire(gone=table_id not in wanted)", "retire(gone=False)"),
-        f"{RUNTIME}/test_agent.py::test_what_is_no_table_of_its_own_any_more_is_told_so",
+        a("agent/agent", "retire(gone=table_id not in wanted)", "retire(gone=False)"),
+        f"{RUNTIME}/agent/test_agent.py::test_what_is_no_table_of_its_own_any_more_is_told_so",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.in_agent import RUNTIME, a
 from tests.mutations.mutation import AVAILABILITY, mutation
 
-COURIER, PLAN, HTTP = f"{RUNTIME}/test_callback.py", f"{RUNTIME}/test_callback_plan.py", f"{RUNTIME}/test_callback_http.py"
+COURIER, PLAN, HTTP = f"{RUNTIME}/callback/test_callback.py", f"{RUNTIME}/callback/test_callback_plan.py", f"{RUNTIME}/callback/test_callback_http.py"
 MOVES = f"{COURIER}::test_the_position_moves_only_when_the_receiver_has_answered"
 
 TELLING = (
@@ -13,7 +13,7 @@ TELLING = (
         "told-without-an-answer",
         AVAILABILITY,
         "the position of the callback moves although the receiver has not answered 2xx",
-        a("callback", "            self._failed(error)\n            return False\n", "            self._failed(error)\n"),
+        a("callback/callback", "            self._failed(error)\n            return False\n", "            self._failed(error)\n"),
         MOVES,
         f"{COURIER}::test_a_receiver_that_was_down_while_others_committed",
     ),
@@ -21,7 +21,7 @@ TELLING = (
         "any-answer-counts",
         AVAILABILITY,
         "an answer that is no 2xx counts as one",
-        a("callback_http", "if 200 <= answer.status < 300:", "if answer.status:"),
+        a("callback/callback_http", "if 200 <= answer.status < 300:", "if answer.status:"),
         MOVES,
         f"{HTTP}::test_anything_else_is_none_and_its_text_is_not_shown",
         f"{HTTP}::test_a_redirect_is_not_followed",
@@ -31,8 +31,8 @@ TELLING = (
         AVAILABILITY,
         "a receiver is told of instants that are not completed, and may be rolled back",
         (
-            a("callback_plan", "if not instant.pending and instant.action in tl.WRITE_ACTIONS", "if instant.action in tl.WRITE_ACTIONS"),
-            a("callback_plan", "if position.completion < e.completion <= until)", "if position.completion < (e.completion or e.instant) <= until)"),
+            a("callback/callback_plan", "if not instant.pending and instant.action in tl.WRITE_ACTIONS", "if instant.action in tl.WRITE_ACTIONS"),
+            a("callback/callback_plan", "if position.completion < e.completion <= until)", "if position.completion < (e.completion or e.instant) <= until)"),
         ),
         f"{COURIER}::test_a_pending_commit_is_never_told_and_one_that_was_rolled_back_neither",
         f"{PLAN}::test_completed_writes_in_order_of_completion_and_nothing_that_is_pending",
@@ -41,7 +41,7 @@ TELLING = (
         "told-out-of-order",
         AVAILABILITY,
         "commits are told in order of their requested times, so that one that ends late is left out",
-        a("callback_plan", "<= until), key=lambda e: e.completion))", "<= until), key=lambda e: e.instant))"),
+        a("callback/callback_plan", "<= until), key=lambda e: e.completion))", "<= until), key=lambda e: e.instant))"),
         f"{COURIER}::test_commits_are_delivered_once_each_in_order_over_restarts",
         f"{PLAN}::test_completed_writes_in_order_of_completion_and_nothing_that_is_pending",
     ),
@@ -49,7 +49,7 @@ TELLING = (
         "a-listing-is-believed-at-once",
         AVAILABILITY,
         "the position passes a commit that the listing did not show yet",
-        a("callback_plan", 'return max(clock, last.completion if last is not None else "")', 'return "9" * 17'),
+        a("callback/callback_plan", 'return max(clock, last.completion if last is not None else "")', 'return "9" * 17'),
         f"{PLAN}::test_a_commit_that_a_listing_shows_too_early_waits_for_the_next_one",
     ),
     mutation(
@@ -57,7 +57,7 @@ TELLING = (
         AVAILABILITY,
         "the clock that bounds what a listing has is read after the listing",
         a(
-            "callback",
+            "callback/callback",
             "        clock = self._etcd.get(CLOCK)\n        timeline = listed()\n",
             "        timeline = listed()\n        clock = self._etcd.get(CLOCK)\n",
         ),
@@ -67,7 +67,7 @@ TELLING = (
         "a-gap-is-passed-over",
         AVAILABILITY,
         "commits that were archived undelivered are left out without a word",
-        a("callback", "self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None", "self._gap = None"),
+        a("callback/callback", "self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None", "self._gap = None"),
         f"{COURIER}::test_what_was_archived_meanwhile_is_told_as_a_gap_also_by_the_next_agent",
         f"{COURIER}::test_the_same_agent_sees_the_gap_too",
     ),
@@ -75,14 +75,14 @@ TELLING = (
         "the-position-goes-back",
         AVAILABILITY,
         "an agent that was overtaken takes the position back",
-        a("callback", "revision = self._etcd.cas(KEY, position.value(), self._revision)", "revision = self._etcd.put(KEY, position.value())"),
+        a("callback/callback", "revision = self._etcd.cas(KEY, position.value(), self._revision)", "revision = self._etcd.put(KEY, position.value())"),
         f"{COURIER}::test_two_agents_at_once_leave_nothing_out_and_never_take_the_position_back",
     ),
     mutation(
         "sent-to-this-pod-itself",
         AVAILABILITY,
         "events are sent to loopback, link-local and metadata addresses",
-        a("callback_http", "if any(self._refused(", "if all(self._refused("),
+        a("callback/callback_http", "if any(self._refused(", "if all(self._refused("),
         f"{HTTP}::test_one_bad_address_among_good_ones_is_enough",
     ),
 )

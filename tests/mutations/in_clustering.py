@@ -6,29 +6,29 @@ from tests.mutations.in_agent import RUNTIME, SERVICES, TRIGGERS, a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import AVAILABILITY, mutation
 
-LEFT_OUT = f"{RUNTIME}/test_left_out.py"
-REWRITING = f"{RUNTIME}/test_rewriting.py"
+LEFT_OUT = f"{RUNTIME}/services/test_partition_backoff.py"
+REWRITING = f"{RUNTIME}/services/test_rewriting.py"
 
 LEAVING_OUT = (
     mutation(
         "plans-what-has-lost",
         AVAILABILITY,
         "a clustering plans the partitions again in which it has lost: where one is always written it never wins",
-        a("rewriting", ", **left_out.option(names)", ", **left_out.option(())"),
+        a("services/rewriting", ", **partition_backoff.option(names)", ", **partition_backoff.option(())"),
         f"{REWRITING}::test_the_next_plan_does_without",
     ),
     mutation(
         "leaves-out-whatever-is-written",
         AVAILABILITY,
         "a partition is left out because other file groups of it were changed than those of the plan",
-        a("rewriting", ", among=groups)", ")"),
+        a("services/rewriting", ", among=groups)", ")"),
         f"{REWRITING}::test_it_is_known_where_a_plan_has_lost",
     ),
     mutation(
         "commits-that-are-under-way-are-not-seen",
         AVAILABILITY,
         "a clustering that lost to writes that are not completed does not find out where",
-        a("rewriting", "i.state is State.INFLIGHT or i.completion > since", "not i.pending and i.completion > since"),
+        a("services/rewriting", "i.state is State.INFLIGHT or i.completion > since", "not i.pending and i.completion > since"),
         f"{REWRITING}::test_it_is_known_where_a_plan_has_lost",
     ),
     mutation(
@@ -42,14 +42,14 @@ LEAVING_OUT = (
         "left-out-for-ever",
         AVAILABILITY,
         "a partition that is written now and then is never clustered again once clusterings have lost there",
-        a("left_out", "min(self.changed_ms + self.quiet_ms, self.at_ms + LONGEST_MS)", "self.changed_ms + self.quiet_ms"),
+        a("services/partition_backoff", "min(self.changed_ms + self.quiet_ms, self.at_ms + LONGEST_MS)", "self.changed_ms + self.quiet_ms"),
         f"{LEFT_OUT}::test_nothing_is_left_out_for_ever",
     ),
     mutation(
         "quiet-is-what-nobody-has-looked-at",
         AVAILABILITY,
         "a partition that is left out counts as quiet although it is written all the time",
-        a("left_out", "max(loss.changed_ms, changes.get(name, 0))", "loss.changed_ms"),
+        a("services/partition_backoff", "max(loss.changed_ms, changes.get(name, 0))", "loss.changed_ms"),
         f"{LEFT_OUT}::test_left_out_until_it_is_quiet_for_as_long_as_the_lost_run_took",
         f"{REWRITING}::test_a_run_looks_at_what_was_written_since_the_last_one",
     ),
@@ -57,7 +57,7 @@ LEAVING_OUT = (
         "it-was-left-out-and-is-forgotten",
         AVAILABILITY,
         "a partition that was left out and is quiet waits for commits that may never come",
-        a("triggers", '    return RETURN if record.left_out > left_out else ""\n', '    return ""\n'),
+        a("services/triggers", '    return RETURN if record.left_out > left_out else ""\n', '    return ""\n'),
         f"{TRIGGERS}::test_partitions_that_were_left_out_are_not_forgotten",
         f"{SERVICES}::test_a_run_that_left_partitions_out_is_followed_by_another_one",
     ),
@@ -65,14 +65,14 @@ LEAVING_OUT = (
         "a-lost-run-is-forgotten",
         AVAILABILITY,
         "a run that was begun for a partition that is quiet again, and lost, is not followed by another one",
-        a("services", "len(self._actions.left_out.partitions(now_ms())) + 1)", "len(self._actions.left_out.partitions(now_ms())))"),
+        a("services/services", "len(self._actions.left_out.partitions(now_ms())) + 1)", "len(self._actions.left_out.partitions(now_ms())))"),
         f"{SERVICES}::test_a_run_that_was_lost_is_followed_by_another_one",
     ),
     mutation(
         "runs-without-a-look",
         AVAILABILITY,
         "a clustering begins whenever a partition might be quiet, without a look at what was written to it",
-        a("services", "if not returning or self._return(kind, record):", "if kind:"),
+        a("services/services", "if not returning or self._return(kind, record):", "if kind:"),
         f"{SERVICES}::test_what_seems_quiet_is_looked_at_first",
     ),
     mutation(

@@ -7,14 +7,14 @@ from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
 HALVES = "tests/unit/halves/test_halves.py"
-ASSIGNMENT = "tests/unit/runtime/test_assignment.py"
+ASSIGNMENT = "tests/unit/runtime/agent/test_assignment.py"
 
 WORDS = (
     mutation(
         "a-run-reads-another-word-of-the-gate",
         "F44",
         "the operator says in the gate what it is closed for, and runs look for it under another name",
-        a("gate", '.get("closedFor")', '.get("closed")'),
+        a("writer/gate", '.get("closedFor")', '.get("closed")'),
         f"{HALVES}::test_a_run_reads_what_the_gate_is_closed_for",
     ),
     mutation(
@@ -45,50 +45,50 @@ ONE_TABLE = (
         "adopted-beside-an-instant-of-nobody",
         "I7",
         "a table is taken over although something of its former writers is pending",
-        a("assignment", "        if foreigners:\n            raise adoption", "        if foreigners and not timeline:\n            raise adoption"),
+        a("agent/assignment", "        if foreigners:\n            raise adoption", "        if foreigners and not timeline:\n            raise adoption"),
         f"{ASSIGNMENT}::test_a_pending_instant_without_an_owner_stops_the_adoption",
     ),
     mutation(
         "the-clock-stays-behind-an-adopted-table",
         "I10",
         "the next instant may be older than what the former writers have completed",
-        a("assignment", "        self._forward_clock(session, table.timeline().maximum)\n"),
+        a("agent/assignment", "        self._forward_clock(session, table.timeline().maximum)\n"),
         f"{ASSIGNMENT}::test_a_table_is_adopted_when_nothing_is_without_an_owner",
     ),
     mutation(
         "something-is-begun-between-two-agents-of-a-restore",
         "I8 F22",
         "with half a restore on the timeline services and savepoints begin",
-        a("assignment", "requests is not None and not between:", "requests is not None:"),
+        a("agent/assignment", "requests is not None and not between:", "requests is not None:"),
         f"{ASSIGNMENT}::test_between_two_agents_of_a_restore_nothing_is_begun",
     ),
     mutation(
         "an-agent-leaves-what-an-executor-may-still-write",
         "F4",
         "a clean exit although an executor was lost",
-        a("assignment", "            if self._settler.must_be_proven_dead():\n                return False\n"),
+        a("agent/assignment", "            if self._settler.must_be_proven_dead():\n                return False\n"),
         f"{ASSIGNMENT}::test_it_does_not_leave_what_must_be_proven",
     ),
     mutation(
         "a-fence-is-the-sessions-to-see",
         "F48",
         "the signal that follows the fence ends the work at every table, because etcd was not asked",
-        a("assignment", 'fence/{session.inc}") is not None', 'fence/{session.inc}") is None and False'),
+        a("agent/assignment", 'fence/{session.inc}") is not None', 'fence/{session.inc}") is None and False'),
         f"{ASSIGNMENT}::test_a_fence_is_seen_in_etcd_before_the_session_knows",
     ),
     mutation(
         "what-others-have-completed-is-forgotten",
         "I7",
         "a commit of a foreign writer is shown until the next one of ours moves the clock past it",
-        a("assignment", "found |= {key: listed[key] for key in before if key in listed}", "found |= {}"),
+        a("agent/assignment", "found |= {key: listed[key] for key in before if key in listed}", "found |= {}"),
         f"{ASSIGNMENT}::test_what_others_have_completed_stays_known_to_the_next_agent",
     ),
     mutation(
         "a-done-stands-anywhere-in-the-trace",
         "I4",
         "the line of a forgotten instant has no revision: the checker cannot put it behind its owner's word",
-        a("settle", 'self._log("done", entry.mod_revision, ok=True', 'self._log("done", 0, ok=True'),
-        "tests/unit/runtime/test_settler.py::test_the_log_of_a_given_up_instant_comes_after_its_owners_word",
+        a("settle/settle", 'self._log("done", entry.mod_revision, ok=True', 'self._log("done", 0, ok=True'),
+        "tests/unit/runtime/settle/test_settler.py::test_the_log_of_a_given_up_instant_comes_after_its_owners_word",
     ),
 )
 

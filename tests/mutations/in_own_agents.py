@@ -7,7 +7,7 @@ from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-AGENT = f"{RUNTIME}/test_agent.py::test_the_fence_of_one_table_lets_the_others_end_what_they_are_at"
+AGENT = f"{RUNTIME}/agent/test_agent.py::test_the_fence_of_one_table_lets_the_others_end_what_they_are_at"
 OWN_AGENTS = "tests/unit/plan/agent/test_own_agents.py"
 
 EXECUTORS = (
@@ -51,36 +51,40 @@ EXECUTORS = (
         "ended-whatever-a-lost-executor-does",
         "I5 F4",
         "what an agent withdrew counts as ended although an executor was lost that may write for it",
-        a("settle", "if instant not in self.ended or self.lost():", "if instant not in self.ended:"),
+        a("settle/settle", "if instant not in self.ended or self.lost():", "if instant not in self.ended:"),
         f"{SETTLER}::test_a_lost_executor_may_be_late_with_what_had_ended",
     ),
     mutation(
         "an-agent-leaves-with-a-lost-executor",
         "I5 F4",
         "an agent that gave an instant up leaves by itself although an executor of it was lost and may still write",
-        a("settle", "        return own or self.session.etcd.get(", "        return own and self.session.etcd.get("),
+        a("settle/settle", "        return own or self.session.etcd.get(", "        return own and self.session.etcd.get("),
         f"{SETTLER}::test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it",
     ),
     mutation(
         "spark-ends-the-registration",
         "I5 F4",
         "a writer that must be proven dead stops Spark, whose plugin deregisters it",
-        a("writer", "    if attempt is None or not attempt.must_be_proven_dead:\n        sp.stop(", "    if sp:\n        sp.stop("),
-        f"{RUNTIME}/test_leaving.py::test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead",
+        a("writer/attempt", "    if attempt is None or not attempt.must_be_proven_dead:\n        sp.stop(", "    if sp:\n        sp.stop("),
+        f"{RUNTIME}/writer/test_leaving.py::test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead",
     ),
     mutation(
         "repeated-beside-a-lost-executor",
         "I12",
         "an agent executes a compaction again that has failed, beside an executor of its own that it has lost",
-        a("services", "(not isinstance(error, NotYet) and sp.lost_executors(self._spark))", "(isinstance(error, NotYet) and sp.lost_executors(self._spark))"),
+        a(
+            "services/services",
+            "(not isinstance(error, NotYet) and sp.lost_executors(self._spark))",
+            "(isinstance(error, NotYet) and sp.lost_executors(self._spark))",
+        ),
         f"{SERVICES}::test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here",
     ),
     mutation(
         "an-agent-goes-on-beside-a-lost-executor",
         "I12",
         "an agent that may not repeat what it has left pending stays",
-        a("agent", "isinstance(error, MustEnd) or ETCD_SET_BACK", "ETCD_SET_BACK"),
-        f"{RUNTIME}/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
+        a("agent/agent", "isinstance(error, MustEnd) or ETCD_SET_BACK", "ETCD_SET_BACK"),
+        f"{RUNTIME}/agent/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
     ),
 )
 
@@ -96,7 +100,11 @@ SHARED = (
         "an-agent-that-hands-over-waits-for-nobody",
         "F48",
         "an agent leaves at once when one of its tables has ended it",
-        a("agent", "        while self._assignments and time.monotonic() < end and", "        while not self._assignments and time.monotonic() < end and"),
+        a(
+            "agent/agent",
+            "        while self._assignments and time.monotonic() < end and",
+            "        while not self._assignments and time.monotonic() < end and",
+        ),
         AGENT,
     ),
     mutation(
@@ -110,7 +118,7 @@ SHARED = (
         "a-fenced-agent-claims",
         "F48",
         "an agent that hands over takes more instants at the table at which it is fenced",
-        a("settle", 'if self.session.state == "FENCED":', 'if self.session.state == "NONE":'),
+        a("settle/settle", 'if self.session.state == "FENCED":', 'if self.session.state == "NONE":'),
         f"{SETTLER}::test_a_fenced_agent_takes_nothing_more",
     ),
 )
@@ -120,7 +128,7 @@ LEFT = (
         "a-missing-registration-is-proof",
         "I11 F38",
         "whoever is not registered counts as having left, whatever it has Pending",
-        a("settle", "        return inc not in self.writers and not any(", "        return inc not in self.writers or not any("),
-        f"{RUNTIME}/test_settling.py::test_who_has_something_pending_has_not_left_whatever_is_missing",
+        a("settle/settle", "        return inc not in self.writers and not any(", "        return inc not in self.writers or not any("),
+        f"{RUNTIME}/settle/test_settling.py::test_who_has_something_pending_has_not_left_whatever_is_missing",
     ),
 )

@@ -6,7 +6,7 @@ from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import mutation
 
-SETTLER = "tests/unit/runtime/test_settler.py"
+SETTLER = "tests/unit/runtime/settle/test_settler.py"
 WHOLE = "    requireWhole();\n"
 EMPTY = "    if (found == 0 || found > 0 && length >= 0 && found != length) {\n"
 
@@ -38,21 +38,21 @@ SENT = (
         "empty-is-completed",
         "I4 F34",
         "the runtime and the agent take an empty completed file for completed",
-        a("timeline", "and not instant.pending and size == 0:", "and not instant.pending and size < 0:"),
-        "tests/unit/runtime/test_timeline.py::test_a_completed_file_without_content_stops",
+        a("table/timeline", "and not instant.pending and size == 0:", "and not instant.pending and size < 0:"),
+        "tests/unit/runtime/table/test_timeline.py::test_a_completed_file_without_content_stops",
     ),
     mutation(
         "no-drain-after-the-word",
         "I5 F35",
         "an Abandoned instant is rolled back and swept at once",
-        a("settle", "return now - self._since.setdefault((inc, instant), now) >= self.drain", "return not instant or bool(now)"),
+        a("settle/settle", "return now - self._since.setdefault((inc, instant), now) >= self.drain", "return not instant or bool(now)"),
         f"{SETTLER}::test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed",
     ),
     mutation(
         "no-drain-after-the-end",
         "I5 F35",
         "the last sweep of a writer that has left comes at once",
-        a("settle", "            if not self._drained(inc):\n                continue\n"),
+        a("settle/settle", "            if not self._drained(inc):\n                continue\n"),
         f"{SETTLER}::test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed",
     ),
     mutation(

@@ -7,10 +7,10 @@ from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-RESTORES = "tests/unit/runtime/test_restores.py"
+RESTORES = "tests/unit/runtime/agent/test_restores.py"
 REQUESTS = "tests/unit/plan/requests/test_restore_requests.py"
-POSITIONS = "tests/unit/runtime/test_positions.py"
-PROGRESS = "tests/unit/runtime/test_progress.py"
+POSITIONS = "tests/unit/runtime/read/test_positions.py"
+PROGRESS = "tests/unit/runtime/read/test_progress.py"
 
 UNDOING = (
     mutation(
@@ -88,56 +88,56 @@ UNDOING = (
         "undone-by-requested-time",
         "I8",
         "what a restore undoes is told by requested time",
-        a("restores", "[i for i in writes if i.completion > savepoint.completion]", "[i for i in writes if i.completion > savepoint.requested]"),
+        a("agent/restores", "[i for i in writes if i.completion > savepoint.completion]", "[i for i in writes if i.completion > savepoint.requested]"),
         f"{RESTORES}::test_what_completed_after_the_boundary_goes_and_nothing_else",
     ),
     mutation(
         "a-service-is-named-once",
         "I6",
         "an agent that dies after a compaction was made pending again leaves it on the timeline",
-        a("restores", "        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):\n", "        if instant.pending:\n"),
+        a("agent/restores", "        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):\n", "        if instant.pending:\n"),
         f"{RESTORES}::test_what_a_service_wrote_is_named_as_it_is_and_as_it_was",
     ),
     mutation(
         "restored-without-its-files",
         "I8",
         "commits are undone although a file that the savepoint needs is gone",
-        a("restores", "        if missing:\n", '        if missing == "all":\n'),
+        a("agent/restores", "        if missing:\n", '        if missing == "all":\n'),
         f"{RESTORES}::test_what_cannot_be_restored_is_refused_and_untouched",
     ),
     mutation(
         "restored-with-something-pending",
         "I7 I8",
         "commits are undone beside a pending instant of nobody",
-        a("restores", "        if foreign:\n", '        if foreign == ["all"]:\n'),
+        a("agent/restores", "        if foreign:\n", '        if foreign == ["all"]:\n'),
         f"{RESTORES}::test_what_cannot_be_restored_is_refused_and_untouched",
     ),
     mutation(
         "restored-twice",
         "I6 I8",
         "an agent does not look whether the one before it has completed the restore",
-        a("restores", "done = self._ended(base) or self._restore(id, request, base)", "done = self._restore(id, request, base)"),
+        a("agent/restores", "done = self._ended(base) or self._restore(id, request, base)", "done = self._restore(id, request, base)"),
         f"{RESTORES}::test_one_whose_agent_died_before_its_word_is_found",
     ),
     mutation(
         "rollbacks-of-a-restore-are-settled",
         "I7",
         "settling rolls back by itself what a restore has made pending again",
-        a("rollback", "    if found is not None and restoring:", "    if found is not None and restoring == instant:"),
+        a("settle/rollback", "    if found is not None and restoring:", "    if found is not None and restoring == instant:"),
         f"{RESTORES}::test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution",
     ),
     mutation(
         "a-reader-of-what-was-undone-goes-on",
         "I9",
         "an incremental reader does not notice that the commit it stands behind was undone",
-        a("positions", "if t != BEGINNING and t not in known and", "if t != BEGINNING and not known and"),
+        a("read/positions", "if t != BEGINNING and t not in known and", "if t != BEGINNING and not known and"),
         f"{POSITIONS}::test_a_position_behind_a_commit_that_was_undone_is_lost",
     ),
     mutation(
         "progress-of-a-savepoint-is-pruned",
         "I9",
         "the list of files that a writer had read at a savepoint is deleted",
-        a("progress", '            found.add(str(word["digest"]))\n', '            found.discard(str(word["digest"]))\n'),
+        a("read/progress", '            found.add(str(checkpoint["digest"]))\n', '            found.discard(str(checkpoint["digest"]))\n'),
         f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
     ),
 )

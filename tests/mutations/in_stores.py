@@ -45,8 +45,8 @@ ASKING = (
         "the-probe-decides-nothing",
         "F61",
         "what the store lacks is found, and the table is used all the same",
-        a("store", "    if missing:\n", "    if missing and not path:\n"),
-        "tests/unit/runtime/test_store.py::test_what_is_missing_is_named",
+        a("agent/store_probe", "    if missing:\n", "    if missing and not path:\n"),
+        "tests/unit/runtime/agent/test_store_probe.py::test_what_is_missing_is_named",
     ),
     mutation(
         "a-marker-is-there-before-its-content",
@@ -59,8 +59,8 @@ ASKING = (
         "a-rule-around-the-table-is-none-of-its-business",
         "F61",
         "a lifecycle rule for the whole bucket is not told",
-        a("bucket", "(folder.startswith(rule.prefix) or rule.prefix.startswith(folder))", "rule.prefix.startswith(folder)"),
-        "tests/unit/runtime/test_bucket.py::test_an_expiry_rule_over_the_tables_files_is_named",
+        a("agent/bucket", "(folder.startswith(rule.prefix) or rule.prefix.startswith(folder))", "rule.prefix.startswith(folder)"),
+        "tests/unit/runtime/agent/test_bucket.py::test_an_expiry_rule_over_the_tables_files_is_named",
     ),
     mutation(
         "harmful-settings-are-kept-back",

@@ -6,8 +6,8 @@ from tests.mutations.in_agent import RUNTIME, a
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-KAFKA = f"{RUNTIME}/test_kafka_positions.py"
-RUN = f"{RUNTIME}/test_run.py"
+KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
+RUN = f"{RUNTIME}/writer/test_run.py"
 ATTEMPTS = "tests/unit/plan/writers/test_attempts.py"
 CHANGES = "tests/unit/plan/writers/test_ending_for_change.py"
 
@@ -30,28 +30,28 @@ STREAMS = (
         "removed-offsets-are-passed-over",
         "I9",
         "records that retention has removed before they were read are left out without a word",
-        a("kafka_positions", "    if wanted < now.earliest[part]:\n", "    if wanted < 0:\n"),
+        a("read/kafka_positions", "    if wanted < now.earliest[part]:\n", "    if wanted < 0:\n"),
         f"{KAFKA}::test_what_is_gone_is_told",
     ),
     mutation(
         "a-topic-made-again-is-the-same",
         "I9",
         "a topic that was deleted and made again is read from the old one's offset",
-        a("kafka_positions", "        if known.id and now.id and known.id != now.id:\n", "        if not known.next:\n"),
+        a("read/kafka_positions", "        if known.id and now.id and known.id != now.id:\n", "        if not known.next:\n"),
         f"{KAFKA}::test_what_is_gone_is_told",
     ),
     mutation(
         "a-new-partition-begins-where-it-is-now",
         "I9",
         "a partition that appears later is read from what is left of it, as if nothing had been removed",
-        a("kafka_positions", "known.next + (0,) * (len(now.earliest) - len(known.next))", "known.next + now.earliest[len(known.next) :]"),
+        a("read/kafka_positions", "known.next + (0,) * (len(now.earliest) - len(known.next))", "known.next + now.earliest[len(known.next) :]"),
         f"{KAFKA}::test_what_is_gone_is_told",
     ),
     mutation(
         "offsets-are-taken-again",
         "I9 F5",
         "the position that travels with a commit is the one before it",
-        a("kafka_positions", "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))", "tuple(topic.next)"),
+        a("read/kafka_positions", "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))", "tuple(topic.next)"),
         f"{KAFKA}::test_the_limit_is_shared_fairly",
     ),
     mutation(
@@ -59,7 +59,7 @@ STREAMS = (
         "I9",
         "a topic that is taken off the list and put back is read from its beginning once more",
         a(
-            "kafka_positions",
+            "read/kafka_positions",
             "    topics = dict(position.topics)\n",
             "    topics = {name: topic for name, topic in position.topics.items() if name in seen}\n",
         ),
@@ -69,7 +69,7 @@ STREAMS = (
         "a-stream-looks-from-the-beginning",
         "I9 F5",
         "the second look of a streaming run begins where the first one began",
-        a("run", "            done = batch.done\n", ""),
+        a("writer/run", "            done = batch.done\n", ""),
         f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
     ),
     mutation(
@@ -77,7 +77,7 @@ STREAMS = (
         "availability",
         "a streaming writer that was suspended counts as finished and never goes on",
         a(
-            "run",
+            "writer/run",
             'raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")',
             "return",
         ),
@@ -94,21 +94,21 @@ STREAMS = (
         "a-run-does-not-look-at-the-gate",
         "F44",
         "a run goes on behind a gate that is closed for a change",
-        a("run", "            self._end_if_closed()\n            base =", "            base ="),
+        a("writer/run", "            self._end_if_closed()\n            base =", "            base ="),
         f"{RUN}::test_a_closed_gate_ends_it_between_two_commits",
     ),
     mutation(
         "a-run-that-waits-does-not-look-at-the-gate",
         "F44",
         "a streaming run whose source has nothing more sees the closed gate at its next look only",
-        a("run", "            self._end_if_closed()\n            seconds -= nap", "            seconds -= nap"),
+        a("writer/run", "            self._end_if_closed()\n            seconds -= nap", "            seconds -= nap"),
         f"{RUN}::test_a_closed_gate_ends_it_while_it_waits",
     ),
     mutation(
         "a-silent-etcd-ends-runs",
         "F44",
         "a run ends because etcd has not answered once",
-        a("gate", '        return ""\n    return', '        return "unknown"\n    return'),
+        a("writer/gate", '        return ""\n    return', '        return "unknown"\n    return'),
         f"{RUN}::test_what_a_gate_says",
     ),
     mutation(

@@ -7,8 +7,8 @@ from tests.mutations.in_jvm import j, t
 from tests.mutations.in_settling import o
 from tests.mutations.mutation import mutation
 
-YIELDING = f"{RUNTIME}/test_yielding.py"
-TURNS = f"{RUNTIME}/test_turns.py"
+YIELDING = f"{RUNTIME}/writer/test_yielding.py"
+TURNS = f"{RUNTIME}/writer/test_fairness.py"
 OUTCOMES = "tests/unit/plan/writers/test_committed_condition.py"
 OVERLAPS = "tests/unit/plan/writers/test_overlaps.py"
 
@@ -17,42 +17,42 @@ MANNERS = (
         "gives-way-for-ever",
         "availability",
         "a batch gives way to more important writers without end",
-        a("turns", "self._session.may_yield(MAX_YIELDS - self._yields)", "self._session.may_yield(MAX_YIELDS)"),
+        a("writer/fairness", "self._session.may_yield(MAX_YIELDS - self._yields)", "self._session.may_yield(MAX_YIELDS)"),
         f"{YIELDING}::test_giving_way_is_no_retry_and_has_an_end",
     ),
     mutation(
         "giving-way-is-a-retry",
         "availability",
         "who gives way uses up a retry, and fails when there is none left",
-        a("commit", "            if conflict.yielded:\n                continue\n"),
+        a("writer/commit", "            if conflict.yielded:\n                continue\n"),
         f"{YIELDING}::test_giving_way_is_no_retry_and_has_an_end",
     ),
     mutation(
         "wishes-are-not-heard",
         "availability",
         "the winner of many races goes on while the loser asks for its turn",
-        a("turns", 'if o.wish.get("against") == self._me and', 'if o.wish.get("against") == o.writer and'),
+        a("writer/fairness", 'if o.wish.get("against") == self._me and', 'if o.wish.get("against") == o.writer and'),
         f"{TURNS}::test_the_winner_waits_until_the_loser_has_committed",
     ),
     mutation(
         "waits-for-every-write",
         "availability",
         "the loser waits as long as the winner begins one write after the other",
-        a("turns", "for o in look.others if at_work & o.work)", "for o in look.others if at_work and o.work)"),
+        a("writer/fairness", "for o in look.others if at_work & o.work)", "for o in look.others if at_work and o.work)"),
         f"{TURNS}::test_the_loser_waits_for_the_write_that_the_winner_is_at",
     ),
     mutation(
         "the-dead-have-their-turn",
         "availability",
         "a wish counts although its writer is dead",
-        a("turns", "elif entry.name in alive and attempt in reports:", "elif attempt in reports:"),
+        a("writer/fairness", "elif entry.name in alive and attempt in reports:", "elif attempt in reports:"),
         f"{TURNS}::test_it_is_not_waited_for_the_dead",
     ),
     mutation(
         "after-you",
         "availability",
         "two writers that ask for their turn against each other wait for each other",
-        a("turns", "return not mine or (int(", "return bool(mine) or (int("),
+        a("writer/fairness", "return not mine or (int(", "return bool(mine) or (int("),
         f"{TURNS}::test_of_two_wishes_the_older_one_goes_first",
     ),
     mutation(
@@ -87,15 +87,15 @@ MANNERS = (
         "stops-at-its-own-marker",
         "availability",
         "a write that stopped early is repeated at once, and stops at the markers of its own last try",
-        a("turns", "frozenset({conflict.instant} if self._early else ())", "frozenset()"),
+        a("writer/fairness", "frozenset({conflict.instant} if self._early else ())", "frozenset()"),
         f"{TURNS}::test_who_met_a_marker_waits_for_it_and_for_its_own_last_try",
     ),
     mutation(
         "declared-somewhere-in-the-path",
         "availability",
         "a partition is taken for declared when a pattern matches a part of its path",
-        a("partitions", r"(?s)\A(?:", "(?s)(?:"),
-        f"{RUNTIME}/test_declared_partitions.py::test_what_a_pattern_matches",
+        a("table/partitions", r"(?s)\A(?:", "(?s)(?:"),
+        f"{RUNTIME}/table/test_declared_partitions.py::test_what_a_pattern_matches",
     ),
     mutation(
         "the-outcome-is-guessed",

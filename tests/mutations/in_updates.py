@@ -6,7 +6,7 @@ from tests.mutations.in_agent import a
 from tests.mutations.in_jvm import j, t
 from tests.mutations.mutation import mutation
 
-UNIT = "tests/unit/runtime/test_snapshot.py"
+UNIT = "tests/unit/runtime/read/test_update.py"
 
 UPDATES = (
     mutation(
@@ -49,28 +49,28 @@ UPDATES = (
         "floor-without-pending-writes",
         "I9 I11",
         "archival is compared with the newest commit, although an older write was pending when the rows were read",
-        a("snapshot", 'min(pending or [max((i.requested for i in writes), default="0")])', 'max((i.requested for i in writes), default="0")'),
+        a("read/update", 'min(pending or [max((i.requested for i in writes), default="0")])', 'max((i.requested for i in writes), default="0")'),
         f"{UNIT}::test_the_base_is_the_newest_completion_and_the_floor_what_may_still_complete",
     ),
     mutation(
         "old-rows-are-written-again",
         "I9",
         "a frame that was made from the table is written once more after a lost race",
-        a("commit", "            if batch.base is not None:\n", "            if batch.base is not None and batch.base.floor == '':\n"),
+        a("writer/commit", "            if batch.base is not None:\n", "            if batch.base is not None and batch.base.floor == '':\n"),
         f"{UNIT}::test_a_lost_race_of_a_frame_from_the_table_ends_the_attempt",
     ),
     mutation(
         "frames-forget-when-they-were-read",
         "I9",
         "a frame that was made from the table is compared only with what completed since its write began",
-        a("commit", 'return batch.frame, batch.base.options("frame") if batch.base else {}', "return batch.frame, {}"),
+        a("writer/commit", 'return batch.frame, batch.base.options("frame") if batch.base else {}', "return batch.frame, {}"),
         f"{UNIT}::test_a_frame_keeps_the_base_that_it_has",
     ),
     mutation(
         "queries-of-the-own-table-are-asked-once",
         "I9",
         "a query over the table that it writes is asked once, whatever is committed until it is written",
-        a("sources", "    if not own:\n", "    if not own or table is not None:\n"),
+        a("read/sources", "    if not own:\n", "    if not own or table is not None:\n"),
         f"{UNIT}::test_a_query_of_the_own_table_is_an_update",
     ),
 )

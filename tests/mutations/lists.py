@@ -107,7 +107,7 @@ CONTROLS: tuple[tuple[Mutation, str], ...] = (
             "",
             "the same in other words",
             a(
-                "rollback",
+                "settle/rollback",
                 "if found is not None and not found.pending:\n        return Step.KEEP",
                 "if not (found is None or found.pending):\n        return Step.KEEP",
             ),
@@ -127,7 +127,11 @@ CONTROLS: tuple[tuple[Mutation, str], ...] = (
     ),
     (
         mutation(
-            "control-syntax-error", "", "is no Python", a("rollback", "class NotYet(Exception):", "class NotYet(Exception:"), f"{SETTLING}::test_decision"
+            "control-syntax-error",
+            "",
+            "is no Python",
+            a("settle/rollback", "class NotYet(Exception):", "class NotYet(Exception:"),
+            f"{SETTLING}::test_decision",
         ),
         "invalid",
     ),
@@ -137,7 +141,7 @@ CONTROLS: tuple[tuple[Mutation, str], ...] = (
             "",
             "ends with a NameError",
             a(
-                "rollback",
+                "settle/rollback",
                 "    found = timeline.get(instant)\n    if found is not None and not",
                 "    found = timelines.get(instant)\n    if found is not None and not",
             ),

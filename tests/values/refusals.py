@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.hudi.test_values import NO_PATHS, SCHEMA, SPEC
 
-from hudi_runtime import schema as sc
-from hudi_runtime import values
-from hudi_runtime.errors import classify
-from hudi_runtime.job import TableSpec
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process.errors import classify
+from hudi_runtime.table import values
+from hudi_runtime.writer import schema as sc
 
 SEVERAL = replace(SPEC, record_keys=("id", "v"))
 RULES = sc.Rules(("id", "p"), ("ts",), null_for_missing=True)

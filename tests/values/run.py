@@ -16,8 +16,8 @@ from tests.hudi.harness import Process, Table, World, until
 from tests.values.cases import PAYLOAD, Case
 
 from hudi_runtime.audit.rows import for_hudi_rs
-from hudi_runtime.incremental import Reader
-from hudi_runtime.positions import ByCompletion
+from hudi_runtime.read.incremental import Reader
+from hudi_runtime.read.positions import ByCompletion
 
 USER_CODE = Path(__file__).with_name("user_code.py")
 SERVICES: Mapping[str, Mapping[str, Any]] = {"compaction": {"afterCommits": 1}, "clustering": {"afterCommits": 1}}

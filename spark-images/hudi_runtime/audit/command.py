@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from hudi_runtime.audit import STEPS, TITLES, Expected, audit
 from hudi_runtime.audit.keys import from_etcd, from_etcdctl
 from hudi_runtime.audit.look import reason_of
-from hudi_runtime.errors import environment_secrets, redact
+from hudi_runtime.process.errors import environment_secrets, redact
 
 ETCD_VARIABLE = "HUDI_OPERATOR_ETCD_ENDPOINTS"
 UNKNOWN = 2

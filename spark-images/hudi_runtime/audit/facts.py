@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_runtime import timeline as tl
+from hudi_runtime.table import timeline as tl
 
 _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]+)$")
 _DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_runtime.audit.facts import Keys
-from hudi_runtime.etcd import unbound
+from hudi_runtime.process.etcd import unbound
 
 
 def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:

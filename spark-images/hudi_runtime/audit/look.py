@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from hudi_runtime import merging
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_file
-from hudi_runtime.errors import classify, environment_secrets, redact
-from hudi_runtime.hudi import Table
-from hudi_runtime.storage import Missing
+from hudi_runtime.job import merging
+from hudi_runtime.process.errors import classify, environment_secrets, redact
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.storage import Missing
 
 _MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
 OPENERS = 8

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 from pyspark.sql.types import MapType, StructType
 
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit.facts import Commit, Facts, is_data_file
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
+from hudi_runtime.table import timeline as tl
 
 #: Makes the rows that are expected, from the session and the table's schema (without Hudi's own columns).
 Expected = Callable[[SparkSession, StructType], DataFrame]

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hudi_runtime import timeline as tl
 from hudi_runtime.audit.facts import COMPACTIONS, PLANNED, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
+from hudi_runtime.table import timeline as tl
 
 
 def _cannot(name: str, facts: Facts, *aspects: str) -> Check | None:

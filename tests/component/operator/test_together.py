@@ -26,7 +26,7 @@ from tests.faults import s3proxy
 from tests.hudi.harness import Row, rows
 from together import LONG, Together, upload
 
-from hudi_runtime import timeline as tl
+from hudi_runtime.table import timeline as tl
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -14,7 +14,7 @@ from hudi_operator.api import kafka
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
-from hudi_runtime.job import Job, KafkaSource
+from hudi_runtime.job.job import Job, KafkaSource
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = TableSpec.from_object({"metadata": {"namespace": "ns", "name": "t", "uid": "u"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}})

@@ -13,7 +13,7 @@ from hudi_operator.api import services
 from hudi_operator.api.fields import SpecError
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.spec import TableSpec
-from hudi_runtime.expiry import LIMIT, PATTERN
+from hudi_runtime.services.expiry import LIMIT, PATTERN
 
 
 def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "hack"))
 
 from demo.lake import DataFile, Instant, UnknownName, data_files, moment, parse_timeline
 
-from hudi_runtime import timeline as product
+from hudi_runtime.table import timeline as product
 
 T = [f"2026010100000{n:04d}" for n in range(12)]
 STATES = ("requested", "inflight", "completed")

@@ -8,7 +8,7 @@ import pytest
 from tests.hudi import own_look
 from tests.hudi.own_look import data_files, parse_timeline
 
-from hudi_runtime import timeline as tl
+from hudi_runtime.table import timeline as tl
 
 T, DONE, OTHER = "20260101000000001", "20260101000000500", "20260101000000002"
 STATES = {

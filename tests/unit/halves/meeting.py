@@ -16,8 +16,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "reconcile"))
 
 from simulated_world import Process, World
 
-from hudi_runtime.etcd import Entry, encode
-from hudi_runtime.settle import Records
+from hudi_runtime.process.etcd import Entry, encode
+from hudi_runtime.settle.settle import Records
 
 JsonDict = dict[str, Any]
 PREFIX = "/hudi/tables/T/"
@@ -48,7 +48,7 @@ class Keys(MutableMapping[str, JsonDict]):
 
 
 class Etcd:
-    """The runtime's face of etcd (`hudi_runtime.etcd.Etcd`) on the same keys."""
+    """The runtime's face of etcd (`hudi_runtime.process.etcd.Etcd`) on the same keys."""
 
     def __init__(self, world: World) -> None:
         self._world = world

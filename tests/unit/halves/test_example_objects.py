@@ -17,9 +17,9 @@ from tests.unit.halves.test_halves import parsed
 
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
-from hudi_runtime import triggers
-from hudi_runtime.job import HudiSource, PythonSource, SqlSource, TableSpec
-from hudi_runtime.options import check_allowed
+from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
+from hudi_runtime.job.options import check_allowed
+from hudi_runtime.services import triggers
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 META = {"namespace": "lake", "uid": "0a1b2c3d-uid", "generation": 1, "resourceVersion": "1"}

@@ -13,35 +13,38 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 from tests.unit.halves.meeting import Meeting
+from tests.unit.runtime.agent.test_bootstrap import NOTHING
+from tests.unit.runtime.agent.test_bootstrap import T1 as BOOTSTRAP_INSTANT
+from tests.unit.runtime.agent.test_bootstrap import T2 as BOOTSTRAP_COMPLETION
+from tests.unit.runtime.agent.test_bootstrap import Fake as BootstrapFake
+from tests.unit.runtime.agent.test_metadata_table import Fake as MetadataFake
+from tests.unit.runtime.agent.test_metadata_table import serve as serve_metadata
+from tests.unit.runtime.agent.test_restores import KEPT, UNDONE, T, keeper, records
+from tests.unit.runtime.agent.test_restores import Fake as RestoreFake
+from tests.unit.runtime.agent.test_savepoints import COMMITS as SAVEPOINT_COMMITS
+from tests.unit.runtime.agent.test_savepoints import T2, T4, T5
+from tests.unit.runtime.agent.test_savepoints import Fake as SavepointFake
 from tests.unit.runtime.callback_samples import Commits, receiver, t
-from tests.unit.runtime.test_bootstrap import NOTHING
-from tests.unit.runtime.test_bootstrap import T1 as BOOTSTRAP_INSTANT
-from tests.unit.runtime.test_bootstrap import T2 as BOOTSTRAP_COMPLETION
-from tests.unit.runtime.test_bootstrap import Fake as BootstrapFake
-from tests.unit.runtime.test_metadata_table import Fake as MetadataFake
-from tests.unit.runtime.test_metadata_table import serve as serve_metadata
-from tests.unit.runtime.test_restores import KEPT, UNDONE, T, keeper, records
-from tests.unit.runtime.test_restores import Fake as RestoreFake
-from tests.unit.runtime.test_savepoints import COMMITS as SAVEPOINT_COMMITS
-from tests.unit.runtime.test_savepoints import T2, T4, T5
-from tests.unit.runtime.test_savepoints import Fake as SavepointFake
 
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps
 from hudi_operator.model import conditions
-from hudi_runtime import adoption, bootstrap, callback, dataset, facts, gate, triggers
-from hudi_runtime import settle as settling
-from hudi_runtime import timeline as tl
-from hudi_runtime.callback_http import Sender
-from hudi_runtime.callback_plan import Source
-from hudi_runtime.errors import Failure, FailureClass, RuntimeFailure
-from hudi_runtime.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource, TableSpec
-from hudi_runtime.result import Reporter, Tally, termination_message
-from hudi_runtime.rollback import Outcome
-from hudi_runtime.savepoints import Savepoints
-from hudi_runtime.session import Conflict
-from hudi_runtime.settle import Settler
+from hudi_runtime.agent import adoption, bootstrap, dataset, facts
+from hudi_runtime.agent.savepoints import Savepoints
+from hudi_runtime.callback import callback
+from hudi_runtime.callback.callback_http import Sender
+from hudi_runtime.callback.callback_plan import Source
+from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource, TableSpec
+from hudi_runtime.process.errors import Failure, FailureClass, RuntimeFailure
+from hudi_runtime.process.result import Reporter, Tally, termination_message
+from hudi_runtime.process.session import Conflict
+from hudi_runtime.services import triggers
+from hudi_runtime.settle import settle as settling
+from hudi_runtime.settle.rollback import Outcome
+from hudi_runtime.settle.settle import Settler
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.writer import gate
 
 UNTIL = 120
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from hudi_runtime import timeline as tl
-from hudi_runtime.etcd import Entry
-from hudi_runtime.storage import Missing
+from hudi_runtime.process.etcd import Entry
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.storage import Missing
 
 WRITER = {"hudioperator.writer": "lake/live", "hudioperator.attempt": "lake.live-1"}
 
@@ -98,7 +98,7 @@ def receiver() -> Iterator[Receiver]:
 
 @dataclass
 class Store:
-    """Keys with revisions, as `hudi_runtime.etcd.Etcd` has them; encoded, so that only what can be stored is."""
+    """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them; encoded, so that only what can be stored is."""
 
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     revision: int = 0

@@ -70,7 +70,7 @@ public final class EarlyConflictDetection extends SimpleDirectMarkerBasedDetecti
     }
   }
 
-  /** The words are read by the runtime (hudi_runtime/errors.py). */
+  /** The words are read by the runtime (hudi_runtime/process/errors.py). */
   @Override
   public void resolveMarkerConflict(String base, String partition, String file) {
     String group = partitionPath == null || partitionPath.isEmpty() ? fileId : partitionPath + "/" + fileId;

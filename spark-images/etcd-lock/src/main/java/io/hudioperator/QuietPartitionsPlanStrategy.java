@@ -12,7 +12,7 @@ import org.apache.hudi.table.HoodieTable;
 import org.apache.hudi.table.action.cluster.ClusteringPlanPartitionFilterMode;
 
 /**
- * Hudi's plan of a clustering without the partitions in which earlier ones have lost to writers; the runtime names them (left_out.py).
+ * Hudi's plan of a clustering without the partitions in which earlier ones have lost to writers; the runtime names them (partition_backoff.py).
  *
  * <p>Hudi plans what was written since the last clustering, and what that one's plan has on record as missing. A partition that a pattern does not
  * match is not on record, and would not be looked at again until somebody writes to it; so what is left out here is put on record.

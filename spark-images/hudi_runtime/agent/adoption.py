@@ -1,0 +1,168 @@
+"""A table that was there before its HudiTable: what must fit before its gate opens for the first time (docs/migrate.md).
+
+Everything that does not fit is named with its value, and nothing is written. Pending instants of the former writers are reported and never
+touched here: what a person has named, the operator hands over as instants of a fenced incarnation, and settling brings them to an end (I7).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hudi_runtime.agent import creation
+from hudi_runtime.job import merging
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.storage import Missing
+
+CREATE, ADOPT, BOOTSTRAP = "Create", "Adopt", "Bootstrap"
+PENDING = "PendingInstants"
+SKEW = timedelta(seconds=5)
+BEAT_SECONDS = 150.0
+"""A heartbeat file that is younger speaks for a living writer: Hudi renews it every 60 s unless told otherwise."""
+TIMEZONE = "hoodie.table.timeline.timezone"
+#: What a writer's configuration may not say about itself in the table's own properties: Hudi would let it win over ours.
+_HOSTILE = (
+    "hoodie.write.",
+    "hoodie.clean",
+    "hoodie.client.",
+    "hoodie.metadata.",
+    "hoodie.rollback.",
+    "hoodie.embed.",
+    "hoodie.filesystem.",
+    "hoodie.auto.adjust.",
+    "hoodie.time.generator.",
+    "hoodie.compact",
+    "hoodie.clustering.",
+    "hoodie.index.",
+    "hoodie.bucket.",
+)
+_OF_TABLES = ("hoodie.compaction.payload.class", "hoodie.compaction.record.merger.strategy")
+_BUCKET = re.compile(r"^000(\d{5})-")
+
+
+class NotAdopted(Exception):
+    """The table may not be used as its HudiTable says; `code` is the reason of a condition, `exists` whether there is one at the path."""
+
+    def __init__(self, code: str, message: str, *, exists: bool = True) -> None:
+        super().__init__(message)
+        self.code, self.exists = code, exists
+
+
+class PendingInstants(Exception):
+    """Instants without an owner that stop the adoption; `beating` are those whose writer lives, by its heartbeat."""
+
+    def __init__(self, timeline: tl.Timeline, instants: tuple[tl.Instant, ...], beating: Collection[str]) -> None:
+        super().__init__(f"pending instants of writers without this lock: {', '.join(i.requested for i in instants)}")
+        self.timeline, self.instants, self.beating = timeline, instants, beating
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the table says: its properties, the key generator that they mean, its timeline, and the file groups of its last write."""
+
+    properties: Mapping[str, str]
+    key_generator: str
+    timeline: tl.Timeline
+    file_groups: tuple[str, ...] = ()
+
+
+def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
+    """Raise NotAdopted when the policy allows no table of somebody else at the path. `mine`: this HudiTable has begun to create it.
+
+    A bootstrap accepts one that never had a commit: it holds nothing.
+    """
+    if policy == CREATE and not mine:
+        raise NotAdopted("TableExists", f"spec.adoption.policy is {CREATE}, and there is a Hudi table at {table.path}")
+    if policy == BOOTSTRAP and not mine and (table.has_archive() or any(i.action in tl.WRITE_ACTIONS for i in table.timeline().completed)):
+        raise NotAdopted("TableExists", f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap out to adopt it")
+
+
+def look(table: AgentTable) -> Found:
+    """Read what `problems` judges. Raises when anything cannot be read."""
+    config = table.meta_client().getTableConfig()
+    properties = {str(key): str(value) for key, value in dict(config.getProps()).items()}
+    timeline = table.timeline()
+    writes = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS][-1:]
+    groups = {group for _, info in table.written(tuple(writes)) for (_, group), _ in info.files}
+    return Found(properties, str(config.getKeyGeneratorClassName() or ""), timeline, tuple(sorted(groups)))
+
+
+def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: datetime) -> list[str]:
+    """What does not fit, a sentence each with the names and values. `options` are the table's Hudi options, `now` has a time zone."""
+    properties = found.properties
+    wanted = {
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.format": "native",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.cdc.enabled": "false",
+    }
+    said = [f"{key}: needed {value!r}, table {properties[key]!r}" for key, value in wanted.items() if properties.get(key, value).lower() != value.lower()]
+    generator = found.key_generator.rpartition(".")[2].replace("AvroKeyGenerator", "KeyGenerator")
+    expected = creation.key_generator(spec).rpartition(".")[2]
+    if generator and generator != expected:
+        said.append(f"hoodie.table.keygenerator: needed {expected!r} for these key and partition fields, table {generator!r}")
+    said += merging.problems(spec.merge, properties)
+    unfinished = properties.get("hoodie.table.metadata.partitions.inflight", "")
+    if unfinished:
+        said.append(f"hoodie.table.metadata.partitions.inflight: needed none, table {unfinished!r}: finish or drop these indexes with the Hudi that began them")
+    for key in sorted(properties):
+        if key.startswith(_HOSTILE) and key not in _OF_TABLES and properties[key] != options.get(key):
+            said.append(f"{key}: the operator sets {options.get(key, 'nothing')!r}, table {properties[key]!r}: remove it from hoodie.properties")
+    return [*said, *_index(options, found.file_groups), *_clock(found.timeline, now)]
+
+
+def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:
+    """A bucket index is told by the names of its file groups alone: no property says it."""
+    buckets = [int(match[1]) for group in file_groups if (match := _BUCKET.match(group))]
+    is_bucket, count = options.get("hoodie.index.type") == "BUCKET", int(options.get("hoodie.bucket.index.num.buckets") or 0)
+    if not file_groups:
+        return []
+    if is_bucket and len(buckets) < len(file_groups):
+        return [f"index: spec Bucket, table has file group {next(g for g in file_groups if not _BUCKET.match(g))!r}, which is not one of a bucket index"]
+    if is_bucket and max(buckets) >= count:
+        return [f"index: spec has {count} buckets, table has bucket {max(buckets)}"]
+    if not is_bucket and len(buckets) == len(file_groups):
+        return [f"index: spec {options.get('hoodie.index.type') or 'Simple'}, table has a bucket index (file group {file_groups[0]!r}): set spec.index"]
+    return []
+
+
+def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:
+    """Times only grow (I10). Hudi's own default is the local time of whoever wrote."""
+    limit = (now.astimezone(UTC) + SKEW).strftime("%Y%m%d%H%M%S999")
+    newest = timeline.maximum
+    if newest[:14] <= limit[:14]:
+        return []
+    return [f"timeline: newest time {newest!r} is past now (UTC) {limit[:14]!r}: written east of UTC; the table is adopted when that time has come"]
+
+
+def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int) -> frozenset[str]:
+    """Those instants whose heartbeat file is younger than BEAT_SECONDS; a writer that was told to be EAGER has none."""
+    found = set()
+    for instant in instants:
+        try:
+            age = now_ms - table.storage.modified_ms(f".hoodie/.heartbeat/{instant.requested}")
+        except Missing:
+            continue
+        if age < BEAT_SECONDS * 1000:
+            found.add(instant.requested)
+    return frozenset(found)
+
+
+def report(base: Mapping[str, Any], waiting: PendingInstants) -> dict[str, Any]:
+    """`report/timeline` of a table that waits for its adoption, from that of its timeline."""
+    foreign = [{**item, **({"beating": True} if item["instant"] in waiting.beating else {})} for item in base["foreign"]]
+    return {**base, "foreign": foreign, "error": {"code": PENDING, "message": str(waiting)[:500]}}
+
+
+def take_over(table: AgentTable, name: str, options: Mapping[str, str]) -> None:
+    """The one write of an adoption, under the table's lock (which leaves the marker): instants are in UTC from now on, whoever writes them."""
+    with table.locked(table.write_config(name, options)):
+        if str(table.meta_client().getTableConfig().getTimelineTimezone().name()) != "UTC":
+            table.set_property(TIMEZONE, "UTC")

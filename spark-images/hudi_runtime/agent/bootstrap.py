@@ -1,0 +1,229 @@
+"""Bootstrap: the table's first commit, written by the agent from a plain dataset behind the gate that was never open (RFC-22 R14, R15).
+
+The operator asks in `request/bootstrap`. The commit is an ordinary bulk insert under an ordinary instant: recorded before its file, published under
+the lock, rolled back by settling when its agent dies, and never by Hudi's inline rollback of bootstraps. `done/bootstrap` is written ahead of each
+try. Whether a try has succeeded is told by the commit's own metadata, so that an agent that dies after its commit does not repeat it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.agent import dataset
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.job.options import key_options, table_options
+from hudi_runtime.process.errors import FailureClass, OutcomeUnknown, RuntimeFailure, UserCodeError, classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.process.session import Session
+from hudi_runtime.services.services import POOL
+from hudi_runtime.services.triggers import backoff_ms
+from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.settle.rollback import NotYet
+from hudi_runtime.settle.settle import Records
+from hudi_runtime.table import timeline as tl
+
+KEY = "bootstrap"
+DONE = f"done/{KEY}"
+WORD = "hudioperator.bootstrap"
+"""In the commit's metadata: which HudiTable has begun with it, and where its rows come from."""
+FULL_RECORD = "FullRecord"
+RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
+INSERTS = frozenset({"commit", "deltacommit"})
+MESSAGE_LIMIT = 500
+QUIET_SECONDS = 120
+IDLE_SECONDS = 60.0
+OPTIONS = {
+    "hoodie.datasource.write.operation": "bulk_insert",
+    # One open file at a time, however many partitions there are; Spark sorts on disk.
+    "hoodie.bulkinsert.sort.mode": "PARTITION_SORT",
+}
+
+Beside = Callable[[Callable[[], None]], Future[None] | None]
+
+
+@dataclass
+class Bootstrap:
+    """The bootstrap of one table. `consider` is called by the table's step and never blocks."""
+
+    spark: SparkSession
+    table: AgentTable
+    session: Session
+    spec: TableSpec
+    options: Mapping[str, str]
+    gate: Callable[[], str]
+    """State of the table's gate, read now."""
+    beside: Beside
+    """Runs something in the agent's one place for long work; None when that is taken."""
+    _running: Future[None] | None = field(default=None)
+    _cancelled: bool = field(default=False)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no try is under way."""
+        return self._running is None or self._running.done()
+
+    @property
+    def _group(self) -> str:
+        return f"bootstrap-{self.session.table_id}"
+
+    def cancel(self) -> None:
+        """Ask Spark to end the jobs of the try under way; its instant is given up."""
+        self._cancelled = True
+        if not self.idle:
+            self.spark.sparkContext.cancelJobGroup(self._group)
+
+    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+        """Begin a try when one is asked for and due, and nothing of an earlier one is left (I7, I12)."""
+        request = requests.get(KEY)
+        if request is None or not self.idle or self._cancelled:
+            return
+        record = self._record(request)
+        if record.get("result") == COMPLETED or now_ms() < int(record.get("retryAtMs") or 0):
+            return
+        if records.settling() or records.other_agents(self.session.inc):
+            return
+        if self.gate() != "closed":  # R14: nobody but agents acquires
+            return
+        self._running = self.beside(lambda: self._run(request, record)) or self._running
+
+    def _record(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`done/bootstrap` of the HudiTable that asks; empty when there is none."""
+        known = self.session.etcd.get(DONE)
+        return known.value if known is not None and known.value.get("tableUid") == request["tableUid"] else {}
+
+    # -- a try, on its own thread --------------------------------------------------------------------------------------------------
+
+    def _run(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        failures, begun = int(record.get("failures") or 0), now_ms()
+        ahead = {
+            "tableUid": request["tableUid"],
+            "mode": request["mode"],
+            "source": request["path"],
+            "result": RUNNING,
+            "beginMs": int(record.get("beginMs") or begun),
+            "failures": failures + 1,
+            "retryAtMs": begun + backoff_ms(failures + 1),
+            "inc": self.session.inc,
+        }
+        try:
+            self._end_own()
+            # Written ahead: a try that ends its own process is repeated after a pause only, and counted.
+            self.session.etcd.put(DONE, ahead)
+            found = self._found(request) or self._write(request)
+            done = {**ahead, **found, "result": COMPLETED, "endMs": now_ms(), "failures": 0, "retryAtMs": 0}
+            self.session.etcd.put(DONE, done)
+            self._say(f"{COMPLETED} {done['instant']}: {done['records']} records of {request['path']}")
+        except Exception as error:
+            self._failed(ahead, error, before=failures)
+
+    def _write(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["mode"] != FULL_RECORD:
+            raise UserCodeError(f"mode {request['mode']} is not offered, {FULL_RECORD} is")
+        self._require_empty()
+        context = self.spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", POOL)
+        context.setJobGroup(self._group, f"{KEY} of {self.spec.table}", interruptOnCancel=True)
+        source = dataset.read(self.spark, self.spec, str(request["path"]), str(request["format"]))
+        word = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"]}
+        options = {
+            **self.options,
+            **table_options(self.spec),
+            **OPTIONS,
+            **key_options(source.frame.schema, self.spec.record_keys),
+            "hudioperator.inc": self.session.inc,
+            "hudioperator.attempt": self.session.attempt,
+            WORD: json.dumps(word, sort_keys=True, separators=(",", ":")),
+        }
+        source.frame.write.format("hudi").options(**options).mode("append").save(self.table.path)
+        found = self._found(request)
+        if found is None:
+            raise OutcomeUnknown("the write ended without error, but the timeline has no commit of it")
+        if found["records"] != source.rows:
+            said = f"the dataset had {source.rows} rows when it was looked at: it was changed meanwhile, or something is wrong; compare"
+            return {**found, "message": said}
+        return found
+
+    def _require_empty(self) -> None:
+        """A table with commits is somebody's: it is adopted, not begun (I4, I8)."""
+        written = [i.requested for i in self.table.timeline().completed if i.action in tl.WRITE_ACTIONS]
+        if written or self.table.has_archive():
+            raise RuntimeFailure(
+                FailureClass.INFRASTRUCTURE, f"{self.table.path} has commits already ({written[0] if written else 'archived'}): it begins once"
+            )
+        pending = [i.requested for i in self.table.timeline().pending]
+        if pending:
+            raise NotYet(f"instant {pending[0]} is pending")
+
+    def _found(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What the completed commit of this bootstrap says, whichever agent has made it; None when there is none."""
+        if not self.session.quiet(QUIET_SECONDS * 1000):
+            raise OutcomeUnknown("the outcome of a publication is unknown")
+        completed = self.table.timeline().completed
+        for instant, info in self.table.commits(completed):
+            word = info.extra.get(WORD)
+            if word and json.loads(word).get("tableUid") == request["tableUid"]:
+                totals = self.table.totals(instant)
+                counts = {"records": totals.records, "files": totals.files, "bytes": totals.bytes}
+                return {"instant": instant.requested, "completionTime": instant.completion, "source": json.loads(word)["source"], **counts}
+        return None
+
+    # -- failures ------------------------------------------------------------------------------------------------------------------
+
+    def _failed(self, ahead: Mapping[str, Any], error: Exception, *, before: int) -> None:
+        """Put on record why, and give the instant up. etcd silent: the record written ahead stands, and the operator settles this agent."""
+        try:
+            secrets, waiting = environment_secrets(), isinstance(error, NotYet) or self._cancelled
+            said = str(error) if isinstance(error, NotYet) else classify(error, secrets=secrets).message or str(error)
+            message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
+            self._say(f"{'waits' if waiting else FAILED}: {message}")
+            code = "SourceInvalid" if dataset.of_the_dataset(error) else FAILED
+            told = {"result": RUNNING, "failures": before, "retryAtMs": now_ms() + backoff_ms(1)} if waiting else {"result": FAILED, "code": code}
+            self.session.etcd.put(DONE, {**ahead, **told, "message": message})
+            self._end_own()
+        except Exception as second:
+            self._say(f"left as it is: {type(second).__name__}: {first_line(str(second), limit=200, secrets=environment_secrets())}")
+
+    def _end_own(self) -> None:
+        """Declare Abandoned what a failed try of this incarnation has left pending, so that settling rolls it back (F4).
+
+        Raises NotYet when there was something, OutcomeUnknown when a publication is unknown or tasks do not end: it stays Pending then.
+        """
+        if not self.session.quiet(QUIET_SECONDS * 1000):
+            raise OutcomeUnknown("the outcome of a publication is unknown")
+        timeline = self.table.timeline()
+        left = [t for t in self.session.pending() if self._inserts(t) and ((found := timeline.get(t)) is None or found.pending)]
+        if not left:
+            return
+        self.spark.sparkContext.cancelJobGroup(self._group)
+        self._await_tasks()
+        for instant in left:
+            self.session.abandon(instant)
+        raise NotYet(f"instant {left[0]} of a failed try is rolled back first")
+
+    def _inserts(self, instant: str) -> bool:
+        """Whether an own instant was recorded for an insert: settling records rollbacks beside this thread, and nothing else of an agent inserts."""
+        entry = self.session.etcd.get(f"instant/{instant}")
+        return entry is not None and entry.value.get("action") in INSERTS
+
+    def _await_tasks(self) -> None:
+        """Wait until no task of this bootstrap runs: a cancelled job is reported as ended before."""
+        tracker, end = self.spark.sparkContext.statusTracker(), time.monotonic() + IDLE_SECONDS
+        while True:
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+            if not any(stage.numActiveTasks for stage in stages if stage is not None):
+                return
+            if time.monotonic() >= end:
+                raise OutcomeUnknown("tasks of the failed try do not end")
+            time.sleep(0.2)
+
+    def _say(self, text: str) -> None:
+        print(f"table {self.spec.table}: {KEY}: {text}", file=sys.stderr, flush=True)

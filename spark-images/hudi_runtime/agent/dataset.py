@@ -1,0 +1,91 @@
+"""The plain dataset that a table begins with: read, and looked at before anything of the table is written.
+
+What Hudi would find out in the middle of its write, or never (two rows of one key), is said here with names and numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify, user_error
+from hudi_runtime.table import values
+from hudi_runtime.table.storage import Storage
+
+SHOWN = 3
+"""Examples in a message."""
+HUDI_COLUMNS = "_hoodie_"
+PARQUET = "Parquet"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows to begin with; `rows` is their number."""
+
+    frame: DataFrame
+    rows: int
+
+
+def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Dataset:
+    """Read and check a dataset. Raises RuntimeFailure: UserError for what a person must correct, else the class of what has failed."""
+    if format != PARQUET:
+        raise UserCodeError(f"format {format} is not read here, {PARQUET} is")
+    if Storage(spark, path).exists(".hoodie"):
+        raise UserCodeError(f"{path} is a Hudi table, no plain dataset: it is adopted, or read by a HudiWriter with source.hudi")
+    # An own session: what is set here concerns no other table.
+    own = spark.newSession()
+    # Otherwise month=02 would become the number 2, and the partition another one.
+    own.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+    try:
+        # Otherwise the columns of one file would stand for all files.
+        frame = own.read.option("mergeSchema", "true").parquet(path)
+        said = problems(spec, frame.columns)
+        if said:
+            raise UserCodeError(f"{path}: {'; '.join(said)}")
+        held = values.held(frame, spec)
+        return Dataset(held, _count(held, spec, path))
+    except Exception as error:
+        raise user_error(error, path) from error
+
+
+def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
+    """What the columns of a dataset lack for that table, a sentence each."""
+    said = []
+    for field, names in (("recordKeyFields", spec.record_keys), ("partitionFields", spec.partitions), ("orderingFields", spec.ordering)):
+        missing = [name for name in names if name not in columns]
+        if missing:
+            said.append(f"{field}: no column {', '.join(missing)}; there are {', '.join(columns)}")
+    hudi = [name for name in columns if name.startswith(HUDI_COLUMNS)]
+    if hudi:
+        said.append(f"column {hudi[0]} is Hudi's own: files of a Hudi table are no plain dataset")
+    return said
+
+
+def _count(frame: DataFrame, spec: TableSpec, path: str) -> int:
+    """Number of rows. Raises UserCodeError when there are none, a key is null, or two rows of a partition have one key."""
+    keys = [f"`{name}`" for name in spec.record_keys]
+    without = " OR ".join(f"{key} IS NULL" for key in keys)
+    groups = frame.groupBy(*(functions.col(f"`{name}`") for name in dict.fromkeys((*spec.partitions, *spec.record_keys)))).count()
+    found = groups.agg(
+        functions.sum("count").alias("rows"),
+        functions.expr("sum(if(count > 1, 1, 0))").alias("doubled"),
+        functions.expr(f"sum(if({without}, count, 0))").alias("without"),
+    ).first()
+    rows, doubled, null = (int(found[name] or 0) for name in ("rows", "doubled", "without")) if found is not None else (0, 0, 0)
+    if not rows:
+        raise UserCodeError(f"{path} holds no rows: leave spec.bootstrap out, the table begins empty then")
+    if null:
+        raise UserCodeError(f"{path}: {null} of {rows} rows have no value in {' or '.join(spec.record_keys)}")
+    if doubled:
+        examples = [" ".join(str(row[name]) for name in spec.record_keys) for row in groups.filter("count > 1").orderBy(*groups.columns).take(SHOWN)]
+        raise UserCodeError(f"{path}: {doubled} keys stand in more than one row of a partition ({', '.join(examples)}): a record has one row")
+    return rows
+
+
+def of_the_dataset(error: Exception) -> bool:
+    """Whether a person has to correct the dataset or the spec."""
+    kind = classify(error).kind
+    return kind is FailureClass.BAD_DATA or (isinstance(error, RuntimeFailure) and kind in (FailureClass.USER_ERROR, FailureClass.SCHEMA_MISMATCH))

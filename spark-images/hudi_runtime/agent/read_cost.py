@@ -1,0 +1,108 @@
+"""What readers of a MergeOnRead table pay (RFC-22 R58): bytes in log files that they have to merge, beside the bytes of the base files.
+
+Counted from the listing of the metadata table, so without a request per folder. A log file counts until its file group has a base file that was
+planned after the log's commit was completed. Shown in status; nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_runtime.process.errors import classify, environment_secrets
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.storage import Missing
+
+EVERY_SECONDS = 30.0
+"""Between two counts, at least; and so that it takes a twentieth of the time at most."""
+SHARE = 20
+_BASE = re.compile(r"^([^_]+)_[^_]+_(\d{14,17})\.(?:parquet|orc|hfile|lance)$")
+_LOG = re.compile(r"^\.(.+)_(\d{14,17})\.log\.\d+")
+
+
+@dataclass(frozen=True)
+class ReadCost:
+    """Bytes of the newest base files and of the log files on top of them; file groups, and how many of them have such log files."""
+
+    base_bytes: int
+    log_bytes: int
+    file_groups: int
+    with_logs: int
+
+    def value(self) -> dict[str, int]:
+        """For the report."""
+        return {"baseBytes": self.base_bytes, "logBytes": self.log_bytes, "fileGroups": self.file_groups, "fileGroupsWithLogs": self.with_logs}
+
+
+def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collection[tuple[str, str]] = ()) -> ReadCost:
+    """The cost of reading the newest state of these files (relative path -> bytes), file groups `replaced` (partition, id) left out."""
+    completed = {i.requested: i.completion for i in timeline.completed}
+    bases: dict[tuple[str, str], tuple[str, int]] = {}
+    logs: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for path, size in files.items():
+        partition, _, name = path.rpartition("/")
+        base, log = _BASE.match(name), _LOG.match(name)
+        if base:
+            group = (partition, base[1])
+            bases[group] = max(bases.get(group, ("", 0)), (base[2], size))
+        elif log:
+            # One that is archived was completed long ago: its requested time will do.
+            logs.setdefault((partition, log[1]), []).append((completed.get(log[2], log[2]), size))
+    groups = (bases.keys() | logs.keys()) - set(replaced)
+    waiting = {group: sum(size for at, size in logs.get(group, ()) if at > bases.get(group, ("", 0))[0]) for group in groups}
+    return ReadCost(
+        base_bytes=sum(bases[group][1] for group in groups if group in bases),
+        log_bytes=sum(waiting.values()),
+        file_groups=len(groups),
+        with_logs=sum(1 for size in waiting.values() if size),
+    )
+
+
+class Gauge:
+    """Counts the read cost of one table beside its other work, when something was committed since the last time."""
+
+    def __init__(self, table: Table, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._table = table
+        self._clock = clock
+        self._seen = ""
+        self._next = 0.0
+        self.latest: ReadCost | None = None
+
+    def consider(self, timeline: tl.Timeline, start: Callable[[Callable[[], None]], Future[None] | None]) -> None:
+        """Begin to count, if it is due and `start` has a place for it."""
+        last = timeline.last_completed
+        if last is None or last.completion == self._seen or self._clock() < self._next:
+            return
+        start(lambda: self._run(timeline, last.completion))
+
+    def _run(self, timeline: tl.Timeline, completion: str) -> None:
+        begun = self._clock()
+        try:
+            files = self._table.metadata_files()
+            self.latest = None if files is None else count(files, timeline, replaced=self._replaced(timeline))
+            self._seen = completion
+        except Exception as error:
+            print(f"read cost of {self._table.path}: {classify(error, secrets=environment_secrets()).message}", file=sys.stderr, flush=True)
+        self._next = self._clock() + max(EVERY_SECONDS, SHARE * (self._clock() - begun))
+
+    def _replaced(self, timeline: tl.Timeline) -> set[tuple[str, str]]:
+        """File groups that are still listed, although a later commit has replaced them. An archived one has been cleaned."""
+        found: set[tuple[str, str]] = set()
+        for instant in timeline.completed:
+            if instant.action == "replacecommit":
+                try:
+                    found.update(group for _, info in self._table.written((instant,)) for group in info.replaced)
+                except Missing:
+                    continue  # archived meanwhile
+        return found
+
+
+def value_of(cost: ReadCost | None) -> dict[str, Any]:
+    """The part of the report; empty when nothing was counted."""
+    return {} if cost is None else {"readCost": cost.value()}

@@ -1,0 +1,340 @@
+"""Restore to a savepoint, as the operator asks for it in `request/restore-<nonce>` behind the gate that is closed for it (docs/operations.md, Restore).
+
+Which commits go is decided here, by completion time: everything that completed after the savepoint's boundary, whenever it was requested, and nothing
+else. Hudi's own choice would be another one: it takes the time of the one commit that bears the savepoint, and so undoes one that was begun before it
+and ended after it, although the savepoint holds it. Hudi executes the plan, all of it under one hold of the table's lock.
+
+`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is completed, by whichever agent: its plan stands in Hudi's
+`<t>.restore.requested`, and what it has undone already is not there any more.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.services.services import POOL
+from hudi_runtime.settle.agent_session import AgentSession
+from hudi_runtime.settle.agent_table import AgentTable, SavepointInfo
+from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
+from hudi_runtime.settle.settle import Records, backoff
+from hudi_runtime.settle.sweep import escape, late_files
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import TIMELINE
+from hudi_runtime.table.storage import Missing
+
+PREFIX = "restore-"
+LOG_COMPACTION = "logcompaction"
+PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
+ATTEMPTS = 3
+"""Errors before anything was changed; from then on it is tried until it is done."""
+WAIT_SECONDS = 2.0
+QUIET_SECONDS = 120
+MESSAGE_LIMIT = 500
+LISTED = 20
+OPTIONS = {
+    # The lock is held already, from before the plan until after the end: Hudi's own ones are for the threads of this process.
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    # The metadata table goes, and the next commit makes a new one: rolled back itself, it would depend on what it has compacted since.
+    "hoodie.metadata.enable": "false",
+    "hoodie.table.services.enabled": "false",
+}
+
+Beside = Callable[[Callable[[], None]], Future[None] | None]
+
+
+class Refused(Exception):
+    """The table cannot be restored as it is asked for; nothing was changed, and waiting would not help."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a restore does: the boundary (a completion time), the newest requested time that stays, what goes (last completed first), later savepoints."""
+
+    boundary: str
+    newest: str
+    undone: tuple[tl.Instant, ...]
+    dropped: tuple[tl.Instant, ...] = ()
+
+
+def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
+    """What goes back behind that savepoint. Raises Refused when the commit that it keeps has left the active timeline.
+
+    The savepoint was taken with nothing pending, so its own completion time parts what it holds from what it does not (I10).
+    """
+    writes = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
+    kept = [i for i in writes if i.completion < savepoint.completion]
+    if savepoint.requested not in {i.requested for i in kept}:
+        raise Refused(f"commit {savepoint.requested}, which the savepoint keeps, is not in the active timeline any more")
+    undone = tuple(reversed([i for i in writes if i.completion > savepoint.completion]))
+    gone = {i.requested for i in undone}
+    dropped = tuple(s for s in timeline.savepoints if s.requested in gone)
+    return Plan(max(i.completion for i in kept), max(i.requested for i in kept), undone, dropped)
+
+
+def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
+    """Requested time and action for Hudi's plan.
+
+    What a table service has written is named twice, as it is completed and as it was pending: when an agent dies after Hudi has made it pending again,
+    the next execution would pass it over otherwise, and leave it. Hudi's restore knows no pending log compaction; see `Restores._unlog`.
+    """
+    found = []
+    for instant in undone:
+        found.append((instant.requested, instant.action))
+        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):
+            found.append((instant.requested, instant.planned))
+    return found
+
+
+@dataclass
+class Restores:
+    """Restores of one table. `consider` is called by the table's step and never blocks. `label` is the HudiTable's namespace/name."""
+
+    spark: SparkSession
+    table: AgentTable
+    session: AgentSession
+    name: str
+    label: str
+    options: Mapping[str, str]
+    gate: Callable[[], Mapping[str, Any]]
+    """The table's gate, read now; empty when there is none."""
+    beside: Beside
+    """Runs something in the agent's one place for long work; None when that is taken."""
+    ended: set[str] = field(default_factory=set)
+    """See Settler: instants of this incarnation of which nothing can be late."""
+    _running: Future[None] | None = field(default=None)
+    _cancelled: bool = field(default=False)
+    _retry_at: float = field(default=0.0)
+    _failures: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no try is under way."""
+        return self._running is None or self._running.done()
+
+    @property
+    def _group(self) -> str:
+        return f"restore-{self.session.table_id}"
+
+    def cancel(self) -> None:
+        """Ask Spark to end the jobs of the try under way; the restore stays begun, for the next agent."""
+        self._cancelled = True
+        if not self.idle:
+            self.spark.sparkContext.cancelJobGroup(self._group)
+
+    def between(self, records: Records) -> bool:
+        """Whether the table is neither what it was nor what it will be: nothing else may be done to it, and what is pending is nobody's fault."""
+        pending = (entry.value for entry in records.instants.values() if entry.value.get("state") == "Pending")
+        return not self.idle or any(value.get("action") == RESTORE for value in pending)
+
+    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+        """Begin or go on with a restore when one is asked for and due, alone (F22)."""
+        asked = any(id.startswith(PREFIX) for id in requests)
+        if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
+            return
+        gate = self.gate()
+        id = f"{PREFIX}{gate.get('restoring')}"
+        if gate.get("state") != "closed" or id not in requests or self._record(id).get("result") in (COMPLETED, FAILED):
+            return
+        self._running = self.beside(lambda: self._run(id, requests[id])) or self._running
+
+    def _record(self, id: str) -> dict[str, Any]:
+        known = self.session.etcd.get(f"done/{id}")
+        return dict(known.value) if known is not None else {}
+
+    def _save(self, id: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        saved = {**value, "atMs": now_ms(), "inc": self.session.inc}
+        known = self._record(id)
+        if {**known, "atMs": 0} != {**saved, "atMs": 0}:
+            self.session.etcd.put(f"done/{id}", saved)
+            print(f"table {self.label}: {id}: {saved['result']} {saved.get('instant', '')} {saved.get('message', '')}", file=sys.stderr, flush=True)
+        return saved
+
+    # -- a try, on its own thread --------------------------------------------------------------------------------------------------
+
+    def _run(self, id: str, request: Mapping[str, Any]) -> None:
+        base = {"nonce": request["nonce"], "savepoint": request["savepoint"], "result": PENDING, **self._record(id)}
+        try:
+            context = self.spark.sparkContext
+            context.setLocalProperty("spark.scheduler.pool", POOL)
+            context.setJobGroup(self._group, f"{id} of {self.label}", interruptOnCancel=True)
+            done = self._ended(base) or self._restore(id, request, base)
+            self._forget()
+            over = {key: value for key, value in {**base, **done}.items() if key not in ("message", "failures", "after")}
+            self._save(id, {**over, "result": COMPLETED, "endMs": now_ms()})
+        except Exception as error:
+            self._failed(id, base, error)
+
+    def _ended(self, base: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What an agent has completed that died before it could say so; None when there is nothing of the kind."""
+        if base.get("result") != RUNNING:
+            return None
+        if not self.session.quiet(QUIET_SECONDS * 1000):
+            raise OutcomeUnknown("the outcome of a publication is unknown")
+        for instant in self.table.timeline().completed:
+            if instant.action == RESTORE and instant.requested > str(base.get("after") or ""):
+                return {"instant": instant.requested, "completionTime": instant.completion}
+        return None
+
+    def _restore(self, id: str, request: Mapping[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+        with self.table.locked(self.table.write_config(self.name, self.options)):
+            self.session.begin_restore(str(request["nonce"]))
+            timeline = self.table.timeline()
+            going_on = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
+            if going_on:
+                if going_on not in self.session.pending() or base["result"] != RUNNING:
+                    raise NotYet(f"restore {going_on} is not claimed yet")
+                ahead = self._save(id, {**base, "instant": going_on})
+                self._unlog(timeline)
+            else:
+                wanted = self._planned(request, timeline)
+                begun = {"result": RUNNING, "boundary": wanted.boundary, "newest": wanted.newest, "undone": len(wanted.undone)}
+                shown = {"undoneInstants": [i.requested for i in wanted.undone[:LISTED]], "beginMs": base.get("beginMs") or now_ms()}
+                if not wanted.undone:
+                    return {**begun, **shown, "message": "nothing was committed after the savepoint"}
+                # Written ahead: from here on the operator keeps the gate closed, and it is brought to its end.
+                ahead = self._save(id, {**base, **begun, **shown, "after": timeline.maximum})
+                self._drop(wanted.dropped)
+                instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
+                ahead = self._save(id, {**ahead, "instant": instant})
+            self.table.delete_metadata_table()
+            self.table.restore(self._config(), str(ahead["instant"]), str(ahead["newest"]))
+            completion = self._verified(str(ahead["instant"]), str(ahead["boundary"]))
+        return {**{key: ahead[key] for key in ahead if key != "result"}, "completionTime": completion}
+
+    def _config(self) -> Any:
+        config = self.table.write_config(self.name, {**self.options, **OPTIONS})
+        config.setValue(NEVER_KEY, "NEVER")
+        if not config.getFailedWritesCleanPolicy().isNever():
+            raise OutcomeUnknown("the client's failed-writes policy is not NEVER: nothing is restored")
+        return config
+
+    def _verified(self, instant: str, boundary: str) -> str:
+        """Completion time of the restore. Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: it is executed again."""
+        timeline = self.table.timeline()
+        found = timeline.get(instant)
+        if found is None or found.pending:
+            raise OutcomeUnknown(f"restore {instant} is not completed on the timeline")
+        left = [i.requested for i in timeline.instants if i.pending or (i.action in tl.WRITE_ACTIONS and i.completion > boundary)]
+        if left:
+            raise OutcomeUnknown(f"instant {left[0]} is still on the timeline after restore {instant}")
+        return found.completion
+
+    # -- what must be true before anything is changed ------------------------------------------------------------------------------------
+
+    def _planned(self, request: Mapping[str, Any], timeline: tl.Timeline) -> Plan:
+        recorded = {entry.name for entry in self.session.etcd.range("instant/")}
+        foreign = [i.requested for i in timeline.pending if i.requested not in recorded]
+        if foreign:
+            raise Refused(f"instant {foreign[0]} is pending and nobody's here: stop its writer, see ForeignWriters")
+        if timeline.pending:
+            raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
+        said = self.table.savepoints_said(timeline)
+        savepoint = self._savepoint(str(request["savepoint"]), timeline, said)
+        found = plan(timeline, savepoint)
+        archived = [i.requested for i in self.table.archived_instants() if i.completion > found.boundary] if self.table.has_archive() else []
+        if archived:
+            raise Refused(f"instant {archived[0]} completed after the savepoint and was archived: what it wrote cannot be told any more")
+        for later in found.dropped:
+            self._require_dropped(later, said, names=[str(name) for name in request.get("savepoints") or []])
+        missing = self._missing(said[savepoint.requested])
+        if missing:
+            raise Refused(f"file {missing}, which the savepoint needs, is gone")
+        return found
+
+    def _savepoint(self, name: str, timeline: tl.Timeline, said: Mapping[str, SavepointInfo]) -> tl.Instant:
+        """The savepoint that the HudiTable means by that name."""
+        kept = {s.requested: s for s in timeline.savepoints if not s.pending}
+        taken = self.session.etcd.get(f"done/savepoint-{name}")
+        instant = str(taken.value.get("instant") or "") if taken is not None and taken.value.get("result") == COMPLETED else ""
+        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.label}: {name}"), "")
+        if not instant:
+            raise Refused(f"this HudiTable has taken no savepoint {name}")
+        if instant not in kept:
+            raise Refused(f"savepoint {name} (instant {instant}) is not on the timeline any more")
+        return kept[instant]
+
+    def _require_dropped(self, later: tl.Instant, said: Mapping[str, SavepointInfo], *, names: list[str]) -> None:
+        """A later savepoint keeps a commit that is to go. It goes with it when its name was taken out of the spec before."""
+        if later.pending:
+            return
+        comment, mine = said[later.requested].comment, f"{self.label}: "
+        if not comment.startswith(mine):
+            raise Refused(f"the savepoint of instant {later.requested} ({comment or 'without a comment'}) is later and not this HudiTable's: delete it first")
+        records = {name: self.session.etcd.get(f"done/savepoint-{name}") for name in names}
+        listed = [n for n, record in records.items() if record is not None and record.value.get("instant") == later.requested]
+        listed += [comment.removeprefix(mine)] if comment.removeprefix(mine) in names else []
+        if listed:
+            raise Refused(f"savepoint {listed[0]} is later, and would go with the commit that it keeps: take its name out of spec.savepoints first")
+
+    def _missing(self, info: SavepointInfo) -> str:
+        """A file that the savepoint needs and that is gone; empty when all are there."""
+        for partition, names in info.files.items():
+            try:
+                there = set(self.table.storage.names(partition))
+            except Missing:
+                there = set()
+            lost = sorted(set(names) - there)
+            if lost:
+                return f"{partition}/{lost[0]}" if partition else lost[0]
+        return ""
+
+    # -- around it -------------------------------------------------------------------------------------------------------------------
+
+    def _drop(self, savepoints: tuple[tl.Instant, ...]) -> None:
+        """Delete later savepoints, under the lock: Hudi undoes no commit that one keeps. A half of one (its agent has died) goes, too."""
+        names = set(self.table.storage.names(TIMELINE)) if savepoints else set()
+        for savepoint in savepoints:
+            for name in (f"{savepoint.requested}.savepoint.inflight", f"{savepoint.requested}_{savepoint.completion}.savepoint"):
+                if name in names:
+                    self.table.storage.delete(f"{TIMELINE}/{name}")
+            for entry in self.session.etcd.range("done/savepoint-"):
+                if entry.value.get("instant") == savepoint.requested:
+                    self.session.etcd.delete(f"done/{entry.name}", entry.mod_revision)
+
+    def _unlog(self, timeline: tl.Timeline) -> None:
+        """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to go."""
+        for instant in (i.requested for i in timeline.pending if i.action == LOG_COMPACTION):
+            for partition in self.table.partitions():
+                folder = f"{escape(partition)}/" if partition else ""
+                for path in late_files(self.table.storage.glob(f"{folder}*_{instant}.*"), instant):
+                    self.table.storage.delete(path)
+            for state in ("inflight", "requested"):
+                self.table.storage.delete(f"{TIMELINE}/{instant}.{LOG_COMPACTION}.{state}")
+
+    def _forget(self) -> None:
+        """Give up own records whose instants are gone: Hudi never completes the rollbacks that a restore is made of."""
+        timeline = self.table.timeline()
+        for entry in self.session.etcd.range("instant/"):
+            value = entry.value
+            mine = value.get("inc") == self.session.inc and not value.get("claimedBy") and value.get("state") == "Pending"
+            if mine and value.get("action") in ("rollback", RESTORE) and timeline.get(entry.name) is None:
+                self.ended.add(entry.name)
+                self.session.forget(entry.name)
+
+    def _failed(self, id: str, base: Mapping[str, Any], error: Exception) -> None:
+        """Put on record why. etcd silent: what was written ahead stands, and the operator settles this agent."""
+        try:
+            known = {**base, **self._record(id)}
+            if isinstance(error, NotYet) or self._cancelled:
+                self._retry_at = time.monotonic() + WAIT_SECONDS
+                self._save(id, {**known, "message": first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())})
+                return
+            failures = self._failures[id] = self._failures.get(id, 0) + 1
+            self._retry_at = time.monotonic() + max(WAIT_SECONDS, backoff(failures))
+            said = str(error) if isinstance(error, Refused) else classify(error, secrets=environment_secrets()).message or str(error)
+            message = first_line(said, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+            over = isinstance(error, Refused) or (failures >= ATTEMPTS and known["result"] != RUNNING)
+            if over:
+                self._forget()
+            self._save(id, {**known, "result": FAILED if over else known["result"], "message": message, "failures": failures})
+        except Exception as second:
+            print(f"table {self.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)

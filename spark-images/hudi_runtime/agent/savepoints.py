@@ -1,0 +1,133 @@
+"""Savepoints, as the operator asks for them in `request/savepoint-<name>` behind the closed gate (docs/operations.md, Savepoints).
+
+A savepoint bears the requested time of the commit that it keeps, and its metadata the name that it was asked under: so one that was taken by an
+agent that died before it could say so is found again, and not taken twice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import Entry, now_ms
+from hudi_runtime.settle.agent_session import AgentSession
+from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.settle.rollback import NotYet
+from hudi_runtime.settle.settle import Records
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import TIMELINE
+
+PREFIX = "savepoint-"
+USER = "hudi-operator"
+ATTEMPTS = 3
+MESSAGE_LIMIT = 500
+
+
+class NothingToKeep(Exception):
+    """The table has no completed commit, or something of nobody's is pending: waiting would not help."""
+
+
+@dataclass
+class Savepoints:
+    """Takes the savepoints of one table. `label` is the HudiTable's namespace/name."""
+
+    table: AgentTable
+    session: AgentSession
+    name: str
+    label: str
+    options: Mapping[str, str]
+    gate: Callable[[], str]
+    """State of the table's gate, read now."""
+    _failures: dict[str, int] = field(default_factory=dict)
+
+    def serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+        """Take what is asked for and not on record yet; waits (NotYet inside) are repeated at the next pass, failures are counted."""
+        for id, request in sorted(requests.items()):
+            if not id.startswith(PREFIX) or self._finished(self.session.etcd.get(f"done/{id}")):
+                continue
+            try:
+                done = self._take(str(request["name"]), records)
+            except NotYet as waiting:
+                self._save(id, {"result": "Pending", "message": str(waiting)})
+            except NothingToKeep as refused:
+                self._save(id, {"result": "Failed", "message": str(refused)})
+            except Exception as error:
+                self._failed(id, error)
+            else:
+                self._save(id, done)
+
+    @staticmethod
+    def _finished(entry: Entry | None) -> bool:
+        return entry is not None and entry.value.get("result") in ("Completed", "Failed")
+
+    def _failed(self, id: str, error: Exception) -> None:
+        self._failures[id] = self._failures.get(id, 0) + 1
+        text = first_line(classify(error, secrets=environment_secrets()).message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        over = self._failures[id] >= ATTEMPTS
+        if over:
+            self._let_go()
+        self._save(id, {"result": "Failed" if over else "Pending", "message": text})
+
+    def _let_go(self) -> None:
+        """Nothing of a savepoint that was given up may stay pending: archival would wait for it. The lock is released, so no request is on the wire."""
+        timeline = self.table.timeline()
+        for instant in self.session.pending():
+            commit = timeline.get(instant)
+            if commit is None or commit.pending:
+                continue  # not a savepoint's: the record of a service
+            if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
+                self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
+            self.session.abandon(instant)
+
+    def _save(self, id: str, value: Mapping[str, Any]) -> None:
+        known = self.session.etcd.get(f"done/{id}")
+        if known is not None and {**known.value, "atMs": 0} == {"name": id.removeprefix(PREFIX), **value, "atMs": 0}:
+            return
+        self.session.etcd.put(f"done/{id}", {"name": id.removeprefix(PREFIX), **value, "atMs": now_ms()})
+        print(f"table {self.label}: {id}: {value['result']} {value.get('instant', '')} {value.get('message', '')}", file=sys.stderr, flush=True)
+
+    def _take(self, name: str, records: Records) -> dict[str, Any]:
+        timeline = self.table.timeline()
+        comment = f"{self.label}: {name}"
+        taken = self.table.savepoint_with(timeline, comment)
+        if taken is None:
+            commit = self._commit(timeline, records)
+            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):
+                self._keep(timeline, commit.requested, comment)
+            timeline = self.table.timeline()
+            taken = next((kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None)
+            if taken is None:
+                raise OutcomeUnknown(f"the savepoint of {commit.requested} is not on the timeline")
+        # Whoever completes later is past it: the clock moved to the savepoint's completion time before its file was written (I10).
+        boundary = max(i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion)
+        return {"result": "Completed", "instant": taken.requested, "completionTime": taken.completion, "boundary": boundary}
+
+    def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
+        """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
+        if self.gate() != "closed":
+            raise NotYet("waiting for the closed gate: writers could commit meanwhile")
+        others = records.other_agents(self.session.inc)
+        if others:
+            raise NotYet(f"another agent ({others[0]}) is not settled")
+        foreign = [i.requested for i in timeline.pending if i.requested not in records.instants]
+        if foreign and not {i.requested for i in self.table.timeline().pending}.isdisjoint(foreign):
+            raise NothingToKeep(f"instant {foreign[0]} is pending and nobody's here: it would be on neither side of the savepoint")
+        if timeline.pending:
+            raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
+        commits = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
+        if not commits:
+            raise NothingToKeep("the active timeline has no commit")
+        return max(commits)
+
+    def _keep(self, timeline: tl.Timeline, instant: str, comment: str) -> None:
+        config = self.table.write_config(self.name, self.options)
+        if instant not in self.session.pending():
+            with self.table.locked(config):
+                self.session.begin_savepoint(instant)
+        if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
+            self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")  # of an agent that died; Hudi does not begin twice
+        with self.table.client(config) as client:
+            client.savepoint(instant, USER, comment)

@@ -1,0 +1,17 @@
+"""What a table's store must be able to do is asked before the table is used (F61, docs/stores.md); the questions are the Java module's StoreProbe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.agent.adoption import NotAdopted
+
+
+def require(spark: SparkSession, path: str, *, exists: bool) -> None:
+    """Raise NotAdopted (StoreUnfit) that names each property which the store at `path` lacks; what the store raises when it does not answer."""
+    context: Any = spark.sparkContext
+    missing = [str(sentence) for sentence in context._jvm.io.hudioperator.StoreProbe.missing(path, context._jsc.hadoopConfiguration())]
+    if missing:
+        raise NotAdopted("StoreUnfit", f"the store of {path} lacks what a table leans on: {'; '.join(missing)}", exists=exists)

@@ -1,0 +1,273 @@
+"""Tells a receiver of a table's commits (`spec.commitCallback`, docs/callbacks.md), beside everything else that the agent does.
+
+The agent hands over each listing of the timeline and never waits: reading, sending and waiting for a dead receiver happen on one thread of its own, with
+one event in memory at a time. `done/callback` is the position; it moves by compare-and-set and only after the receiver has answered 2xx, so that a
+successor, or a second agent beside this one, repeats an event at most, and never leaves one out.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_runtime.callback import callback_plan as plan
+from hudi_runtime.callback.callback_http import SECRET_FOLDER, Sender, Undelivered
+from hudi_runtime.callback.callback_plan import Event, Kind, Position
+from hudi_runtime.process.errors import classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import Etcd, now_ms
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.storage import Missing
+
+CLOCK = "clock"
+KEY = "done/callback"
+REPORT = "report/callback"
+REPORT_SECONDS = 5.0
+"""Between two reports, at least."""
+TROUBLE_SECONDS = 5.0
+"""Until the next try when etcd or the table could not be asked."""
+MESSAGE_LIMIT = 500
+NOT_READ = "TableNotRead"
+
+
+@dataclass(frozen=True)
+class _Listing:
+    timeline: tl.Timeline
+    until: str
+    """Completion time up to which it has everything (`callback_plan.bound`)."""
+
+
+class _Moved(Exception):
+    """Somebody else has moved the position."""
+
+
+class CallbackSender:
+    """Delivers what one table's listings show. `look` and `stop` are called by the agent, and wait for no receiver."""
+
+    def __init__(
+        self,
+        table: Table,
+        etcd: Etcd,
+        source: plan.Source,
+        sender: Sender,
+        *,
+        table_services: bool,
+        inc: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._table = table
+        self._etcd = etcd
+        self._source = source
+        self._sender = sender
+        self._table_services = table_services
+        self._inc = inc
+        self._clock = clock
+        self._chance = chance
+        self._begun = False
+        self._offered: _Listing | None = None
+        self._before: tl.Timeline | None = None
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._stopped = False
+        # Of the thread alone from here on.
+        self._position: Position | None = None
+        self._shown: Position | None = None
+        self._revision = 0
+        self._checked: tl.Timeline | None = None
+        self._outdated: _Listing | None = None
+        self._failures = 0
+        self._reason, self._message = "", ""
+        self._retry_at = 0.0
+        self._gap: Event | None = None
+        self._waiting: tuple[Event, ...] = ()
+        self._reported: dict[str, Any] = {}
+        self._report_at = 0.0
+
+    # -- the agent's side ------------------------------------------------------------------------------------------------------------
+
+    def look(self, listed: Callable[[], tl.Timeline]) -> tl.Timeline:
+        """List the timeline, between reading the table's clock and taking the listing. To be called before a listing is reported: see `begin`."""
+        clock = self._etcd.get(CLOCK)
+        timeline = listed()
+        self.consider(timeline, str(clock.value["value"]) if clock is not None else "")
+        return timeline
+
+    def consider(self, timeline: tl.Timeline, clock: str) -> None:
+        """Take a new listing; `clock` is the table's clock as read before it."""
+        if self._stopped:
+            return
+        if not self._begun:
+            self.begin(timeline)
+        self._offered = _Listing(timeline, plan.bound(clock, self._before))
+        self._before = timeline
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"callback-{self._source.table_id}", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def begin(self, timeline: tl.Timeline) -> None:
+        """Fix where a new callback begins. The gate of a new table opens only after the first report, so none of its commits is left out."""
+        if self._etcd.get(KEY) is None:
+            self._etcd.cas(KEY, plan.start(timeline).value(), 0)
+        self._begun = True
+
+    def stop(self) -> None:
+        """Send nothing more; a request under way is cut off, and repeated by whoever comes next."""
+        self._stopped = True
+        self._sender.abort()
+        self._wake.set()
+
+    # -- the thread ------------------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopped:
+            try:
+                self.step()
+            except Exception as error:
+                self._trouble(error)
+            due = [at for at in (self._retry_at, self._report_at) if at > self._clock()]
+            if self._wake.wait(max(0.01, min(due) - self._clock()) if due else None):
+                self._wake.clear()
+
+    def _trouble(self, error: Exception) -> None:
+        """Etcd or the table could not be asked: nothing is known about the receiver."""
+        self._position = None
+        self._retry_at = self._clock() + TROUBLE_SECONDS
+        text = first_line(classify(error, secrets=environment_secrets()).message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        if text != self._message:
+            self._say(text)
+        self._reason, self._message = NOT_READ, text
+
+    def step(self) -> None:
+        """Deliver until nothing is left, the receiver fails, or the listing is too old. Before the next try is due, count what waits."""
+        while not self._stopped and self._offered is not None:
+            listing, resting = self._offered, self._clock() < self._retry_at
+            if listing is self._outdated or (resting and self._position is None):
+                break
+            position = self._load()
+            if position is None:
+                return
+            event = self._next(listing, position, resting=resting)
+            if self._reason == NOT_READ and not resting:
+                self._reason, self._message = "", ""
+            if event is None or resting or not self._deliver(event, listing, position):
+                break
+        if not self._stopped:
+            self._report()
+
+    def _load(self) -> Position | None:
+        """The position; None when the callback was withdrawn, or etcd has forgotten it: the next listing begins anew."""
+        if self._position is None:
+            entry = self._etcd.get(KEY)
+            if entry is None:
+                self._begun = False
+                return None
+            self._position, self._revision = Position.from_value(entry.value), entry.mod_revision
+            self._shown = self._position
+        return self._position
+
+    def _next(self, listing: _Listing, position: Position, *, resting: bool) -> Event | None:
+        """What is told next. The archive is read only when something undelivered may be in it, and not for each listing of a dead receiver."""
+        begun = plan.started(position)
+        if listing.timeline is not self._checked and not resting and begun is None:
+            suspect = plan.may_be_archived(self._checked, listing.timeline, position) and self._table.has_archive()
+            self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None
+            if self._gap is None:
+                self._checked = listing.timeline  # with a gap it is looked at again once that is told
+        restores = plan.restores(entry.value for entry in self._etcd.range("done/restore-"))
+        self._waiting = plan.undelivered(listing.timeline, restores, position, until=listing.until, table_services=self._table_services)
+        return begun or self._gap or (self._waiting[0] if self._waiting else None)
+
+    def _deliver(self, event: Event, listing: _Listing, position: Position) -> bool:
+        """False: nothing more can be done now."""
+        try:
+            metadata = self._metadata(event, listing.timeline)
+        except Missing:
+            # Archived or undone since: the next listing tells. This one is done with.
+            self._outdated = listing
+            return True
+        try:
+            self._sender.post(plan.body(event, self._source, metadata), plan.CONTENT_TYPE)
+        except Undelivered as error:
+            self._failed(error)
+            return False
+        try:
+            self._advance(plan.after(position, event, at_ms=now_ms()))
+        except _Moved:
+            self._position = None
+        self._failures, self._reason, self._message = 0, "", ""
+        if event.kind is Kind.ARCHIVED:
+            self._gap = None
+            self._say(f"{len(event.archived)} commits were archived before they could be delivered; the receiver was told")
+        return True
+
+    def _metadata(self, event: Event, timeline: tl.Timeline) -> dict[str, Any]:
+        instant = timeline.get(event.instant) if event.kind is Kind.COMMITTED else None
+        return self._table.metadata(instant) if instant is not None else {}
+
+    def _advance(self, position: Position) -> None:
+        revision = self._etcd.cas(KEY, position.value(), self._revision)
+        if revision is None:
+            raise _Moved
+        self._position, self._revision = position, revision
+        self._shown = position
+
+    def _failed(self, error: Undelivered) -> None:
+        if self._stopped:
+            return
+        self._failures += 1
+        self._retry_at = self._clock() + plan.retry_seconds(self._failures, self._chance(), asked=error.retry_after)
+        text = first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        if text != self._message:
+            self._say(f"not delivered: {text}")
+        self._reason, self._message = error.reason, text
+
+    # -- what status shows -------------------------------------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        position = self._shown
+        if position is None:
+            return
+        gap = self._gap.archived if self._gap is not None else ()
+        waiting = [*(instant.completion for instant in gap), *(event.completion for event in self._waiting)]
+        report: dict[str, Any] = {
+            "inc": self._inc,
+            **position.value(),
+            "undelivered": len(waiting),
+            "oldest": min(waiting, default=""),
+            "failures": self._failures,
+            "reason": self._reason,
+            "message": self._message,
+        }
+        if report == self._reported:
+            self._report_at = 0.0
+        elif self._clock() >= self._report_at:
+            self._etcd.put(REPORT, report)
+            self._reported, self._report_at = report, self._clock() + REPORT_SECONDS
+
+    def _say(self, text: str) -> None:
+        print(f"table {self._source.namespace}/{self._source.name}: commit callback: {text}", file=sys.stderr, flush=True)
+
+
+def from_assignment(value: Mapping[str, Any], source: plan.Source, table: Table, etcd: Etcd, *, inc: str) -> CallbackSender | None:
+    """The sender that an assignment asks for; None when it asks for none."""
+    wanted = value.get("callback")
+    if not wanted:
+        return None
+    folder = SECRET_FOLDER if wanted.get("secret") else None
+    sender = Sender(str(wanted["url"]), timeout=float(wanted["timeoutSeconds"]), folder=folder)
+    return CallbackSender(table, etcd, source, sender, table_services=bool(wanted.get("tableServices")), inc=inc)
+
+
+def forget(etcd: Etcd) -> None:
+    """Without a callback there is no position: one that is asked for later begins behind what is completed by then."""
+    for key in (KEY, REPORT):
+        entry = etcd.get(key)
+        if entry is not None:
+            etcd.delete(key, entry.mod_revision)

@@ -1,0 +1,209 @@
+"""One HTTP request to a receiver of commits, kept within bounds: time, addresses, no redirects, nothing secret in an error.
+
+The URL is a user's word. The request leaves from the agent's pod, in the user's own namespace and under its network policies; and never goes to this
+pod itself, to the node's own services or to a cloud's metadata service, whatever the name resolves to at that moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hudi_runtime.process.errors import first_line
+
+SECRET_FOLDER = Path("/etc/hudi/callback")
+TOKEN, HEADERS, CA = "bearerToken", "headers", "ca.crt"
+"""Keys of the Secret."""
+_LIMIT = 16384
+_HEADERS = 32
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+_VALUE = re.compile(r"[\x20-\x7e]{1,8192}")
+_OURS = frozenset({"host", "content-type", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "user-agent"})
+_METADATA = frozenset(ipaddress.ip_address(text) for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"))
+"""Addresses of metadata services that are not link-local."""
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Undelivered(Exception):
+    """The receiver has not answered 2xx. `reason` is one word; the text has neither the URL's path nor anything of the Secret or of the answer."""
+
+    def __init__(self, reason: str, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What the Secret says: request headers, and the file of the CA (None: those of the image)."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    ca: Path | None = None
+
+
+def forbidden(address: Address) -> bool:
+    """Whether nothing is ever sent there."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
+        if inside is not None:
+            return forbidden(inside)
+    return address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
+
+
+def credentials(folder: Path) -> Credentials:
+    """Read the Secret's files anew: what was changed in it holds from the next try on. Raises Undelivered when it cannot be used."""
+    token, lines = _file(folder / TOKEN), _file(folder / HEADERS)
+    ca = folder / CA if (folder / CA).is_file() else None
+    if not token and not lines and ca is None:
+        raise Undelivered("SecretMissing", f"the Secret of commitCallback.secretRef does not exist, or has none of the keys {TOKEN}, {HEADERS}, {CA}")
+    headers = [_header(number, line) for number, line in enumerate(lines.splitlines(), 1) if line.strip()]
+    if token:
+        headers.append(("Authorization", f"Bearer {token}"))
+    names = [name.lower() for name, _ in headers]
+    if len(headers) > _HEADERS:
+        raise Undelivered("SecretInvalid", f"key {HEADERS} of the Secret has more than {_HEADERS} lines")
+    for name in names:
+        if name in _OURS:
+            raise Undelivered("SecretInvalid", f"key {HEADERS} of the Secret sets {name}, which cannot be set")
+        if names.count(name) > 1:
+            raise Undelivered("SecretInvalid", f"the Secret sets {name} twice")
+    if any(not _VALUE.fullmatch(value) for _, value in headers):
+        raise Undelivered("SecretInvalid", f"keys {TOKEN} and {HEADERS} of the Secret may have printable ASCII characters only, 8192 in a value")
+    return Credentials(tuple(headers), ca)
+
+
+def _file(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise Undelivered("SecretInvalid", f"key {path.name} of the Secret cannot be read: {type(error).__name__}") from error
+    if len(text) > _LIMIT:
+        raise Undelivered("SecretInvalid", f"key {path.name} of the Secret has more than {_LIMIT} characters")
+    return text
+
+
+def _header(number: int, line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not _NAME.fullmatch(name.strip()):
+        raise Undelivered("SecretInvalid", f"line {number} of key {HEADERS} of the Secret is not `Name: value`")
+    return name.strip(), value.strip()
+
+
+class Sender:
+    """Posts to one URL; used by one thread, `abort` by any. `timeout` seconds bound a whole request, however slowly it is answered."""
+
+    def __init__(self, url: str, *, timeout: float, folder: Path | None, refused: Callable[[Address], bool] = forbidden) -> None:
+        """`folder`: files of the Secret; None: nothing is to be presented. `refused`: addresses that are never connected to."""
+        parts = urlsplit(url)
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if self._secure else 80)
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._timeout = timeout
+        self._folder = folder
+        self._refused = refused
+        self._socket: socket.socket | None = None
+        self._aborted = False
+
+    def post(self, body: bytes, content_type: str) -> None:
+        """Send it; returns when the receiver has answered 2xx. Raises Undelivered otherwise."""
+        known = credentials(self._folder) if self._folder is not None else Credentials()
+        late = threading.Event()
+        deadline = time.monotonic() + self._timeout
+        timer = threading.Timer(self._timeout, self._give_up, (late,))
+        timer.daemon = True
+        timer.start()
+        try:
+            self._exchange(body, content_type, known, deadline, late)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise self._explained(error, known, late=late.is_set() or isinstance(error, TimeoutError)) from None
+        finally:
+            timer.cancel()
+            self._shut()
+
+    def abort(self) -> None:
+        """End the request under way, and begin no other."""
+        self._aborted = True
+        self._shut()
+
+    def _give_up(self, late: threading.Event) -> None:
+        late.set()
+        self._shut()
+
+    def _shut(self) -> None:
+        found, self._socket = self._socket, None
+        if found is not None:
+            with contextlib.suppress(OSError):  # not connected any more
+                found.shutdown(socket.SHUT_RDWR)
+            found.close()
+
+    def _exchange(self, body: bytes, content_type: str, known: Credentials, deadline: float, late: threading.Event) -> None:
+        context = ssl.create_default_context(cafile=str(known.ca) if known.ca else None) if self._secure else None
+        self._socket = connected = self._connect(deadline)
+        if context is not None:
+            self._socket = wrapped = context.wrap_socket(connected, server_hostname=self._host, do_handshake_on_connect=False)
+            wrapped.do_handshake()
+            connected = wrapped
+        connection = (http.client.HTTPSConnection if self._secure else http.client.HTTPConnection)(self._host, self._port)
+        connection.sock = connected
+        if self._aborted or late.is_set():
+            raise TimeoutError  # it came too early to find the socket
+        headers = {"Content-Type": content_type, "User-Agent": "hudi-operator", "Connection": "close", **dict(known.headers)}
+        connection.request("POST", self._target, body=body, headers=headers)
+        answer = connection.getresponse()
+        if self._aborted or late.is_set():
+            raise TimeoutError  # cut off in the middle of the answer's headers
+        if 200 <= answer.status < 300:
+            return
+        if 300 <= answer.status < 400:
+            raise Undelivered(f"HTTP{answer.status}", f"{self._host} answered {answer.status}: redirects are not followed")
+        after = answer.getheader("Retry-After") or ""
+        raise Undelivered(f"HTTP{answer.status}", f"{self._host} answered {answer.status}", retry_after=float(after) if after.isdecimal() else 0.0)
+
+    def _connect(self, deadline: float) -> socket.socket:
+        """A connection to an address that was looked at: a name may resolve to another one the next time."""
+        try:
+            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise Undelivered("NameNotResolved", f"the name {self._host} cannot be resolved") from error
+        addresses = [str(where[0]) for *_, where in found]
+        if any(self._refused(ipaddress.ip_address(address.partition("%")[0])) for address in addresses):
+            raise Undelivered("AddressRefused", f"{self._host} is the address of a pod or node itself, or of a metadata service: nothing is sent there")
+        failure: OSError = TimeoutError()
+        for family, kind, protocol, _, where in found:
+            if time.monotonic() >= deadline:
+                break
+            made = socket.socket(family, kind, protocol)
+            made.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                made.connect(where)
+            except OSError as error:
+                made.close()
+                failure = error
+            else:
+                return made
+        raise failure
+
+    def _explained(self, error: Exception, known: Credentials, *, late: bool) -> Undelivered:
+        if self._aborted:
+            return Undelivered("Aborted", "the agent ends")
+        if late:
+            return Undelivered("Timeout", f"{self._host} has not answered within {self._timeout:g} s")
+        if isinstance(error, ssl.SSLError):
+            said = getattr(error, "verify_message", "") or error.reason or "handshake failed"
+            return Undelivered("TLSFailed", f"TLS with {self._host}: {first_line(str(said), limit=200)}")
+        if isinstance(error, OSError) and error.strerror:
+            return Undelivered("ConnectionFailed", f"{self._host} port {self._port}: {error.strerror}")
+        # Texts of other errors may quote what was sent or received.
+        return Undelivered("ConnectionFailed", f"{self._host} port {self._port}: {type(error).__name__}")

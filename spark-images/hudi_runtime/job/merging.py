@@ -1,0 +1,159 @@
+"""Which of two versions of a record stays, as Hudi's table properties say it (docs/merging.md).
+
+It is a property of the table: every writer, reader and compaction goes by it, also those of others. A class of the user's own is looked at before
+anything is begun: Hudi 1.2.0 looks for it when the instant of a write is begun, which it leaves behind then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from hudi_runtime.process.errors import UserCodeError, describe_causes, java_causes
+
+EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
+HUDI_MODES: Mapping[str, str] = {EVENT_TIME: "EVENT_TIME_ORDERING", COMMIT_TIME: "COMMIT_TIME_ORDERING", CUSTOM: "CUSTOM"}
+MERGE_ON_READ = "MERGE_ON_READ"
+MODE, PARTIAL, STRATEGY = "hoodie.record.merge.mode", "hoodie.table.partial.update.mode", "hoodie.record.merge.strategy.id"
+CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
+OF_PAYLOADS = "00000000-0000-0000-0000-000000000000"
+"""The strategy of tables that are merged by a payload class: readers have what they need for it in the table's properties."""
+MERGER = "org.apache.hudi.common.model.HoodieRecordMerger"
+RECORDS = "SPARK"
+"""The type of record that a class must merge: what Spark's readers and writers hand to it."""
+KEEPS_OLD_FOR_NULL = "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
+"""Hudi 1.2.0 has no other word for the partial update mode when a table is made: it writes this one down as IGNORE_DEFAULTS."""
+NO_DELETES = (
+    "no records can be deleted from this table: it is of type MergeOnRead with merge.partialUpdates IgnoreNulls, and a record that comes again after its"
+    " deletion would get its old values back until a compaction; delete from a CopyOnWrite table, or keep a column of your own for it"
+)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """`mode` is `EventTime`, `CommitTime` or `Custom`."""
+
+    mode: str = COMMIT_TIME
+    ignores_nulls: bool = False
+    """Partial updates: null in a batch means that the column keeps its value."""
+    strategy_id: str = ""
+    """With `Custom`: what the merger's class calls its merge."""
+    class_name: str = ""
+    """With `Custom`: the merger's class."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None, ordering: Sequence[str]) -> Merge:
+        """`merge` of job.json or of an assignment; an older operator does not send it."""
+        said = data or {}
+        return cls(
+            str(said.get("mode") or (EVENT_TIME if ordering else COMMIT_TIME)),
+            said.get("partialUpdates") == "IgnoreNulls",
+            strategy_id=str(said.get("strategyId") or ""),
+            class_name=str(said.get("className") or ""),
+        )
+
+    @property
+    def partial_mode(self) -> str:
+        """Hudi's partial update mode; empty for none."""
+        return "IGNORE_DEFAULTS" if self.ignores_nulls else ""
+
+
+LATER_COMMIT = Merge()
+"""What a table without ordering columns does that says nothing else."""
+
+
+def configured(jvm: Any, builder: Any, merge: Merge) -> Any:
+    """A TableBuilder that makes a table with this merge."""
+    if merge.ignores_nulls:
+        return builder.setPayloadClassName(KEEPS_OLD_FOR_NULL)
+    if merge.mode == CUSTOM:
+        builder = builder.setRecordMergeStrategyId(merge.strategy_id)
+    return builder.setRecordMergeMode(jvm.org.apache.hudi.common.config.RecordMergeMode.valueOf(HUDI_MODES[merge.mode]))
+
+
+def problems(merge: Merge, properties: Mapping[str, str]) -> list[str]:
+    """What the properties of an existing table say otherwise, a sentence each."""
+    said = []
+    needed, found = HUDI_MODES[merge.mode], properties.get(MODE)
+    if found is not None and found.lower() != needed.lower():
+        said.append(f"{MODE}: needed {needed!r}, table {found!r}: spec.merge.mode says it")
+    if merge.mode == CUSTOM and properties.get(STRATEGY) != merge.strategy_id:
+        said.append(f"{STRATEGY}: needed {merge.strategy_id!r}, table {properties.get(STRATEGY, '')!r}: spec.merge.custom.strategyId says it")
+    partial = properties.get(PARTIAL, "").replace("NONE", "")
+    if partial != merge.partial_mode:
+        said.append(f"{PARTIAL}: needed {merge.partial_mode or 'none'!r}, table {partial or 'none'!r}: spec.merge.partialUpdates says it")
+    return said
+
+
+class NoMerger(UserCodeError):
+    """The class that merges a table is not in this image, or is not what the table needs. Nothing was begun."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What this JVM has under the name of a merger's class; `why`: why it has none (empty: there is one)."""
+
+    why: str = ""
+    strategy_id: str = ""
+    records: str = ""
+    """The type of record that it merges."""
+
+
+def fault(merge: Merge, found: Found, *, where: str) -> str:
+    """Field, value and rule that is broken; empty when this class merges the table. `where`: the field above className and strategyId."""
+    said = f"{where}.className = {merge.class_name!r}"
+    if found.why:
+        return f"{said}: {found.why}"
+    if found.strategy_id != merge.strategy_id:
+        return f"{where}.strategyId = {merge.strategy_id!r}: class {merge.class_name} says {found.strategy_id!r} (getMergingStrategy)"
+    if found.records != RECORDS:
+        return f"{said}: it merges records of type {found.records}, {RECORDS} is needed (getRecordType)"
+    return ""
+
+
+def require(jvm: Any, merge: Merge, *, where: str = "spec.merge.custom") -> None:
+    """Raise NoMerger unless this JVM has the class of a `Custom` merge, and it is what the table needs. To be called before an instant is begun.
+
+    Executors run the same image.
+    """
+    if merge.mode != CUSTOM:
+        return
+    said = fault(merge, _find(jvm, merge.class_name), where=where)
+    if said:
+        raise NoMerger(said)
+
+
+def _find(jvm: Any, name: str) -> Found:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        found = jvm.java.lang.Class.forName(name, True, loader)
+        if not jvm.java.lang.Class.forName(MERGER, True, loader).isAssignableFrom(found):
+            return Found(f"the class is no {MERGER}")
+        merger = jvm.org.apache.hudi.common.util.HoodieRecordUtils.loadRecordMerger(name)
+        return Found(strategy_id=str(merger.getMergingStrategy()), records=str(merger.getRecordType().name()))
+    except Py4JJavaError as error:
+        causes = java_causes(error)
+        if any(cause.type == "java.lang.ClassNotFoundException" for cause in causes):
+            return Found("there is no such class in this image: its jar must be in Spark's jars directory of the table's spec.image")
+        return Found(f"it cannot be loaded: {describe_causes(causes)}")
+
+
+def read_options(jvm: Any, config: Any, path: str, *, class_name: str = "") -> dict[str, str]:
+    """Options for reading a table with these properties (a HoodieTableConfig): the class that merges it, when readers have to.
+
+    `class_name` empty: the one of this process's own table is looked at. Raises NoMerger when there is none that merges this table.
+    """
+    properties = config.getProps()
+    by_class = str(properties.getProperty(MODE) or "").upper() == HUDI_MODES[CUSTOM] and properties.getProperty(STRATEGY) not in (None, OF_PAYLOADS)
+    if not by_class or str(config.getTableType().name()) != MERGE_ON_READ:
+        return {}
+    name = class_name or str(jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.getGlobalProps().getProperty(CLASSES) or "")
+    strategy = str(properties.getProperty(STRATEGY))
+    if not name:
+        said = "it is merged by a class of its own, which this reader does not know: read it by tableRef, or name the class to Reader(merger=)"
+        raise NoMerger(f"table {path}: {STRATEGY} = {strategy!r}: {said}")
+    require(jvm, Merge(CUSTOM, strategy_id=strategy, class_name=name), where=f"spec.merge.custom (as table {path} has it)")
+    return {CLASSES: name}

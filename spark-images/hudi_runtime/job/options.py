@@ -1,0 +1,126 @@
+"""Hudi options of one write, and the refusal of those that belong to the operator.
+
+The operator has checked the same list at admission; it is checked again here because a job may come from an older operator.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import types
+
+from hudi_runtime.job.job import REMOVE_DUPLICATES, Job, TableSpec
+from hudi_runtime.process.errors import OptionNotAllowed
+
+#: Options that a writer may never set: what belongs to the operator, and what concerns the whole table. The operator's own list
+#: (operator/hudi_operator/api/options.py) gives the reason for each; a test holds the two together.
+OWNED = (
+    *(f"hoodie.write.{name}" for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")),
+    *(f"hoodie.{name}.*" for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")),
+    *(f"hoodie.{name}.*" for name in ("table", "database", "table.services", "partition.ttl", "prewrite", "heartbeat", "internal")),
+    *(f"hoodie.{name}*" for name in ("clean", "archive", "keep.", "commits.archival", "compact", "logcompaction", "log.compaction", "clustering")),
+    *(f"hoodie.{name}*" for name in ("index.type", "bucket.", "layout.optimize", "auto.adjust.lock", "metadata.auto.delete", "write.num.retries.on.conflict")),
+    *(f"hoodie.*{name}*" for name in ("lock.provider", "inline", "async", "schedule", "class", "callback", "keygenerator")),
+    *(f"hoodie.datasource.write.{name}*" for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")),
+    *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),
+    *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
+    *(f"hoodie.{name}" for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")),
+    *(f"hoodie.{name}" for name in ("datasource.insert.dup.policy", "datasource.write.insert.drop.duplicates", "merge.allow.duplicate.on.inserts")),
+    *(f"hoodie.{name}" for name in ("combine.before.upsert", "hfile.writes.allow.duplicates", "*index.update.partition.path", "bloom.index.use.metadata")),
+    *(f"hoodie.{name}" for name in ("logfile.data.block.format", "parquet.outputtimestamptype", "parquet.field_id.*", "parquet.write*")),
+    "hoodie.*automatic",
+    "hoodie.*.impl",
+    "hoodie.base.path",
+    "hoodie.metadata.enable",
+)
+_META_PREFIX = "hudioperator."
+ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
+
+
+def check_allowed(options: Mapping[str, str]) -> None:
+    """Raise OptionNotAllowed for the first key that a writer may not set, whatever its case, spaces or `spark.` prefix."""
+    for key in options:
+        name = "".join(key.split()).lower().removeprefix("spark.")
+        if not name.startswith("hoodie.") or any(fnmatch.fnmatchcase(name, pattern) for pattern in OWNED):
+            raise OptionNotAllowed(key)
+
+
+def table_options(table: TableSpec) -> dict[str, str]:
+    """Options that say which table it is; the same for every write."""
+    options = {
+        "hoodie.table.name": table.name,
+        "hoodie.datasource.write.table.type": table.type,
+        "hoodie.datasource.write.recordkey.field": ",".join(table.record_keys),
+        "hoodie.datasource.write.partitionpath.field": ",".join(table.partitions),
+        "hoodie.datasource.write.hive_style_partitioning": str(table.hive_style).lower(),
+    }
+    if table.ordering:
+        options["hoodie.table.ordering.fields"] = ",".join(table.ordering)
+    return options
+
+
+def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str, schema_base: str) -> dict[str, str]:
+    """All options of one commit. `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5.
+
+    `schema_base` is the completion time up to which commits had been made when the table's schema was read.
+    """
+    return {
+        **_common(job, schema_base=schema_base),
+        "hoodie.datasource.write.operation": "insert_overwrite" if job.operation == REMOVE_DUPLICATES else job.operation,
+        **_duplicates(job),
+        "hoodie.write.lock.etcd.progress_writer": job.writer,
+        "hoodie.write.lock.etcd.progress_base": progress_base,
+        **commit_metadata(job, inc=inc, progress=progress),
+    }
+
+
+def _duplicates(job: Job) -> dict[str, str]:
+    """Hudi's three options for it. The look-up is ours; what is packed into small files is not merged with rows of the same key only with Allow."""
+    if not job.inserts:
+        return {}
+    return {
+        "hoodie.merge.allow.duplicate.on.inserts": str(job.duplicates == "Allow").lower(),
+        "hoodie.datasource.insert.dup.policy": "none",
+        "hoodie.datasource.write.insert.drop.duplicates": "false",
+    }
+
+
+def key_options(schema: types.StructType, keys: Sequence[str]) -> dict[str, str]:
+    """What a bulk insert of rows with this schema needs so that it gives each record the key that an upsert gives it.
+
+    Hudi's row writer makes the key of a timestamp from its text, without fractions of a second; every other write makes it from its number (F92).
+    """
+    return {ROW_WRITER: "false"} if any(isinstance(_type(schema, name), (types.TimestampType, types.TimestampNTZType)) for name in keys) else {}
+
+
+def _type(schema: types.StructType, name: str) -> types.DataType | None:
+    """Of a column, or of a field inside one; None: there is none of that name."""
+    found: types.DataType | None = schema
+    for part in name.split("."):
+        found = found[part].dataType if isinstance(found, types.StructType) and part in found.fieldNames() else None
+    return found
+
+
+def schema_options(job: Job, *, inc: str, schema_base: str) -> dict[str, str]:
+    """All options of a commit without rows that only changes the table's schema."""
+    return {**_common(job, schema_base=schema_base), "hoodie.datasource.write.operation": "upsert", **commit_metadata(job, inc=inc, progress=None)}
+
+
+def _common(job: Job, *, schema_base: str) -> dict[str, str]:
+    check_allowed(job.options)
+    return {**job.options, **table_options(job.table), "hoodie.write.lock.etcd.schema_base": schema_base}
+
+
+def commit_metadata(job: Job, *, inc: str, progress: Mapping[str, object] | None) -> dict[str, str]:
+    """Options that put writer, attempt, incarnation and progress into the commit's metadata."""
+    metadata = {
+        "hoodie.datasource.write.commitmeta.key.prefix": _META_PREFIX,
+        f"{_META_PREFIX}writer": job.writer,
+        f"{_META_PREFIX}attempt": job.attempt,
+        f"{_META_PREFIX}inc": inc,
+    }
+    if progress is not None:
+        metadata[f"{_META_PREFIX}progress"] = json.dumps(progress, sort_keys=True, separators=(",", ":"))
+    return metadata

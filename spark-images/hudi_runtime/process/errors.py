@@ -1,0 +1,295 @@
+"""Classification of failures, their exit codes, and redaction of secrets.
+
+The order of the rules matters: a code of the Java module (`[HUDIOP-…]`, protocol.json) is more precise than a Java class name, and a class
+deep in the cause chain is more precise than the wrapper that Spark or Hudi put around it.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+class FailureClass(enum.Enum):
+    """Why an attempt failed; the operator picks back-off and limits by it."""
+
+    USER_ERROR = "UserError"
+    INFRASTRUCTURE = "Infrastructure"
+    ENDED_FOR_CHANGE = "EndedForChange"
+    WRITE_CONFLICT = "WriteConflict"
+    LOCK_TIMEOUT = "LockTimeout"
+    FENCED = "Fenced"
+    HEARTBEAT_LOST = "HeartbeatLost"
+    CLOCK_SKEW = "ClockSkew"
+    OPTION_NOT_ALLOWED = "OptionNotAllowed"
+    STORAGE_UNREACHABLE = "StorageUnreachable"
+    POSITION_LOST = "PositionLost"
+    SCHEMA_MISMATCH = "SchemaMismatch"
+    HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
+    PARTITION_NOT_DECLARED = "PartitionNotDeclared"
+    BAD_DATA = "BadData"
+
+
+EXIT_CODES: Mapping[FailureClass, int] = {
+    FailureClass.USER_ERROR: 10,
+    FailureClass.OPTION_NOT_ALLOWED: 10,
+    FailureClass.POSITION_LOST: 10,
+    FailureClass.SCHEMA_MISMATCH: 10,
+    FailureClass.HUDI_VERSION_MISMATCH: 10,
+    FailureClass.PARTITION_NOT_DECLARED: 10,
+    FailureClass.BAD_DATA: 10,
+    FailureClass.INFRASTRUCTURE: 11,
+    FailureClass.STORAGE_UNREACHABLE: 11,
+    FailureClass.CLOCK_SKEW: 11,
+    FailureClass.ENDED_FOR_CHANGE: 12,
+    FailureClass.WRITE_CONFLICT: 13,
+    FailureClass.LOCK_TIMEOUT: 14,
+    FailureClass.FENCED: 15,
+    FailureClass.HEARTBEAT_LOST: 16,
+}
+
+JVM_EXIT_CLASSES: Mapping[int, FailureClass] = {15: FailureClass.FENCED, 16: FailureClass.HEARTBEAT_LOST}
+
+
+class RuntimeFailure(Exception):
+    """A failure whose class is already known. Code of a user need not raise it; left uncaught there, it ends the attempt with that class."""
+
+    def __init__(self, failure: FailureClass, message: str) -> None:
+        super().__init__(message)
+        self.failure = failure
+        """The class; its value is what status and the termination message say (docs/contracts.md, section 5)."""
+
+
+class UserCodeError(RuntimeFailure):
+    """User code or user input (module, function, SQL, source) is at fault."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.USER_ERROR, message)
+
+
+class PositionLost(RuntimeFailure):
+    """What follows the position is gone from the source (archived, cleaned, undone by a restore): a read from here would leave rows out.
+
+    The message names the source, the position and what is gone. It never passes by itself: begin anew, or with `ReadSnapshot.snapshot`.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.POSITION_LOST, message)
+
+
+class OptionNotAllowed(RuntimeFailure):
+    """A writer asked for an option that belongs to the operator."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(FailureClass.OPTION_NOT_ALLOWED, f"[HUDIOP-OPTION] option {key} is owned by the operator")
+
+
+class OutcomeUnknown(Exception):
+    """Nobody can say yet whether a publication or a deletion happened: look again later, never assume."""
+
+
+@dataclass(frozen=True)
+class JavaCause:
+    """One throwable of a Java cause chain."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A classified failure: its class and one redacted line for people."""
+
+    kind: FailureClass
+    message: str
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the process (contracts, section 5)."""
+        return EXIT_CODES[self.kind]
+
+
+PARTITION_CODE = "HUDIOP-PARTITION"
+"""In the error of a row that the batch did not have when it was looked at; not a code of the Java module."""
+BAD_DATA_CODE = "HUDIOP-BAD-DATA"
+"""In the error of a row that the table cannot hold (`hudi_runtime.table.values`); the Java module says it of a file that would leave the table."""
+
+_CODES: Mapping[str, FailureClass] = {
+    "HUDIOP-FENCED": FailureClass.FENCED,
+    "HUDIOP-ETCD-SILENT": FailureClass.HEARTBEAT_LOST,
+    "HUDIOP-ETCD-SET-BACK": FailureClass.HEARTBEAT_LOST,
+    "HUDIOP-CLOCK-BEHIND": FailureClass.CLOCK_SKEW,
+    "HUDIOP-OPTION": FailureClass.OPTION_NOT_ALLOWED,
+    "HUDIOP-LOCK-TIMEOUT": FailureClass.LOCK_TIMEOUT,
+    "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,
+    "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
+    "HUDIOP-STATEMENT": FailureClass.USER_ERROR,
+    "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
+    "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
+    "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
+    PARTITION_CODE: FailureClass.PARTITION_NOT_DECLARED,
+    "HUDIOP-BAD-RECORD": FailureClass.BAD_DATA,
+    BAD_DATA_CODE: FailureClass.BAD_DATA,
+}
+_GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
+_CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
+
+_TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
+    (re.compile(r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|HoodieSchemaEvolutionConflictException$"), FailureClass.WRITE_CONFLICT),
+    (re.compile(r"HoodieLockException$"), FailureClass.LOCK_TIMEOUT),
+    (
+        re.compile(
+            r"UnknownHostException$|ConnectException$|ConnectTimeoutException$|NoRouteToHostException$|SocketTimeoutException$"
+            r"|nio\.file\.AccessDeniedException$|\.s3a\.[A-Za-z]*Exception$|^com\.amazonaws\.|UnknownStoreException$|NoAuthWithAWSException$"
+            r"|^com\.google\.cloud\.hadoop\."  # what the gs connector has within an IOException of its own
+        ),
+        FailureClass.STORAGE_UNREACHABLE,
+    ),
+    (
+        re.compile(
+            r"SchemaCompatibilityException$|SchemaBackwardsCompatibilityException$|IncompatibleSchemaException$|MissingSchemaFieldException$"
+            r"|HoodieNullSchemaTypeException$|HoodieSchemaException$"
+        ),
+        FailureClass.SCHEMA_MISMATCH,
+    ),
+    (
+        re.compile(
+            r"AnalysisException$|ParseException$|PythonException$|HoodieKeyException$|HoodieKeyGeneratorException$|SparkRuntimeException$|SparkArithmeticException$"
+        ),
+        FailureClass.USER_ERROR,
+    ),
+)
+_HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
+_BAD_DATA = re.compile(r"Malformed records are detected|Partition path .* does not belong to base-path")
+"""Of Spark's readers, and of Hudi when the partition of a row leads out of the table."""
+_CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
+_EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
+"""What EarlyConflictDetection.java says in a task; Spark hands it on as a cause, or in the text of its own error."""
+
+
+def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
+    """Class of a Java failure, from its cause chain (outermost first)."""
+    for cause in causes:
+        for code in _CODE.findall(cause.message):
+            return _CODES.get(code, FailureClass.INFRASTRUCTURE)
+    for cause in causes:
+        if _CONFLICT.search(cause.message) or _EARLY.search(cause.message):
+            return FailureClass.WRITE_CONFLICT
+        if _HEARTBEAT.search(cause.message):
+            return FailureClass.HEARTBEAT_LOST
+        if _BAD_DATA.search(cause.message):
+            return FailureClass.BAD_DATA
+    for pattern, kind in _TYPES:
+        if any(pattern.search(cause.type) for cause in causes):
+            return kind
+    return FailureClass.INFRASTRUCTURE
+
+
+def has_code(causes: Sequence[JavaCause], code: str) -> bool:
+    """Whether the Java module raised `code` anywhere in the chain."""
+    return any(f"[{code}]" in cause.message for cause in causes)
+
+
+def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
+    """Own instant, the other one, and the file group, when the write stopped at the marker of another; else None."""
+    found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
+    return None if found is None else (found[1], found[2], found[3])
+
+
+def concerns_schema(causes: Sequence[JavaCause]) -> bool:
+    """Whether columns were in the way, not file groups."""
+    return has_code(causes, "HUDIOP-SCHEMA-MOVED") or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
+
+
+def java_causes(error: BaseException) -> list[JavaCause]:
+    """Cause chain of a py4j error, outermost first; empty for a Python error or when the JVM is gone."""
+    throwable = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    causes: list[JavaCause] = []
+    try:
+        while throwable is not None and len(causes) < 20:
+            causes.append(JavaCause(throwable.getClass().getName(), str(throwable.getMessage() or "")))
+            throwable = throwable.getCause()
+    except Exception as gone:  # the gateway may die while we ask it
+        causes.append(JavaCause("py4j", type(gone).__name__))
+    return causes
+
+
+def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
+    """Class and redacted one-line message of any exception."""
+    if isinstance(error, RuntimeFailure):
+        return Failure(error.failure, first_line(str(error), secrets=secrets))
+    causes = java_causes(error)
+    if not causes:
+        return Failure(FailureClass.INFRASTRUCTURE, first_line(f"{type(error).__name__}: {error}", secrets=secrets))
+    return Failure(classify_causes(causes), first_line(describe_causes(causes), secrets=secrets))
+
+
+def user_error(error: BaseException, where: str) -> BaseException:
+    """What to raise when user code raised: its own fault unless the session, the store or the JVM failed underneath it."""
+    if isinstance(error, RuntimeFailure):
+        return error
+    causes = java_causes(error)
+    if not causes:
+        return error if _GATEWAY.search(type(error).__name__) else UserCodeError(f"{where}: {type(error).__name__}: {error}")
+    kind = classify_causes(causes)
+    kept = {
+        FailureClass.FENCED,
+        FailureClass.HEARTBEAT_LOST,
+        FailureClass.STORAGE_UNREACHABLE,
+        FailureClass.LOCK_TIMEOUT,
+        FailureClass.SCHEMA_MISMATCH,
+        FailureClass.BAD_DATA,
+    }
+    return RuntimeFailure(kind if kind in kept else FailureClass.USER_ERROR, f"{where}: {describe_causes(causes)}")
+
+
+def describe_causes(causes: Sequence[JavaCause]) -> str:
+    """One line: the most telling cause (a coded one, else the root), by simple class name."""
+    coded = [cause for cause in causes if _CODE.search(cause.message)]
+    chosen = coded[0] if coded else next((c for c in causes if _CONFLICT.search(c.message)), causes[-1])
+    code = _CODE.search(chosen.message)
+    text = chosen.message[code.start() :] if code else chosen.message
+    return text if code else f"{chosen.type.rsplit('.', 1)[-1]}: {text}"
+
+
+_REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"-----BEGIN [^-]+-----.*?(-----END [^-]+-----|$)", re.S), "<redacted>"),
+    (re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{12,}\b"), "<redacted>"),
+    (re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"), "<redacted>"),
+    (
+        re.compile(
+            r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|sas)[\w.-]*)"
+            r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
+        ),
+        r"\1\2<redacted>",
+    ),
+    (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), r"\1<redacted>"),
+    # Not secret, but new in each answer: equal failures must give equal messages.
+    (re.compile(r";? ?(S3 Extended )?Request ID: [^;)]*|; Proxy: [^;)]*"), ""),
+)
+
+
+def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Values of the environment that look secret by name: never to appear in a message."""
+    found = os.environ if environ is None else environ
+    name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
+    return tuple(value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/"))
+
+
+def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
+    """`text` without known secret values and without anything that looks like one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "<redacted>")
+    for pattern, replacement in _REDACTIONS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def first_line(text: str, *, limit: int = 1000, secrets: Iterable[str] = ()) -> str:
+    """First non-empty line, redacted and bounded."""
+    redacted = redact(text, secrets=secrets)
+    line = next((part.strip() for part in redacted.splitlines() if part.strip()), "")
+    return line[:limit]

@@ -1,0 +1,81 @@
+"""The Java session of this process for one table: registration, heartbeat, records of instants. All safety is on its side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.process.etcd import Etcd
+
+
+class NoSession(Exception):
+    """The plugin has opened no session: the pod is not what the operator rendered."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A refused commit: own instant, the other one, and some of the file groups both changed."""
+
+    instant: str
+    other: str
+    file_groups: tuple[str, ...]
+    yielded: bool = False
+    """The other one is of higher priority, and not completed yet."""
+    early: bool = False
+    """Seen in the middle of the write; the other one began earlier, and is not completed yet."""
+
+
+class Session:
+    """See spark-images/etcd-lock/API.md. What only an agent does with its session is `settle.agent_session`."""
+
+    def __init__(self, java: Any) -> None:
+        self._java = java
+        self.inc = str(java.inc())
+        self.table_id = str(java.tableId())
+        self.attempt = str(java.attempt())
+        self.etcd = Etcd(java.etcd())
+
+    @classmethod
+    def current(cls, spark: SparkSession) -> Session:
+        """The driver's session, opened by the Spark plugin from the environment."""
+        jvm: Any = spark.sparkContext._jvm
+        java = jvm.io.hudioperator.Sessions.current()
+        if java is None:
+            raise NoSession("the Spark plugin io.hudioperator.HudiOperatorPlugin has opened no session")
+        return cls(java)
+
+    @property
+    def state(self) -> str:
+        """LIVE, LOST, FENCED or CLOSED."""
+        return str(self._java.state())
+
+    def pending(self) -> list[str]:
+        """Pending instants owned or claimed by this incarnation, read from etcd."""
+        return [str(instant) for instant in self._java.pendingInstants()]
+
+    def abandon(self, instant: str) -> bool:
+        """Declare an own pending instant Abandoned: never published from then on, so that the agent may roll it back."""
+        return bool(self._java.abandon(instant))
+
+    def quiet(self, milliseconds: int) -> bool:
+        """Wait until no publication is unknown and the lock is released; False when the time is over."""
+        return bool(self._java.awaitQuiet(milliseconds))
+
+    def may_yield(self, times: int) -> None:
+        """So many of the next commits give way to writers of higher priority that are changing the same file groups."""
+        self._java.mayYield(times)
+
+    def last_conflict(self) -> Conflict | None:
+        """The last refused commit of this session; None when there was none."""
+        text = self._java.lastConflict()
+        if text is None:
+            return None
+        data = json.loads(text)
+        return Conflict(data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5], bool(data.get("yielded")))
+
+    def close(self) -> bool:
+        """Clean exit. False: something is unresolved, the registration stays and the operator settles it."""
+        return bool(self._java.close())

@@ -1,0 +1,108 @@
+"""What user code is given: the attempt, its table, and the metadata that makes a commit countable."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_runtime.job.job import Job
+from hudi_runtime.job.options import commit_metadata, table_options
+from hudi_runtime.process.session import Session
+from hudi_runtime.read.update import Base, take
+from hudi_runtime.table.hudi import Table
+
+
+@dataclass(frozen=True)
+class Context:
+    """The attempt that user code runs in: handed to `function(spark, context)`, and returned by `current_context()` in an application."""
+
+    job: Job
+    """The attempt as the operator has described it (docs/contracts.md, section 6); its fields are the runtime's own."""
+    inc: str
+    """Id of this process's incarnation: it stands in the metadata of its commits."""
+    spark: SparkSession
+    """The session of this process."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """`source.python.arguments` of the HudiWriter; empty in an application."""
+    _read: dict[int, list[Base]] = field(default_factory=dict)
+    """What each thread has read since its last batch."""
+    _given: dict[int, Base] = field(default_factory=dict)
+    """What the last batch of each thread was made from."""
+
+    @property
+    def table_path(self) -> str:
+        """Base path of the table, with its scheme and without a slash at the end."""
+        return self.job.table.path
+
+    @property
+    def attempt(self) -> str:
+        """Id of this attempt, `<namespace>.<driver pod>`."""
+        return self.job.attempt
+
+    def read_table(self) -> DataFrame:
+        """Snapshot of the table as it is now, with Hudi's own columns.
+
+        What is written afterwards counts as made from it: a commit of another writer to the same file groups since this moment is a conflict,
+        which ends the attempt as WriteConflict (in a python source `Update` does better). Raises what Spark and the client of the store raise.
+        """
+        frame, base = take(self.spark, Table(self.spark, self.table_path))
+        self._read.setdefault(threading.get_ident(), []).append(replace(base, read=uuid.uuid4().hex))
+        return frame
+
+    def base_of_batch(self) -> Base | None:
+        """Called by the runtime for each batch: when the rows were read that it may be made from.
+
+        Those read by this thread since its batch before, else those of that one; a thread that has read nothing may write what any other has read.
+        """
+        mine = threading.get_ident()
+        if reads := self._read.pop(mine, []):
+            self._given[mine] = min(reads, key=_completion)
+        if mine in self._given:
+            return self._given[mine]
+        others = [*(base for reads in list(self._read.values()) for base in reads), *list(self._given.values())]
+        return min(others, key=_completion, default=None)
+
+    def commit_metadata(self) -> dict[str, str]:
+        """Write options that name writer, attempt and incarnation in the commit (an application passes them to its own writes).
+
+        Also when it has read the table, so that what was committed since then is not overwritten unseen, by another thread of this program either:
+        of the program's own commits only those count as known that were made by the same thread from the same read.
+        """
+        base = self.base_of_batch()
+        if base is None:
+            return commit_metadata(self.job, inc=self.inc, progress=None)
+        named = replace(base, read=f"{base.read}-{threading.get_ident()}")
+        return commit_metadata(self.job, inc=self.inc, progress=None) | named.options("snapshot")
+
+    def table_options(self) -> dict[str, str]:
+        """Write options that say which table it is: its name, type, key, partition and ordering fields. For an application's own writes."""
+        return table_options(self.job.table)
+
+
+def _completion(base: Base) -> str:
+    return base.completion
+
+
+_current: list[Context] = []
+
+
+def set_current(context: Context) -> None:
+    """Called by the runtime before the application starts."""
+    _current[:] = [context]
+
+
+def current_context() -> Context:
+    """The context of this application. Raises RuntimeError in a program that the runtime has not started."""
+    if not _current:
+        raise RuntimeError("there is no current context: the program was not started by the hudi-operator runtime")
+    return _current[0]
+
+
+def make(job: Job, session: Session, spark: SparkSession, arguments: Mapping[str, Any]) -> Context:
+    """Context of this attempt."""
+    return Context(job=job, inc=session.inc, spark=spark, arguments=arguments)

@@ -1,0 +1,187 @@
+"""Files of a source: which ones there are, and how those of one commit are read together, so that no row is lost, taken twice or put into other columns.
+
+Spark takes the columns of several files from some of them: a column that another file has too is left out, and columns of CSV in another order change
+places, both without a word. Here the files of one commit have the columns of all of them, or are refused (F86).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions
+
+from hudi_runtime.job.job import FilesSource
+from hudi_runtime.process.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
+from hudi_runtime.read.progress import SourceFile
+from hudi_runtime.table.values import unreadable
+
+STRICT = ("csv", "json", "xml")
+"""Formats without columns of their own, in which a line may not parse."""
+HIDDEN = ("_", ".")
+UNDER_WAY = "._COPYING_"
+"""How `hadoop fs -put` names a file until it is whole. Spark leaves it out, too."""
+AS_NAMED = {"__globPaths__": "false"}
+"""Spark would take `x[1].csv` for a pattern, and read `x1.csv` instead of it (F85)."""
+ALONE = "let each file have a commit of its own (source.files.maxFilesPerCommit: 1): its columns are then fitted to the table's"
+ONE_VALUE = "a line (with multiLine: the file) holds one JSON value, and nothing after it"
+_MORE = r"[}\]][\s}\]]*[^\s}\]]"
+"""Something after the end of an object or array: of the value, or of one inside it."""
+_NOT_ALONE = f"[{BAD_DATA_CODE}] file "
+_DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal)|[Ff]ailed (?:to merge|merging)")
+
+
+def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[SourceFile]:
+    """Files behind paths, folders (recursively) and patterns; hidden ones are left out. A path that matches nothing is an error, unless `wait`."""
+    jvm: Any = spark.sparkContext._jvm
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    found: set[SourceFile] = set()
+    for text in paths:
+        path = jvm.org.apache.hadoop.fs.Path(text)
+        file_system = path.getFileSystem(configuration)
+        statuses = [s for s in file_system.globStatus(path) or () if not _is_matched_by_chance(str(s.getPath().toString()), text)]
+        if not statuses and not wait:
+            raise UserCodeError(f"source path {text} matches nothing")
+        for status in statuses:
+            found.update(_walk(file_system, status, top=True))
+    return sorted(found)
+
+
+def _is_matched_by_chance(path: str, text: str) -> bool:
+    """Whether a hidden folder or file is there because of a pattern, which did not name it: another job may just write it."""
+    named = text.split("/")
+    return any(part.startswith(HIDDEN) and part not in named for part in path.split("/"))
+
+
+def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[SourceFile]:
+    name, folder = str(status.getPath().getName()), bool(status.isDirectory())
+    if name.endswith(UNDER_WAY) or (name.startswith(HIDDEN) and not top):
+        return
+    if folder:
+        for child in file_system.listStatus(status.getPath()):
+            yield from _walk(file_system, child)
+    elif name.startswith(HIDDEN):
+        raise UserCodeError(f"source path {status.getPath().toString()}: a file whose name begins with _ or . is never read")
+    else:
+        yield SourceFile(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
+
+
+def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
+    """The rows of these files, with the columns of all of them. Raises RuntimeFailure(SchemaMismatch) when these do not fit each other.
+
+    What only shows when Spark reads a file is an error of the write then; `blamed` explains it.
+    """
+    chosen = _lower(source.options).keys()
+    reader = spark.read.format(source.format).options(**reading(source), **AS_NAMED)
+    if len(paths) > 1 and source.format == "avro" and not chosen & {"avroschema", "avroschemaurl"}:
+        return _by_columns(reader, paths)
+    if len(paths) > 1 and source.format == "csv" and "enforceschema" not in chosen and _has_header(source):
+        return _by_header(spark, source, paths)
+    if source.format == "json" and _lower(reading(source))["mode"].upper() == "FAILFAST":
+        return _checked_json(spark, source, paths)
+    return reader.load(list(paths))
+
+
+def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
+    """Spark reads the first value of a line and leaves out what follows it: the second of two files that were put together without a line end (F94)."""
+    options = _lower(reading(source))
+    whole = options.get("multiline", "false").strip().lower()
+    text = spark.read.format("text").options(**{**options, **AS_NAMED, "wholetext": whole}).load(list(paths))
+    told = functions.concat(functions.lit(_NOT_ALONE), functions.input_file_name(), functions.lit(f": {ONE_VALUE}"))
+    refused = functions.raise_error(told).cast("boolean")
+    checked = text.where(functions.when(is_alone(functions.col("value"), options), functions.lit(True)).otherwise(refused))
+    jvm: Any = spark.sparkContext._jvm
+    lines = getattr(checked._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    reader: Any = spark.read.options(**reading(source))
+    return DataFrame(reader._jreader.json(lines), spark)
+
+
+def is_alone(text: Column, options: Mapping[str, str]) -> Column:
+    """Whether a text is no more than one JSON value; `options` of the reader, by names in lower case. Text that is no JSON may pass."""
+    how = {key: value for key, value in options.items() if key.startswith("allow")}
+    values = functions.from_json(functions.concat(functions.lit("["), text, functions.lit("]")), "array<string>", how)
+    return ~text.rlike(_MORE) | functions.coalesce(functions.size(values) == 1, functions.lit(False))
+
+
+def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """Spark takes the schema of one Avro file for all."""
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(reader.load(path).schema.json(), []).append(path)
+    first, *others = [(reader.load(group), group[0]) for group in groups.values()]
+    whole = first[0]
+    for frame, path in others:
+        known = {field.name: field.dataType for field in whole.schema.fields}
+        for field in frame.schema.fields:
+            there = known.get(field.name, field.dataType)
+            if there != field.dataType:
+                differ = f"column {field.name}: file {path} has {field.dataType.simpleString()}, files before it {there.simpleString()}"
+                raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"{differ}; {ALONE}")
+        whole = whole.unionByName(frame, allowMissingColumns=True)
+    return whole
+
+
+def _by_header(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
+    """Spark compares the header of each CSV file when it reads it, but for names that it had to make up: those are compared here, file by file."""
+    options = {**reading(source), **AS_NAMED}
+    frame = spark.read.format("csv").options(**options, enforceSchema="false").load(list(paths))
+    if not any(name.endswith(str(number)) for number, name in enumerate(frame.columns)):
+        return frame
+    headers = spark.read.format("csv").options(**{**options, "inferSchema": "false"})
+    first, wanted = paths[0], list[str]()
+    for path in paths:
+        found = headers.load(path).columns
+        first, wanted = (first, wanted) if wanted else (path, found)
+        if found and found != wanted:
+            differ = f"file {path} has the columns {', '.join(found)}, {first} has {', '.join(wanted)}"
+            raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"{differ}; {ALONE}")
+    return spark.read.format("csv").options(**options).load(list(paths))
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    """By names in lower case: Spark does not tell cases apart."""
+    return {key.lower(): value for key, value in options.items()}
+
+
+def _has_header(source: FilesSource) -> bool:
+    return _lower(source.options).get("header", "").strip().lower() == "true"
+
+
+def reading(source: FilesSource) -> dict[str, str]:
+    """The options by which files are read. What does not parse is an error, not null, unless the user's options choose a mode."""
+    chosen = _lower(source.options)
+    strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
+    # With column pruning Spark does not count the columns of a line that are not asked for.
+    pruning = {"columnPruning": "false"} if strict and source.format == "csv" and "columnpruning" not in chosen else {}
+    merged = {"mergeSchema": "true"} if source.format in ("parquet", "orc") and "mergeschema" not in chosen else {}
+    return {**strict, **pruning, **merged, **source.options}
+
+
+def is_empty(frame: DataFrame, source: FilesSource) -> bool:
+    """Whether files that do not say their columns have no rows: what Spark takes for columns of such a file fits no table (F87)."""
+    return source.format in STRICT and frame.isEmpty()
+
+
+def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error: Exception) -> Exception | None:
+    """What is wrong with these files: the first that cannot be read by itself, or that their columns differ; None: they are not to blame."""
+    causes = java_causes(error)
+    for cause in causes:
+        if _DIFFER.search(cause.message):
+            return RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"the files of this commit have different columns: {_last(causes)}; {ALONE}")
+        if _NOT_ALONE in cause.message:
+            return RuntimeFailure(FailureClass.BAD_DATA, cause.message.split(f"[{BAD_DATA_CODE}] ")[1].splitlines()[0])
+    if not unreadable(causes):
+        return None
+    for path in paths:
+        try:
+            read(spark, source, [path]).write.format("noop").mode("overwrite").save()
+        except Exception as alone:
+            causes = java_causes(alone)
+            return RuntimeFailure(FailureClass.BAD_DATA, f"file {path}: {describe_causes(causes)}") if unreadable(causes) else None
+    return None
+
+
+def _last(causes: Sequence[JavaCause]) -> str:
+    """The innermost message that says it, on one line."""
+    return " ".join([cause.message for cause in causes if _DIFFER.search(cause.message)][-1].split())[:500]

@@ -1,0 +1,302 @@
+"""The source `kafka`: topics read in bounded batches, each record in exactly one commit.
+
+Offsets are chosen here, by what the brokers have when the source is looked at; Spark only reads the ranges that it is given, and the position
+behind them travels with the commit. Nothing is committed to Kafka, and no consumer group decides anything. Records of transactions that were
+aborted or are still open are not read (`read_committed`).
+
+Passwords and keys are in files, and the clients read them there (Kafka's DirectoryConfigProvider): no option, plan or log has their values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession, functions, types
+
+from hudi_runtime.job.job import KafkaSource
+from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, java_causes
+from hudi_runtime.read import files
+from hudi_runtime.read import kafka_positions as kp
+from hudi_runtime.read import progress as pg
+
+BAD_RECORD = "HUDIOP-BAD-RECORD"
+API_TIMEOUT_MS = 30_000
+"""For each question to the brokers."""
+OLDEST_MS = 2**31
+"""A few weeks of 1970: the gateway to the JVM would hand over a smaller number as an Integer, which no method for times takes."""
+META = ("key", "topic", "partition", "offset", "timestamp")
+META_PREFIX = "_kafka_"
+_CORRUPT = "_corrupt_record"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One commit's worth of records, the position behind it, and how many offsets were still waiting then."""
+
+    frame: DataFrame
+    position: kp.Position
+    waiting: int
+    offsets: int
+
+
+# ---- one look at the topics
+
+
+def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Part]:
+    """What the topics hold now and was not committed yet, one commit after the other. Raises PositionLost, UserCodeError, RuntimeFailure."""
+    stored = _stored(done)
+    with Brokers(spark, source) as brokers:
+        seen, gone = brokers.look(stored)
+        position = _begin(brokers, source, seen, gone=gone, stored=stored)
+    if stored is None and source.start_from != "Earliest":
+        # A commit without rows: only what is in the target's timeline is remembered.
+        yield Part(rows(records(spark, source, ()), source, spark), position, kp.waiting(position, seen), 0)
+    while True:
+        ranges, position = kp.take(position, seen, source.max_offsets)
+        if not ranges:
+            return
+        offsets = sum(r.end - r.begin for r in ranges)
+        yield Part(rows(records(spark, source, ranges), source, spark), position, kp.waiting(position, seen), offsets)
+
+
+def _begin(brokers: Brokers, source: KafkaSource, seen: Mapping[str, kp.Seen], *, gone: tuple[str, ...], stored: kp.Position | None) -> kp.Position:
+    if stored is None:
+        return kp.beginning(seen, brokers.start(seen))
+    position = kp.extended(stored, seen)
+    lost = kp.lost(position, seen, gone=gone)
+    if not lost:
+        return position
+    told = "; ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+    if source.if_lost != "Earliest":
+        raise PositionLost(f"source.kafka: {told}; ifPositionLost: Earliest goes on with the earliest records there are")
+    print(f"source.kafka: position lost, going on with the earliest records there are: {told}", file=sys.stderr, flush=True)
+    return kp.reset(position, seen, gone=gone)
+
+
+def _stored(done: pg.Progress) -> kp.Position | None:
+    """Where the last commit of this writer left off; None before its first one."""
+    if not done.digest:
+        return None
+    if done.kafka is None:
+        raise UserCodeError(f"source.kafka: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
+    return kp.parse(done.kafka)
+
+
+# ---- the brokers
+
+
+def client_settings(source: KafkaSource) -> dict[str, str]:
+    """Settings of every Kafka client of the source, with references to secrets in place of their values. Raises UserCodeError for a useless secret."""
+    security = source.security
+    settings = {**source.options, "bootstrap.servers": ",".join(source.servers), "security.protocol": security.protocol, "isolation.level": "read_committed"}
+    if not security.folder:
+        return settings
+    keys = {path.name for path in Path(security.folder).iterdir() if path.is_file()}
+    settings |= {"config.providers": "dir", "config.providers.dir.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider"}
+
+    def secret(key: str) -> str:
+        if key not in keys:
+            raise UserCodeError(f"source.kafka.security: the Secret has no key {key}, which protocol {security.protocol} needs")
+        return f"${{dir:{security.folder}:{key}}}"
+
+    if security.protocol.startswith("SASL_"):
+        _check_quoted(security.folder, ("username", "password"), keys)
+        settings["sasl.mechanism"] = security.mechanism
+        settings["sasl.jaas.config"] = f'{_module(security.mechanism)} required username="{secret("username")}" password="{secret("password")}";'
+    if security.protocol.endswith("SSL"):
+        if "ca.crt" in keys:
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": secret("ca.crt")}
+        if "tls.key" in keys or "tls.crt" in keys:
+            settings |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": secret("tls.crt"), "ssl.keystore.key": secret("tls.key")}
+    return settings
+
+
+def _module(mechanism: str) -> str:
+    name = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    return f"org.apache.kafka.common.security.{name}"
+
+
+def _check_quoted(folder: str, names: Sequence[str], keys: set[str]) -> None:
+    """These stand between quotation marks in a line of configuration."""
+    for name in names:
+        text = (Path(folder) / name).read_text(encoding="utf-8") if name in keys else ""
+        if any(ch in '"\\' or ord(ch) < 32 for ch in text):
+            raise UserCodeError(f"source.kafka.security: key {name} of the Secret must be one line without quotation mark, backslash and line end")
+
+
+class Brokers:
+    """An admin client for one look. Use as a context: leaving closes it."""
+
+    def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._source = source
+        self._admin: Any = None
+
+    def __enter__(self) -> Brokers:
+        settings = {**client_settings(self._source), "default.api.timeout.ms": str(API_TIMEOUT_MS), "request.timeout.ms": str(API_TIMEOUT_MS // 2)}
+        known = set(self._jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames()) | {"config.providers", "config.providers.dir.class"}
+        wanted = self._jvm.java.util.HashMap()
+        for key, value in settings.items():
+            if key in known:
+                wanted.put(key, value)
+        self._admin = self._asked("clients", lambda: self._jvm.org.apache.kafka.clients.admin.AdminClient.create(wanted))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
+
+    def look(self, stored: kp.Position | None) -> tuple[dict[str, kp.Seen], tuple[str, ...]]:
+        """The topics of the source with what they hold, and those that were read before and are gone. Raises UserCodeError for one that never was."""
+        there = {str(name) for name in self._asked("list of topics", lambda: self._admin.listTopics().names().get())}
+        known = set(stored.topics) if stored is not None else set()
+        pattern = self._source.pattern
+        wanted = {name for name in there | known if _matches(pattern, name)} if pattern else set(self._source.topics)
+        missing = wanted - there
+        never = sorted(missing - known)
+        if never:
+            raise UserCodeError(f"source.kafka.topics: topic {never[0]} does not exist, or may not be read")
+        return self._seen(sorted(wanted & there)), tuple(sorted(missing))
+
+    def start(self, seen: Mapping[str, kp.Seen]) -> dict[str, tuple[int, ...]]:
+        """Where the first commit begins, as `startFrom` says."""
+        start = self._source.start_from
+        if start == "Earliest" or (start != "Latest" and int(start) < OLDEST_MS):
+            return {name: topic.earliest for name, topic in seen.items()}
+        if start == "Latest":
+            return {name: topic.latest for name, topic in seen.items()}
+        by_time = self._offsets({name: len(topic.earliest) for name, topic in seen.items()}, self._spec().forTimestamp(int(start)))
+        # -1: nothing is as new as that.
+        return {name: tuple(n if n >= 0 else end for n, end in zip(by_time[name], topic.latest, strict=True)) for name, topic in seen.items()}
+
+    def _seen(self, names: Sequence[str]) -> dict[str, kp.Seen]:
+        if not names:
+            return {}
+        wanted = self._jvm.java.util.ArrayList()
+        for name in names:
+            wanted.add(name)
+        described = self._asked("topics", lambda: self._admin.describeTopics(wanted).allTopicNames().get())
+        counts, ids = {}, {}
+        for name in names:
+            topic = described.get(name)
+            numbers = sorted(int(part.partition()) for part in topic.partitions())
+            if numbers != list(range(len(numbers))):
+                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"source.kafka: topic {name} shows partitions {numbers}")
+            counts[name] = len(numbers)
+            uuid = topic.topicId()
+            ids[name] = "" if uuid is None or uuid.equals(self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID) else str(uuid.toString())
+        # The end first: a partition that is emptied in between must not show a beginning behind its end.
+        latest = self._offsets(counts, self._spec().latest())
+        earliest = self._offsets(counts, self._spec().earliest())
+        return {name: kp.Seen(ids[name], earliest[name], tuple(max(pair) for pair in zip(latest[name], earliest[name], strict=True))) for name in names}
+
+    def _spec(self) -> Any:
+        return self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+
+    def _offsets(self, counts: Mapping[str, int], spec: Any) -> dict[str, tuple[int, ...]]:
+        kafka = self._jvm.org.apache.kafka
+        wanted, parts = self._jvm.java.util.HashMap(), {}
+        for name, count in counts.items():
+            for number in range(count):
+                parts[name, number] = kafka.common.TopicPartition(name, number)
+                wanted.put(parts[name, number], spec)
+        options = kafka.clients.admin.ListOffsetsOptions(kafka.common.IsolationLevel.READ_COMMITTED)
+        found = self._asked("offsets", lambda: self._admin.listOffsets(wanted, options).all().get())
+        return {name: tuple(int(found.get(parts[name, number]).offset()) for number in range(count)) for name, count in counts.items()}
+
+    def _asked(self, what: str, ask: Any) -> Any:
+        """The answer; what the client raises is the brokers' fault or the network's, and may pass."""
+        try:
+            return ask()
+        except Exception as error:
+            causes = java_causes(error)
+            if not causes or causes[-1].type == "py4j":
+                raise
+            told = f"{causes[-1].type.rsplit('.', 1)[-1]}: {causes[-1].message}"
+            if causes[-1].type.endswith("ConfigException"):
+                raise UserCodeError(f"source.kafka: {told}") from error
+            message = f"source.kafka: no answer about the {what} from {','.join(self._source.servers)}: {told}"
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, message) from error
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error as error:
+        raise UserCodeError(f"source.kafka.topicPattern: {pattern!r} is no regular expression: {error}") from error
+
+
+# ---- records
+
+
+def records(spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range]) -> DataFrame:
+    """Exactly the records of these ranges, with Kafka's own columns. A range that is gone when it is read is an error."""
+    if not ranges:
+        return spark.createDataFrame([], _PLAIN)
+    begin: dict[str, dict[str, int]] = {}
+    end: dict[str, dict[str, int]] = {}
+    for r in ranges:
+        begin.setdefault(r.topic, {})[str(r.partition)] = r.begin
+        end.setdefault(r.topic, {})[str(r.partition)] = r.end
+    options = {f"kafka.{key}": value for key, value in client_settings(source).items()}
+    options |= {
+        "assign": json.dumps({topic: sorted(int(part) for part in offsets) for topic, offsets in begin.items()}),
+        "startingOffsets": json.dumps(begin),
+        "endingOffsets": json.dumps(end),
+        "failOnDataLoss": "true",
+    }
+    return spark.read.format("kafka").options(**options).load().select("key", "value", *META[1:])
+
+
+_PLAIN = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
+
+
+def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFrame:
+    """Records as rows, as `value` of the source says. A record that does not fit fails the job, naming where it is (not what it says)."""
+    if source.format == "Binary":
+        return frame
+    if source.format == "String":
+        return frame.withColumns({name: functions.col(name).cast("string") for name in ("key", "value")})
+    value = functions.col("value")
+    parsed, names, bad = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
+    rule = f"the value is not {source.format} of the schema in source.kafka.value.schema"
+    told = functions.format_string(f"[{BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset")
+    checked = functions.when(value.isNotNull() & bad, functions.raise_error(told)).otherwise(functions.col("_value"))
+    meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
+    found = frame.withColumn("_value", parsed).withColumn("_value", checked)
+    return found.select(*(functions.col("_value").getField(name).alias(name) for name in names), *meta)
+
+
+def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
+    try:
+        schema = types._parse_datatype_string(ddl)
+    except Exception as error:
+        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} is no list of columns such as 'id INT, name STRING'") from error
+    if not isinstance(schema, types.StructType) or not schema.names:
+        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'")
+    # A field that is missing is null, whatever the schema says of it.
+    whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
+    parsed = functions.from_json(functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT})
+    more = ~files.is_alone(functions.col("value").cast("string"), {})
+    bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
+    return parsed, schema.names, bad
+
+
+def _avro(schema: str) -> tuple[Any, list[str], Any]:
+    from pyspark.sql.avro.functions import from_avro
+
+    try:
+        fields = json.loads(schema)["fields"]
+        names = [str(item["name"]) for item in fields]
+        required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
+    # A record that cannot be decoded gives a row of nulls. Where every field may be null that is no sign, and Spark's own error has to do.
+    if required:
+        return from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}), names, functions.col("_value").getField(required[0]).isNull()
+    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)

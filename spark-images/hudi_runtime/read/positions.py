@@ -1,0 +1,168 @@
+"""How far an incremental reader has come, in each of the three orders that RFC-22 ("Incremental reads") offers. Pure: no I/O.
+
+    option 1   OutOfOrder     a commit is given as soon as it is completed; the checkpoint names what was given beyond the oldest pending one
+    option 2   Fenced         by requested time, and only what no earlier pending instant can still precede
+    option 3   ByCompletion   by completion time: the checkpoint is one time, nothing that finishes late is before it (I10)
+
+None of them loses a writer that began first and finishes last. A position is a value: it changes only by `advance`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hudi_runtime.table import timeline as tl
+
+BEGINNING = "0"
+_TIME = re.compile(r"^(0|\d{14}|\d{17})$")
+
+
+class PositionError(ValueError):
+    """A stored position that cannot be understood."""
+
+
+@dataclass(frozen=True)
+class ByCompletion:
+    """Option 3: everything completed up to and including `completion` was given."""
+
+    completion: str = BEGINNING
+    """A completion time, 17 digits in UTC; `0`: nothing was given."""
+
+    def wants(self, instant: tl.Instant) -> bool:
+        """Whether a completed instant has not been given yet."""
+        return instant.completion > self.completion
+
+    def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
+        """Instants that may be given now, in order."""
+        return tuple(i for i in _written(timeline) if self.wants(i))
+
+    def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> ByCompletion:
+        """The position once `given`, a first part of what was ready on this timeline, has been processed."""
+        return ByCompletion(max([self.completion, *(i.completion for i in given)]))
+
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """The time of what was given last when none of `written`, everything that the table knows, is that; else empty."""
+        return _unknown({self.completion}, {i.completion for i in written})
+
+    def checkpoint(self) -> dict[str, object]:
+        """The form to store: a dictionary for JSON, which `parse` takes."""
+        return {"order": "CompletionTime", "completion": self.completion}
+
+
+@dataclass(frozen=True)
+class Fenced:
+    """Option 2: everything requested up to and including `requested` was given. It waits for the oldest pending write of the table."""
+
+    requested: str = BEGINNING
+    """A requested time, 17 digits in UTC; `0`: nothing was given."""
+
+    def wants(self, instant: tl.Instant) -> bool:
+        """Whether a completed instant has not been given yet."""
+        return instant.requested > self.requested
+
+    def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
+        """Instants that may be given now, in order: those before the oldest pending write."""
+        fence = min(_pending(timeline), default="")
+        found = (i for i in _written(timeline) if self.wants(i) and (not fence or i.requested < fence))
+        return tuple(sorted(found, key=lambda i: i.requested))
+
+    def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> Fenced:
+        """The position once `given`, a first part of what was ready on this timeline, has been processed."""
+        return Fenced(max([self.requested, *(i.requested for i in given)]))
+
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """As of ByCompletion, by requested time."""
+        return _unknown({self.requested}, {i.requested for i in written})
+
+    def checkpoint(self) -> dict[str, object]:
+        """The form to store: a dictionary for JSON, which `parse` takes."""
+        return {"order": "Fenced", "requested": self.requested}
+
+
+@dataclass(frozen=True)
+class OutOfOrder:
+    """Option 1: everything requested up to and including `low` was given, and the requested times in `ahead`, all greater than `low`."""
+
+    low: str = BEGINNING
+    ahead: frozenset[str] = frozenset()
+
+    def wants(self, instant: tl.Instant) -> bool:
+        """Whether a completed instant has not been given yet."""
+        return instant.requested > self.low and instant.requested not in self.ahead
+
+    def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
+        """Instants that may be given now, as they were completed."""
+        return tuple(i for i in _written(timeline) if self.wants(i))
+
+    def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> OutOfOrder:
+        """The position once `given`, a part of what was ready on this timeline, has been processed.
+
+        `low` stops before the oldest write that is pending or not given; an instant that was rolled back holds nothing up.
+        """
+        ahead = self.ahead | {i.requested for i in given}
+        open_ones = [*_pending(timeline), *(i.requested for i in _written(timeline) if self.wants(i) and i.requested not in ahead)]
+        limit = min(open_ones, default="")
+        low = max([self.low, *(t for t in ahead if not limit or t < limit)])
+        return OutOfOrder(low, frozenset(t for t in ahead if t > low))
+
+    def undone(self, written: Collection[tl.Instant]) -> str:
+        """As of ByCompletion, by requested time."""
+        return _unknown({self.low, *self.ahead}, {i.requested for i in written})
+
+    def checkpoint(self) -> dict[str, object]:
+        """The form to store: a dictionary for JSON, which `parse` takes."""
+        return {"order": "OutOfOrder", "low": self.low, "ahead": sorted(self.ahead)}
+
+
+Position = ByCompletion | Fenced | OutOfOrder
+
+ORDERS: Mapping[str, Callable[[], Position]] = {"CompletionTime": ByCompletion, "Fenced": Fenced, "OutOfOrder": OutOfOrder}
+"""Names of the orders, as `source.hudi.order` spells them, and the position at the beginning of a table."""
+
+
+def parse(checkpoint: Mapping[str, object]) -> Position:
+    """The position whose `checkpoint()` this is. Raises PositionError for anything else."""
+    order, ahead = checkpoint.get("order"), checkpoint.get("ahead", [])
+    if order not in ORDERS or not isinstance(ahead, list):
+        raise PositionError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
+    if order == "CompletionTime":
+        return ByCompletion(_time(checkpoint, "completion"))
+    if order == "Fenced":
+        return Fenced(_time(checkpoint, "requested"))
+    return OutOfOrder(_time(checkpoint, "low"), frozenset(str(t) for t in ahead))
+
+
+def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
+    """What two listings, one after the other, tell for certain: `second` without anything newer than what `first` shows.
+
+    A listing is not one moment: it may show a commit and miss an older one that was published while it went on. What is older than
+    something in the first listing was there before that listing ended, so the second one shows it.
+    """
+    requested = max((i.requested for i in first.instants), default="")
+    completion = max((i.completion for i in first.instants), default="")
+    seen = (i for i in second.instants if i.requested <= requested)
+    held = (i if i.completion <= completion else tl.Instant(i.requested, i.action, tl.State.INFLIGHT) for i in seen)
+    return tl.Timeline(tuple(held), second.unknown)
+
+
+def _unknown(given: Collection[str], known: Collection[str]) -> str:
+    """The first of the given times that is none of the known ones, although it is not older than all of them: what is that old may be forgotten."""
+    oldest = min(known, default="")
+    return next((t for t in sorted(given) if t != BEGINNING and t not in known and (not oldest or t >= oldest)), "")
+
+
+def _written(timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
+    return tuple(i for i in timeline.completed if i.action in tl.WRITE_ACTIONS)
+
+
+def _pending(timeline: tl.Timeline) -> list[str]:
+    return [i.requested for i in timeline.pending if i.action in tl.WRITE_ACTIONS]
+
+
+def _time(checkpoint: Mapping[str, object], name: str) -> str:
+    value = str(checkpoint.get(name, ""))
+    if not _TIME.match(value):
+        raise PositionError(f"{name} {value!r}: must be a time such as 20260131235959999")
+    return value

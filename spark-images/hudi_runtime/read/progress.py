@@ -1,0 +1,190 @@
+"""How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
+
+The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi table as source also `hudi`, the position in it
+and which table it is; for Kafka `kafka`, the next offset of each partition. For files the checkpoint names a manifest below
+`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
+without a completed commit that names it, it means nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import CommitInfo, Table
+from hudi_runtime.table.storage import Missing, Storage
+
+ROOT = ".hoodie/hudi-operator-progress"
+
+
+@dataclass(frozen=True, order=True)
+class SourceFile:
+    """One input file. A file that was rewritten (other size or time) is another file."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the newest completed commit of this writer says."""
+
+    count: int = 0
+    digest: str = ""
+    files: frozenset[SourceFile] = field(default_factory=frozenset)
+    instant: str = ""
+    completion: str = ""
+    run: int = 0
+    """The run that counted batches; 0 for other sources."""
+    hudi: Mapping[str, object] | None = None
+    """`path` of the source table and the position in it; None when the commit is not of such a source."""
+    kafka: Mapping[str, object] | None = None
+    """The position in topics of Kafka; None when the commit is not of such a source."""
+
+    def checkpoint(self, *, manifest: str = "") -> dict[str, object]:
+        """The bounded form that goes into commit metadata."""
+        return {"count": self.count, "digest": self.digest, "manifest": manifest}
+
+
+class ProgressError(Exception):
+    """A completed commit names a manifest that does not fit it: going on would lose or repeat rows."""
+
+
+def writer_hash(writer: str) -> str:
+    """Folder name of a writer's manifests."""
+    return hashlib.sha256(writer.encode()).hexdigest()[:16]
+
+
+def digest_of(files: Iterable[SourceFile]) -> str:
+    """Digest of a set of files, whatever their order."""
+    digest = hashlib.sha256()
+    for item in sorted(files):
+        digest.update(f"{item.path}\t{item.size}\t{item.modified}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+def batches_checkpoint(run: int, count: int) -> dict[str, object]:
+    """Checkpoint of a source that counts the batches of one run."""
+    return {"count": count, "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32], "manifest": "", "run": run}
+
+
+def hudi_checkpoint(count: int, path: str, position: Mapping[str, object]) -> dict[str, object]:
+    """Checkpoint of a Hudi source: `count` commits read, and the position behind them."""
+    hudi = {"path": path, **position}
+    digest = hashlib.sha256(json.dumps(hudi, sort_keys=True).encode()).hexdigest()[:32]
+    return {"count": count, "digest": digest, "manifest": "", "hudi": hudi}
+
+
+def kafka_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, object]:
+    """Checkpoint of a Kafka source: `count` offsets read, and the position behind them."""
+    digest = hashlib.sha256(json.dumps(position, sort_keys=True).encode()).hexdigest()[:32]
+    return {"count": count, "digest": digest, "manifest": "", "kafka": dict(position)}
+
+
+def of_checkpoint(checkpoint: Mapping[str, object], *, files: frozenset[SourceFile] = frozenset(), instant: str = "", completion: str = "") -> Progress:
+    """Progress of the commit that carries this checkpoint; `files` are those of its manifest."""
+    hudi, kafka = checkpoint.get("hudi"), checkpoint.get("kafka")
+    return Progress(
+        count=int(str(checkpoint["count"])),
+        digest=str(checkpoint["digest"]),
+        files=files,
+        instant=instant,
+        completion=completion,
+        run=int(str(checkpoint.get("run", 0))),
+        hudi=hudi if isinstance(hudi, dict) else None,
+        kafka=kafka if isinstance(kafka, dict) else None,
+    )
+
+
+def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:
+    """Progress after one more commit of `files`."""
+    done = progress.files | frozenset(files)
+    return Progress(count=len(done), digest=digest_of(done), files=done)
+
+
+def chunks(files: Iterable[SourceFile], progress: Progress, size: int | None) -> list[list[SourceFile]]:
+    """Files not yet processed, in order, `size` at a time; None puts all of them in one commit."""
+    waiting = sorted(item for item in files if item not in progress.files)
+    step = size or max(len(waiting), 1)
+    return [waiting[start : start + step] for start in range(0, len(waiting), step)]
+
+
+def manifest_path(writer: str, digest: str) -> str:
+    """Where the manifest with that digest stands, below the table's base path."""
+    return f"{ROOT}/{writer_hash(writer)}/{digest}.json"
+
+
+def write_manifest(storage: Storage, writer: str, progress: Progress) -> str:
+    """Write the manifest and return its path."""
+    path = manifest_path(writer, progress.digest)
+    files = [[item.path, item.size, item.modified] for item in sorted(progress.files)]
+    storage.write(path, json.dumps({"writer": writer, "files": files}, separators=(",", ":")))
+    return path
+
+
+def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
+    """Delete manifests other than those named by `keep` (digests). A crash in between only leaves some more of them."""
+    kept = {f"{digest}.json" for digest in keep}
+    folder = f"{ROOT}/{writer_hash(writer)}"
+    for name in storage.names(folder):
+        if name.endswith(".json") and name not in kept:
+            storage.delete(f"{folder}/{name}")
+
+
+def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | None:
+    """The checkpoint in a commit's metadata; None when the commit is another writer's or carries none."""
+    if info.extra.get("hudioperator.writer") != writer or "hudioperator.progress" not in info.extra:
+        return None
+    checkpoint = json.loads(info.extra["hudioperator.progress"])
+    return checkpoint if isinstance(checkpoint, dict) else None
+
+
+def read(table: Table, writer: str) -> tuple[Progress, str]:
+    """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline)."""
+    timeline = table.timeline()
+    last = timeline.last_completed
+    base = last.completion if last else "0"
+    for instant, info in table.commits(tuple(reversed(timeline.completed))):
+        checkpoint = parse_checkpoint(info, writer)
+        if checkpoint is not None:
+            return _load(table.storage, writer, checkpoint, instant), base
+    if table.has_archive():
+        for instant, info in table.archived_commits():
+            checkpoint = parse_checkpoint(info, writer)
+            if checkpoint is not None:
+                return _load(table.storage, writer, checkpoint, instant), base
+    return Progress(), base
+
+
+def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
+    """Digests of the writer's progress at each savepoint: a restore would bring it back. None is taken while an attempt runs."""
+    timeline = table.timeline()
+    found = set()
+    for savepoint in (s for s in timeline.savepoints if not s.pending):
+        before = tuple(i for i in reversed(timeline.completed) if i.completion < savepoint.completion)
+        checkpoint = next((checkpoint for _, info in table.commits(before) if (checkpoint := parse_checkpoint(info, writer)) is not None), None)
+        if checkpoint is None and table.has_archive():
+            archived = (info for i, info in table.archived_commits() if i.completion < savepoint.completion)
+            checkpoint = next((checkpoint for info in archived if (checkpoint := parse_checkpoint(info, writer)) is not None), None)
+        if checkpoint is not None:
+            found.add(str(checkpoint["digest"]))
+    return frozenset(found)
+
+
+def _load(storage: Storage, writer: str, checkpoint: Mapping[str, object], instant: tl.Instant) -> Progress:
+    files: frozenset[SourceFile] = frozenset()
+    digest = str(checkpoint["digest"])
+    if checkpoint.get("manifest"):
+        path = manifest_path(writer, digest)
+        try:
+            rows = json.loads(storage.read(path))["files"]
+        except Missing as error:
+            raise ProgressError(f"commit {instant.requested} names the manifest {path}, which is gone") from error
+        files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
+        if digest_of(files) != digest:
+            raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
+    return of_checkpoint(checkpoint, files=files, instant=instant.requested, completion=instant.completion)

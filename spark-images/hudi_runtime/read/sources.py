@@ -1,0 +1,283 @@
+"""Sources: what is read for each commit, and the checkpoint that travels with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import lit, when
+
+from hudi_runtime.job.job import REMOVE_DUPLICATES, FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
+from hudi_runtime.process.errors import UserCodeError, user_error
+from hudi_runtime.read import files, kafka, positions, remove_duplicates
+from hudi_runtime.read import progress as pg
+from hudi_runtime.read.context import Context
+from hudi_runtime.read.deletions import DELETED
+from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
+from hudi_runtime.read.update import Base, Update
+from hudi_runtime.table.hudi import Table
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One commit's worth of input, with the progress that is true once it is committed."""
+
+    frame: DataFrame | Update
+    checkpoint: dict[str, object]
+    digest: str
+    done: pg.Progress
+    """The writer's progress then."""
+    waiting: int = 0
+    """What this look at the source has left for later commits: files, commits of the other table, offsets of Kafka."""
+    base: Base | None = None
+    """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
+    deletes: bool = False
+    """Whether rows are marked in the column `_hoodie_is_deleted`, which then has to come through the transform."""
+    blame: Callable[[Exception], Exception | None] = lambda _: None
+    """What to say of a write that has failed so, when the batch itself is at fault: asks its source. None: it is not known to be."""
+
+
+def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
+    """Everything that this writer has not committed yet, one batch per commit."""
+    if job.operation == REMOVE_DUPLICATES:
+        yield from _doubled(spark, job, done)
+    elif isinstance(job.source, FilesSource):
+        yield from _file_batches(spark, job, job.source, table, done)
+    elif isinstance(job.source, HudiSource):
+        yield from _hudi_batches(spark, job.source, done)
+    elif isinstance(job.source, KafkaSource):
+        yield from _kafka_batches(spark, job.source, done)
+    elif isinstance(job.source, PythonSource):
+        yield from _python_batches(spark, job.source, context, run=job.run, done=done)
+    elif isinstance(job.source, SqlSource):
+        yield from _sql_batches(spark, job.source, table, run=job.run, done=done)
+    else:
+        raise UserCodeError("the job has neither a source nor an application")
+
+
+def transform(spark: SparkSession, frame: DataFrame, sql: str | None) -> DataFrame:
+    """The user's SELECT over the view `source`."""
+    if not sql:
+        return frame
+    frame.createOrReplaceTempView("source")
+    return spark.sql(sql)
+
+
+def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
+    previous = progress = done
+    kept = pg.kept_by_savepoints(table, job.writer)
+    chunks = pg.chunks(files.listed(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
+    waiting = sum(len(chunk) for chunk in chunks)
+    for chunk in chunks:
+        waiting -= len(chunk)
+        paths = [item.path for item in chunk]
+        blame = partial(files.blamed, spark, source, paths)
+        try:
+            frame = files.read(spark, source, paths)
+            nothing = files.is_empty(frame, source)
+        except Exception as error:
+            raise blame(error) or error from error
+        progress = pg.advance(progress, chunk)
+        if nothing:
+            continue  # its files stand in the progress of the next commit
+        manifest = pg.write_manifest(table.storage, job.writer, progress)
+        yield Batch(frame, progress.checkpoint(manifest=manifest), progress.digest, progress, waiting, blame=blame)
+        pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
+        previous = progress
+
+
+def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
+    """What was committed to the source table since this writer's last commit, up to now: one look, so that a run ends."""
+    reader = Reader(spark, source.path, merger=source.merger)
+    if source.deletes:
+        reader.require_deletes()
+    look = reader.look()
+    count, position = done.count, _stored_position(source, done)
+    if position is None and source.start_from == "Latest":
+        # A commit without rows: only what is in the target's timeline is remembered.
+        position = look.latest(positions.ORDERS[source.order]())
+        yield _hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0)
+    stored = position if done.digest else None
+    while pull := _next_pull(source, look, position, stored=stored):
+        stored = None
+        count, position = count + len(pull.instants), pull.position
+        yield _hudi_batch(source, pull, count=count, waiting=len(position.ready(look.timeline)))
+
+
+def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Position | None, *, stored: positions.Position | None) -> Pull | None:
+    """The next commits of the source; a table whose first ones are gone is read as a whole first, one whose next ones are gone if so wanted.
+
+    `stored`: the position is of an earlier look, so what it stands behind may have been undone.
+    """
+    start = position or _first_position(source)
+    try:
+        if stored is not None:
+            look.require_kept(stored)
+        return look.pull(start, limit=source.max_commits, deletes=source.deletes)
+    except PositionLost as error:
+        if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
+            return look.snapshot(start)
+        aside = " and deletes: Ignore (what was deleted then stays in this table)" if source.deletes else ""
+        raise PositionLost(f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and goes on from there") from error
+
+
+def _first_position(source: HudiSource) -> positions.Position:
+    if source.start_from in ("Earliest", "Latest"):
+        return positions.ORDERS[source.order]()
+    return positions.ByCompletion(source.start_from)
+
+
+def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Position | None:
+    """Where the last commit of this writer left off; None before its first one. Raises UserCodeError when that was another source."""
+    if not done.digest:
+        return None
+    if done.hudi is None:
+        raise UserCodeError(f"source.hudi: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
+    path, order = done.hudi.get("path"), done.hudi.get("order")
+    if path != source.path:
+        raise UserCodeError(f"source.hudi: this writer has read {path} until now and cannot go on with {source.path}; use another HudiWriter")
+    if order != source.order:
+        raise UserCodeError(f"source.hudi.order: this writer's position is in order {order} and cannot become {source.order}; use another HudiWriter")
+    return positions.parse(done.hudi)
+
+
+def _hudi_batch(source: HudiSource, pull: Pull, *, count: int, waiting: int) -> Batch:
+    checkpoint = pg.hudi_checkpoint(count, source.path, pull.position.checkpoint())
+    if source.deletes:
+        return replace(_counted(marked(pull), checkpoint, waiting), deletes=True)
+    if pull.deleting:
+        commits = f"{len(pull.deleting)} of {len(pull.instants)} commits, the last one {pull.deleting[-1]}"
+        print(f"source.hudi.deletes is Ignore: {commits}, have deleted records of {source.path}; they stay in this table", file=sys.stderr, flush=True)
+    return _counted(pull.frame, checkpoint, waiting)
+
+
+def marked(pull: Pull) -> DataFrame:
+    """The rows of a pull and the records that were deleted, told apart by `_hoodie_is_deleted`."""
+    rows = pull.frame.withColumn(DELETED, _mark(False))
+    return rows if pull.deletes is None else rows.unionByName(pull.deletes.withColumn(DELETED, _mark(True)))
+
+
+def _mark(deleted: bool) -> Column:
+    """A column that may be null: batches of other writers do not have it."""
+    return when(lit(True), lit(deleted))
+
+
+def _counted(frame: DataFrame | Update, checkpoint: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:
+    """A batch whose checkpoint holds all of its progress."""
+    return Batch(frame, checkpoint, str(checkpoint["digest"]), pg.of_checkpoint(checkpoint), waiting, base)
+
+
+def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Batch]:
+    """What the topics hold now and this writer has not committed: one look, so that a run ends."""
+    count = done.count
+    for part in kafka.parts(spark, source, done):
+        count += part.offsets
+        yield _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
+
+
+def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+    """What the function gives, without the batches that this run has committed already."""
+    committed = done.count if done.run == run else 0
+    function = _function(spark, source)
+    try:
+        answer = function(spark, context)
+        frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
+    except Exception as error:
+        raise user_error(error, source.function) from error
+    for number in range(1, sys.maxsize):
+        try:
+            frame = next(frames)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise user_error(error, f"{source.function}, batch {number}") from error
+        if not isinstance(frame, (DataFrame, Update)):
+            raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}")
+        base = context.base_of_batch()
+        if number > committed:
+            yield _counted(frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None)
+
+
+def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+    """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
+    if done.run == run:
+        return
+    own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
+    if not own:
+        yield _counted(_query(spark, source, {}), pg.batches_checkpoint(run, 1))
+    else:
+        update = Update(lambda rows: _query(spark, source, dict.fromkeys((view.name for view in own), rows)))
+        yield _counted(update, pg.batches_checkpoint(run, 1))
+
+
+def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch]:
+    """One commit that leaves one record of each key, unless this run has made it; none when each key stands once."""
+    if done.run == job.run:
+        return
+    remove_duplicates.require(spark, job.table)
+    if remove_duplicates.partitions_of(remove_duplicates.read(spark, job.table.path)):
+        yield _counted(Update(lambda _: remove_duplicates.once(remove_duplicates.read(spark, job.table.path), job.table)), pg.batches_checkpoint(job.run, 1))
+
+
+def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:
+    """The query over its views as they are now; `given`: those that were read already."""
+    for view in source.views:
+        if view.name in given:
+            frame = given[view.name]
+        elif view.files is not None:
+            frame = files.read(spark, view.files, [item.path for item in files.listed(spark, view.files.paths)])
+        else:
+            table = Table(spark, view.path)
+            # A path where no table stands (yet) is for Hudi to name.
+            options = table.read_options(class_name=view.merger) if table.exists() else {}
+            frame = spark.read.format("hudi").options(**options).load(view.path).drop(*META_COLUMNS)
+        frame.createOrReplaceTempView(view.name)
+    return spark.sql(source.query)
+
+
+def _function(spark: SparkSession, source: PythonSource) -> Any:
+    module = load_module(spark, Path(source.file))
+    function = getattr(module, source.function, None)
+    if not callable(function):
+        raise UserCodeError(f"{Path(source.file).name} has no function {source.function}")
+    return function
+
+
+def load_module(spark: SparkSession, path: Path) -> ModuleType:
+    """Import the user's file so that its functions may run on executors, which do not have it: they are sent by value."""
+    make_importable(spark, path)
+    spec = importlib.util.spec_from_file_location("hudi_user_code", path)
+    if spec is None or spec.loader is None:
+        raise UserCodeError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hudi_user_code"] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise user_error(error, path.name) from error
+    register: Any = cloudpickle.register_pickle_by_value
+    register(module)
+    return module
+
+
+def make_importable(spark: SparkSession, path: Path) -> None:
+    """Make the other modules in the file's folder importable, here and on executors, as they are now.
+
+    They are copied first: a ConfigMap that is edited while the attempt runs must not give executors other code than the driver has.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="hudi-code-"))
+    sys.path.insert(0, str(folder))
+    for sibling in sorted(path.parent.glob("*.py")):
+        if sibling.name != path.name:
+            copied = shutil.copy(sibling, folder)
+            spark.sparkContext.addPyFile(str(copied))

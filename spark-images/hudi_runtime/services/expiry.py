@@ -1,0 +1,88 @@
+"""Partition lifecycle (TTL): partitions that nobody has written for so many days are replaced by nothing, in a commit of the agent's.
+
+The commit is an ordinary one of Hudi's `delete_partition`: readers see the partitions until it is completed, and their files go with a later
+clean. It yields to writers: it is refused when one has changed a file group of those partitions since it began, or may yet.
+
+What has expired is told here, not by Hudi's own strategy: that one multiplies the days in 32 bits, so that 50 days are seven hours and 365 days 17, and
+it looks at base files only, so that a partition whose rows are updated in log files counts as not written (1.2.0, both measured in its class file).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hudi_runtime.services.rewriting import Config, require_completed
+from hudi_runtime.services.triggers import Done, Result
+from hudi_runtime.settle.agent_table import AgentTable
+
+ACTION = "replacecommit"
+PATTERN = "hudi.operator.ttl.partition.pattern"
+"""Not an option of Hudi's: only partitions whose whole path matches it expire."""
+DAYS = "hoodie.partition.ttl.strategy.days.retain"
+SINCE = "hoodie.partition.ttl.management.strategy.type"
+LAST_WRITE, CREATION = "KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"
+LIMIT = "hoodie.partition.ttl.strategy.max.delete.partitions"
+"""Partitions of one run."""
+SHOWN = 5
+_WRITTEN = re.compile(r"_(\d{14}(?:\d{3})?)\.[^/]+$")
+"""The instant in the name of a base or log file."""
+
+
+def last_write(names: Iterable[str]) -> str:
+    """Newest instant that has written a file of a partition, completed or not, as 17 digits; empty when no name bears one."""
+    return max((match[1].ljust(17, "9") for name in names if (match := _WRITTEN.search(name))), default="")
+
+
+def before(now: datetime, days: int) -> str:
+    """The instant time so many days before `now`, which has a time zone."""
+    return (now.astimezone(UTC) - timedelta(days=days)).strftime("%Y%m%d%H%M%S%f")[:17]
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """Deletes expired partitions of one table."""
+
+    table: AgentTable
+    config: Config
+    withdrawn: Callable[[str], None]
+    """Hears of an own instant that will not be completed: it is given up, and rolled back like that of a writer."""
+
+    def run(self, options: Mapping[str, str]) -> Done:
+        """Find what has expired, and delete it in one commit. Raises what a lost conflict raises; the instant is given up then."""
+        known = {key: value for key, value in options.items() if key != PATTERN}
+        config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
+        expired = self._expired(config, options, now=datetime.now(UTC))[: int(options[LIMIT])]
+        if not expired:
+            return Done(Result.NOTHING_TO_DO, message="no partition has expired")
+        with self.table.client(config) as client:
+            instant = str(client.startCommit(ACTION))
+            try:
+                self._delete(client, instant, expired)
+            except Exception:
+                # It writes no data file, so that nothing of it can be late. One whose outcome is unknown is kept: whoever looks finds out.
+                self.withdrawn(instant)
+                raise
+        require_completed(self.table, instant)
+        shown = ", ".join(expired[:SHOWN]) + (", …" if len(expired) > SHOWN else "")
+        return Done(Result.COMPLETED, instant, f"{len(expired)} partitions deleted: {shown}")
+
+    def _expired(self, config: Any, options: Mapping[str, str], *, now: datetime) -> list[str]:
+        """Partitions that match, have files for readers, and are old enough. One whose age nothing tells stays."""
+        pattern, limit = options.get(PATTERN, ""), before(now, int(options[DAYS]))
+        old = [p for p in self.table.partitions() if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit]
+        live = set(self.table.live_partitions(config)) if old else set()
+        return sorted(set(old) & live)
+
+    def _since(self, partition: str, kind: str) -> str:
+        if kind == CREATION:
+            return self.table.partition_created(partition).ljust(17, "9")
+        return last_write(self.table.storage.names(partition))
+
+    def _delete(self, client: Any, instant: str, partitions: list[str]) -> None:
+        result = client.deletePartitions(self.table.java_list(partitions), instant)
+        nothing = self.table.no_option()
+        client.commit(instant, result.getWriteStatuses(), nothing, ACTION, result.getPartitionToReplaceFileIds())

@@ -1,0 +1,42 @@
+"""An agent's session at one of its tables: beside what every session does, it takes over instants, and begins savepoints and restores.
+
+The Java session decides whether it may (gate, lock, proof); a driver does not even have these calls (import-linter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.process.session import Session
+
+
+class AgentSession(Session):
+    """One for each table that the agent serves; see spark-images/etcd-lock/API.md."""
+
+    @classmethod
+    def open(cls, spark: SparkSession, settings: Mapping[str, str]) -> Self:
+        """An agent's session for one of its tables; registers a new incarnation."""
+        jvm: Any = spark.sparkContext._jvm
+        java_settings = jvm.java.util.HashMap()
+        for key, value in settings.items():
+            java_settings.put(key, value)
+        return cls(jvm.io.hudioperator.Sessions.open(java_settings))
+
+    def forget(self, instant: str) -> bool:
+        """Give up an own recorded instant that a fresh listing does not show; it is looked at and swept like an abandoned one."""
+        return bool(self._java.forget(instant))
+
+    def claim(self, instant: str, previous_owner: str) -> bool:
+        """Become the only executor of an instant whose owner is settled (F3, I12)."""
+        return bool(self._java.claim(instant, previous_owner))
+
+    def begin_savepoint(self, instant: str) -> None:
+        """Record a completed commit's instant once more, for its savepoint; under the lock, behind the closed gate. Raises otherwise."""
+        self._java.beginSavepoint(instant)
+
+    def begin_restore(self, nonce: str) -> None:
+        """Completed commits may go while the lock that is held now is held; only behind the gate that is closed for that restore. Raises otherwise."""
+        self._java.beginRestore(nonce)

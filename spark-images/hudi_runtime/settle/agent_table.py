@@ -1,0 +1,212 @@
+"""What only an agent asks of a table, or does to it, through Hudi's Java classes: clients of its own, the lock, plans, restores, archival.
+
+A driver has none of this (import-linter): its one way to a table is the write that it was started for. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.storage import Missing
+
+
+def _private(owner: Any, declared_in: Any, name: str) -> Any:
+    """A private field of a Java object. Raises a Py4JJavaError when this Hudi has none of that name."""
+    field = declared_in.getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(owner)
+
+
+@dataclass(frozen=True)
+class SavepointInfo:
+    """What a savepoint says of itself: its comment, and names of the files that it keeps, by partition."""
+
+    comment: str
+    files: Mapping[str, tuple[str, ...]]
+
+
+class AgentTable(Table):
+    """The table as an agent has it."""
+
+    def writes(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, dict[str, Any]]]:
+        """Metadata, as Hudi prints it in JSON, of writes that are completed or inflight. One that is gone, or has said nothing, is passed over."""
+        wanted = {instant.requested: instant for instant in instants}
+        timeline = self.meta_client().getActiveTimeline().getCommitsTimeline() if wanted else None
+        for java_instant in timeline.getInstants() if timeline else ():
+            instant = wanted.get(str(java_instant.requestedTime()))
+            if instant is not None:
+                try:
+                    metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                    yield instant, dict(json.loads(str(metadata.toJsonString())))
+                except Py4JJavaError:
+                    continue
+
+    def clustering_plan(self, instant: str) -> dict[str, Any]:
+        """The plan of a pending clustering, as Hudi prints it in JSON. Raises a Py4JJavaError when it cannot be read."""
+        plan = self._jvm.org.apache.hudi.common.util.ClusteringUtils.getPendingClusteringPlan(self.meta_client(), instant)
+        return dict(json.loads(str(plan.toString())))
+
+    def pending_rollbacks(self, timeline: tl.Timeline) -> dict[str, str]:
+        """Victim -> pending rollback instant, read from the plans. Raises when a plan cannot be read (ambiguity)."""
+        pending = {instant.requested for instant in timeline.pending if instant.action == "rollback"}
+        if not pending:
+            return {}
+        meta = self.meta_client()
+        victims: dict[str, str] = {}
+        for java_instant in meta.getActiveTimeline().filterPendingRollbackTimeline().getInstants():
+            plan = self._jvm.org.apache.hudi.table.action.rollback.RollbackUtils.getRollbackPlan(meta, java_instant)
+            victims[str(plan.getInstantToRollback().getCommitTime())] = str(java_instant.requestedTime())
+        return victims
+
+    def write_config(self, name: str, options: Mapping[str, str]) -> Any:
+        """A HoodieWriteConfig for an own client: no embedded timeline server, nothing derived."""
+        properties = self._jvm.java.util.Properties()
+        for key, value in options.items():
+            properties.setProperty(key, value)
+        builder = self._jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(self.path).forTable(name)
+        spark_engine = self._jvm.org.apache.hudi.common.engine.EngineType.SPARK
+        return builder.withEngineType(spark_engine).withEmbeddedTimelineServerEnabled(False).withProperties(properties).build()
+
+    @contextmanager
+    def client(self, config: Any) -> Iterator[Any]:
+        """A SparkRDDWriteClient, closed at the end."""
+        engine = self._engine()
+        client = self._jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
+        try:
+            yield client
+        finally:
+            try:
+                self._end_metadata_writes(client)
+            finally:
+                client.close()
+
+    @staticmethod
+    def _end_metadata_writes(client: Any) -> None:
+        """Close what the client has opened to write to the metadata table.
+
+        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit is refused: its heartbeat would be written again
+        every minute for as long as this JVM lives. It has no method for that. (Without such streaming writes it would roll back those of others.)
+        """
+        service = client.getTableServiceClient()
+        handler = _private(service, service.getClass(), "streamingMetadataWriteHandler")
+        for writer in list(_private(handler, handler.getClass().getSuperclass(), "metadataWriterMap").values()):
+            if writer.isPresent():
+                writer.get().close()
+
+    def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
+        """The completed savepoint whose metadata carries that comment; None when there is none. Raises when one cannot be read."""
+        kept = {instant.requested: instant for instant in timeline.savepoints if not instant.pending}
+        if not kept:
+            return None
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            metadata = active.readSavepointMetadata(java_instant)
+            if str(metadata.getComments()) == comment and str(java_instant.requestedTime()) in kept:
+                return kept[str(java_instant.requestedTime())]
+        return None
+
+    def savepoints_said(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
+        """What the completed savepoints say, by requested time. Raises Missing when one is gone, and when one cannot be read."""
+        kept = {instant.requested for instant in timeline.savepoints if not instant.pending}
+        if not kept:
+            return {}
+        found = {}
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            said = json.loads(str(active.readSavepointMetadata(java_instant).toString()))
+            partitions = {str(name): tuple(of["savepointDataFile"]) for name, of in (said.get("partitionMetadata") or {}).items()}
+            found[str(java_instant.requestedTime())] = SavepointInfo(str(said.get("comments") or ""), partitions)
+        if kept - set(found):
+            raise Missing(f"savepoint {min(kept - set(found))}")
+        return found
+
+    def request_restore(self, config: Any, undone: Iterable[tuple[str, str]], newest: str) -> str:
+        """Put Hudi's plan of a restore on the timeline: (requested time, action) of what goes, in that order. Returns the restore's instant."""
+        model, engine = self._jvm.org.apache.hudi.avro.model, self._engine()
+        meta = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).getMetaClient()
+        instant = str(meta.createNewInstantTime(False))
+        listed = self.java_list(model.HoodieInstantInfo(requested, action) for requested, action in undone)
+        requested = self._jvm.org.apache.hudi.common.table.timeline.HoodieInstant.State.REQUESTED
+        plan = model.HoodieRestorePlan(listed, 2, newest)
+        meta.getActiveTimeline().saveToRestoreRequested(meta.createNewInstant(requested, "restore", instant), plan)
+        return instant
+
+    def restore(self, config: Any, instant: str, newest: str) -> None:
+        """Execute the plan of a pending restore, from wherever it stands; the caller holds the lock. `newest` requested time that stays."""
+        engine = self._engine()
+        self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
+
+    def set_property(self, key: str, value: str) -> None:
+        """Change one of the table's own properties; the caller holds the lock."""
+        properties = self._jvm.java.util.Properties()
+        properties.setProperty(key, value)
+        folder = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/.hoodie")
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(folder, self.storage_conf())
+        self._jvm.org.apache.hudi.common.table.HoodieTableConfig.update(storage, folder, properties)
+
+    def no_option(self) -> Any:
+        """Hudi's empty Option."""
+        return self._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def metadata_partitions(self) -> tuple[set[str], set[str]]:
+        """Partitions of the metadata table as the table's configuration names them, freshly read: finished ones, and those that are not."""
+        config = self.meta_client().getTableConfig()
+        return {str(name) for name in config.getMetadataPartitions()}, {str(name) for name in config.getMetadataPartitionsInflight()}
+
+    def delete_metadata_table(self) -> None:
+        """Delete the metadata table, if there is one, first of all from the table's configuration; the caller holds the lock."""
+        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), self._engine(), False)
+
+    def make_metadata_table(self, config: Any) -> None:
+        """Make the metadata table that a config asks for from a listing, where there is none; the caller holds the lock, nothing is pending."""
+        factory = self._jvm.org.apache.hudi.metadata.SparkMetadataWriterFactory
+        factory.create(self.storage_conf(), config, self._engine(), self.meta_client().getTableConfig()).close()
+
+    def schema(self) -> str:
+        """The table's newest schema, without Hudi's own columns, as Avro JSON."""
+        return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())
+
+    def live_partitions(self, config: Any) -> list[str]:
+        """Partitions that readers see files of. `config` says that one day is kept: Hudi is asked what has expired in a far future."""
+        engine = self._engine()
+        table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
+        factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
+        return [str(path) for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()]
+
+    def partition_created(self, partition: str) -> str:
+        """Requested time of the commit that has made the partition; empty when nothing says it."""
+        path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{partition}")
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
+        found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(storage, path).readPartitionCreatedCommitTime()
+        return str(found.get()) if found.isPresent() else ""
+
+    def archive(self, config: Any) -> int:
+        """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""
+        engine = self._engine()
+        table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
+        layout = table.getMetaClient().getTimelineLayoutVersion()
+        archiver = self._jvm.org.apache.hudi.client.timeline.TimelineArchivers.getInstance(layout, config, table)
+        return int(archiver.archiveIfRequired(engine, False))
+
+    @contextmanager
+    def locked(self, config: Any) -> Iterator[None]:
+        """Hold the table's lock (through Hudi's LockManager, so with the provider and waits of the configuration)."""
+        path = self._jvm.org.apache.hudi.storage.StoragePath(self.path)
+        storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
+        manager = self._jvm.org.apache.hudi.client.transaction.lock.LockManager(config, storage)
+        try:
+            manager.lock()
+            try:
+                yield
+            finally:
+                manager.unlock()
+        finally:
+            manager.close()

@@ -1,0 +1,110 @@
+"""Late files: what a dead writer's requests wrote after its instant had been rolled back (I5; F4, F11, F17).
+
+A data file that belongs to no instant is invisible only while its instant time is inside the active timeline; after archival, readers that list
+files show it as committed. So every file that bears the instant is deleted: data, metadata table, markers, heartbeat. Deleting comes last,
+after a listing of everything and a fresh timeline that shows the instant neither completed nor pending (I4); any error before that stops it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.table.hudi import METADATA, Table
+from hudi_runtime.table.storage import Missing
+from hudi_runtime.table.timeline import WRITE_ACTIONS, Instant
+
+_GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
+
+
+def bears(path: str, instant: str) -> bool:
+    """Whether a data or log file was written by that instant: `<file id>_<token>_<t>.parquet`, `.<file id>_<t>.log.<n>_<token>`."""
+    return re.search(rf"_{instant}\.[^/]+$", path.rsplit("/", 1)[-1]) is not None
+
+
+def escape(path: str) -> str:
+    """A path as a Hadoop glob that matches only itself."""
+    return _GLOB_CHARACTERS.sub(r"\\\1", path)
+
+
+def late_files(paths: Iterable[str], instant: str) -> list[str]:
+    """Those of the listed files that the instant wrote."""
+    return sorted(path for path in paths if bears(path, instant))
+
+
+def sweep(table: Table, instant: str) -> int:
+    """Delete every file that bears the instant; returns how many. Raises OutcomeUnknown, deleting nothing, when the instant still counts."""
+    storage = table.storage
+    found = _borne(table, instant)
+    metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
+    metadata_timeline = table.metadata_timeline()
+    _check_uncounted(table, instant)
+    if metadata_timeline.get(instant) is None:
+        found += metadata
+        storage.delete(f"{METADATA}/.hoodie/.temp/{instant}", recursive=True)
+        remove_heartbeat(table, instant, root=f"{METADATA}/")
+    deleted = sum(storage.delete(path) for path in found)
+    storage.delete(f".hoodie/.temp/{instant}", recursive=True)
+    remove_heartbeat(table, instant)
+    return deleted
+
+
+def sweep_unnamed(table: Table, instant: str) -> int:
+    """Delete base files that bear a completed instant and that no commit names: what a lost executor wrote after the commit (F36); returns how many.
+
+    Log files stay: an older table's bear the instant of their base file, and readers merge them by key. So does everything of an instant that is
+    archived. Raises OutcomeUnknown, deleting nothing, when metadata cannot tell: the instant has changed, or the metadata table lists the file.
+    """
+    found = table.timeline().get(instant)
+    if found is None or found.action not in WRITE_ACTIONS:
+        return 0
+    borne = {table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", 1)[-1].startswith(".")}
+    if found.pending or not borne - _named(table, (found,)):
+        return 0
+    timeline = table.timeline()
+    again = timeline.get(instant)
+    if again is None or again.completion != found.completion:
+        raise OutcomeUnknown(f"instant {instant} has changed: nothing of it is deleted")
+    unnamed = borne - _named(table, tuple(other for other in timeline.completed if other.action in WRITE_ACTIONS))
+    listed = sorted(unnamed & set(table.metadata_files() or {}))
+    if listed:
+        raise OutcomeUnknown(f"no commit names {listed[0]} of instant {instant}, and the metadata table lists it: nothing of it is deleted")
+    return sum(table.storage.delete(path) for path in sorted(unnamed))
+
+
+def _named(table: Table, instants: tuple[Instant, ...]) -> set[str]:
+    return {path for _, info in table.written(instants) for _, path in info.files}
+
+
+def _borne(table: Table, instant: str) -> list[str]:
+    found: list[str] = []
+    for partition in table.partitions():
+        folder = f"{escape(partition)}/" if partition else ""
+        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)
+    return found
+
+
+def _check_uncounted(table: Table, instant: str) -> None:
+    timeline = table.timeline()
+    if timeline.get(instant) is not None:
+        raise OutcomeUnknown(f"instant {instant} is on the timeline again: nothing of it is deleted")
+    if archived_as_completed(table, instant, earliest=timeline.earliest):
+        raise OutcomeUnknown(f"instant {instant} is completed and archived: nothing of it is deleted")
+
+
+def archived_as_completed(table: Table, instant: str, *, earliest: str) -> bool:
+    """Whether an instant that is not in the active timeline was completed and archived. `earliest` is the active timeline's first instant."""
+    if earliest and instant > earliest:
+        return False
+    return table.has_archive() and table.archived_completed(instant)
+
+
+def remove_heartbeat(table: Table, instant: str, *, root: str = "") -> None:
+    """Remove Hudi's own heartbeat file of an instant; a left-over one makes Hudi's rollback return False for ever (F9)."""
+    try:
+        names = table.storage.names(f"{root}.hoodie/.heartbeat")
+    except Missing:
+        return
+    if instant in names:
+        table.storage.delete(f"{root}.hoodie/.heartbeat/{instant}")

@@ -1,0 +1,269 @@
+"""The few calls into Hudi's Java classes, through py4j. Nothing here decides anything."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession, types
+
+from hudi_runtime.job import merging
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.storage import Missing, Storage
+
+TIMELINE = ".hoodie/timeline"
+METADATA = ".hoodie/metadata"
+_INFO = re.compile(r"StoragePathInfo\{path=(.*?), length=(\d+),")
+COMMITS_KEPT = 1000
+"""Commits whose metadata is remembered: an agent lives for months."""
+_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
+
+
+@dataclass(frozen=True)
+class CommitInfo:
+    """What a completed commit says about itself: extra metadata, and records written, updated or deleted."""
+
+    extra: Mapping[str, str]
+    records: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file that a write put into a file group: its path, the base file that it replaced (empty: none), and how many records it deleted."""
+
+    group: tuple[str, str]
+    path: str
+    before: str
+    deletes: int
+
+
+@dataclass(frozen=True)
+class WriteInfo:
+    """What a completed write did: Hudi's name of the operation, files written by (partition, file group), file groups it replaced."""
+
+    operation: str
+    files: tuple[tuple[tuple[str, str], str], ...]
+    replaced: frozenset[tuple[str, str]]
+    changes: tuple[Change, ...] = ()
+    """Of the files those that replaced a base file or deleted records."""
+
+    @property
+    def carries_rows(self) -> bool:
+        """False for a table service: it only writes again what other commits brought."""
+        return self.operation not in _SERVICES
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a completed commit has written: records, files, and their size in bytes."""
+
+    records: int
+    files: int
+    bytes: int
+
+
+class Table:
+    """One Hudi table as seen by this JVM; what only an agent does to it is `settle.agent_table`. Every question is answered by a fresh listing."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._jvm: Any = spark.sparkContext._jvm
+        self.path = path
+        # Held from the start: a user's program may stop the Spark context before the runtime asks for the truth.
+        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
+        self.storage = Storage(spark, path)
+        self._commits: dict[str, CommitInfo] = {}
+
+    def exists(self) -> bool:
+        """Whether a Hudi table stands at the path."""
+        return self.storage.exists(".hoodie/hoodie.properties")
+
+    def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
+        """The active timeline, listed now. Raises Missing when there is no timeline folder, TimelineError when it is ambiguous."""
+        return tl.parse_sizes(self.storage.sizes(folder))
+
+    def metadata_timeline(self) -> tl.Timeline:
+        """The active timeline of the metadata table; empty when the table has none."""
+        try:
+            return self.timeline(folder=f"{METADATA}/{TIMELINE}")
+        except Missing:
+            return tl.Timeline()
+
+    def meta_client(self) -> Any:
+        """A freshly loaded HoodieTableMetaClient."""
+        builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
+
+    def columns(self) -> tuple[types.StructType | None, str]:
+        """The schema that readers see, without Hudi's own columns (None: nothing was committed yet), and the newest completion time before it was read."""
+        last = self.timeline().last_completed
+        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(False)
+        if not found.isPresent():
+            return None, last.completion if last else "0"
+        struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
+        return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
+
+    def require_merger(self, merge: merging.Merge) -> None:
+        """Raise NoMerger when records of the table are merged by a class that this JVM does not have."""
+        merging.require(self._jvm, merge)
+
+    def read_options(self, *, class_name: str = "") -> dict[str, str]:
+        """See `merging.read_options`."""
+        return merging.read_options(self._jvm, self.meta_client().getTableConfig(), self.path, class_name=class_name)
+
+    def storage_conf(self) -> Any:
+        """Hudi's wrapper around the Hadoop configuration."""
+        return self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self._hadoop)
+
+    def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
+        """Metadata of completed commits, in the given order. Completed files never change, so they are read once."""
+        meta: Any = None
+        for instant in instants:
+            if instant.action not in tl.WRITE_ACTIONS:
+                continue
+            known = self._commits.get(instant.requested)
+            if known is None:
+                meta = meta or self.meta_client()
+                known = self._read_commit(meta.getActiveTimeline(), instant)
+                self._commits[instant.requested] = known
+                if len(self._commits) > COMMITS_KEPT:
+                    del self._commits[next(iter(self._commits))]
+            yield instant, known
+
+    def _read_commit(self, timeline: Any, instant: tl.Instant) -> CommitInfo:
+        return commit_info(self._metadata(timeline, instant))
+
+    def _metadata(self, timeline: Any, instant: tl.Instant) -> Any:
+        """Metadata of a completed commit. Raises Missing when the timeline does not have it."""
+        # Not by its time alone: a savepoint bears that of the commit that it keeps.
+        for java_instant in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
+            if java_instant.requestedTime() == instant.requested:
+                return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+        raise Missing(f"instant {instant.requested}")
+
+    def archived_commits(self) -> Iterator[tuple[tl.Instant, CommitInfo]]:
+        """Completed commits of the archived timeline, newest completion first."""
+        archived = self.meta_client().getArchivedTimeline()
+        archived.loadCompletedInstantDetailsInMemory()
+        found = []
+        for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
+            instant = tl.Instant(java_instant.requestedTime(), java_instant.getAction(), tl.State.COMPLETED, str(java_instant.getCompletionTime()))
+            found.append((instant, java_instant))
+        for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
+            metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, archived)
+            yield instant, commit_info(metadata)
+
+    def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
+        """What completed writes of the active timeline did, in the given order. Raises Missing when one has left the active timeline."""
+        timeline = self.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+        known = {str(i.requestedTime()): i for i in timeline.getInstants()}
+        for instant in instants:
+            if instant.requested not in known:
+                raise Missing(f"instant {instant.requested}")
+            yield instant, self._write_info(known[instant.requested], timeline)
+
+    def archived_written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
+        """What writes of the archived timeline did."""
+        archived = self.meta_client().getArchivedTimeline()
+        archived.loadCompletedInstantDetailsInMemory()
+        wanted = {instant.requested: instant for instant in instants}
+        for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
+            if str(java_instant.requestedTime()) in wanted:
+                yield wanted[str(java_instant.requestedTime())], self._write_info(java_instant, archived)
+
+    def _write_info(self, java_instant: Any, timeline: Any) -> WriteInfo:
+        # One call for the whole: a commit may have thousands of files, each of several calls otherwise.
+        metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+        return write_info(json.loads(str(metadata.toJsonString())))
+
+    def totals(self, instant: tl.Instant) -> Totals:
+        """Sums over the files of a completed commit of the active timeline. Raises Missing when it has left that."""
+        return totals(self.metadata(instant))
+
+    def metadata(self, instant: tl.Instant) -> dict[str, Any]:
+        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when it has left that."""
+        found = self._metadata(self.meta_client().getActiveTimeline(), instant)
+        return dict(json.loads(str(found.toJsonString())))
+
+    def archived_instants(self) -> tuple[tl.Instant, ...]:
+        """Completed writes of the archived timeline; their metadata is not read."""
+        found = self.meta_client().getArchivedTimeline().getCommitsTimeline().filterCompletedInstants().getInstants()
+        return tuple(tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime())) for i in found)
+
+    def archived_completed(self, requested: str) -> bool:
+        """Whether the archived timeline holds that instant as completed."""
+        archived = self.meta_client().getArchivedTimeline()
+        return any(i.requestedTime() == requested for i in archived.filterCompletedInstants().getInstants())
+
+    def has_archive(self) -> bool:
+        """Whether anything was ever archived."""
+        try:
+            return bool(self.storage.names(f"{TIMELINE}/history"))
+        except Missing:
+            return False
+
+    def partitions(self) -> list[str]:
+        """Relative partition paths by listing the storage (never from the metadata table)."""
+        context = self._engine()
+        fs_utils = self._jvm.org.apache.hudi.common.fs.FSUtils
+        return [str(path) for path in fs_utils.getAllPartitionPaths(context, self.meta_client(), False)]
+
+    def _engine(self) -> Any:
+        return self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
+
+    def metadata_files(self) -> dict[str, int] | None:
+        """Data files as the metadata table lists them: relative path -> bytes; None when the table has none. Raises ValueError when Hudi cannot open it."""
+        client = self.meta_client()
+        if not client.getTableConfig().isMetadataTableAvailable():
+            return None
+        engine = self._engine()
+        config = self._jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
+        found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(engine, client.getStorage(), config, self.path)
+        try:
+            if not found.enabled():
+                raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
+            folders = self.java_list(f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths())
+            # One call and one string: an element costs several round trips to the JVM otherwise.
+            text = str(found.getAllFilesInPartitions(folders).toString())
+        finally:
+            found.close()
+        return {self.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
+
+    def java_list(self, items: Iterable[Any]) -> Any:
+        """A java.util.List."""
+        made = self._jvm.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return made
+
+
+def commit_info(metadata: Any) -> CommitInfo:
+    """CommitInfo of a Java HoodieCommitMetadata."""
+    extra = {str(key): str(value) for key, value in dict(metadata.getExtraMetadata()).items()}
+    records = metadata.fetchTotalInsertRecordsWritten() + metadata.fetchTotalUpdateRecordsWritten() + metadata.getTotalRecordsDeleted()
+    return CommitInfo(extra, int(records))
+
+
+def totals(metadata: Mapping[str, Any]) -> Totals:
+    """Totals of a commit's metadata as Hudi prints it in JSON."""
+    stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition if stat.get("path")]
+    return Totals(sum(int(s.get("numWrites") or 0) for s in stats), len(stats), sum(int(s.get("fileSizeInBytes") or 0) for s in stats))
+
+
+def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
+    """WriteInfo of a commit's metadata as Hudi prints it in JSON."""
+    stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition]
+    files = tuple(((str(stat.get("partitionPath") or ""), str(stat["fileId"])), str(stat["path"])) for stat in stats if stat.get("path"))
+    replaced = {(partition, str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
+    changes = tuple(change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes)
+    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced), changes)
+
+
+def _change(stat: Mapping[str, Any]) -> Change:
+    partition, before = str(stat.get("partitionPath") or ""), str(stat.get("prevBaseFile") or "")
+    if before and partition:
+        before = f"{partition}/{before}"
+    return Change((partition, str(stat["fileId"])), str(stat["path"]), before, int(stat.get("numDeletes") or 0))

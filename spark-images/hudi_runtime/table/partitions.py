@@ -1,0 +1,60 @@
+"""The partitions that a HudiWriter has declared (`spec.partitions`): what else a batch would write is refused (R42).
+
+Looked at twice: before the instant is begun, so that a refusal leaves nothing behind, and in the rows that are written, because a source may
+give other rows when Spark computes the batch once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, functions
+
+from hudi_runtime.job.job import Job
+from hudi_runtime.process.errors import PARTITION_CODE, FailureClass, RuntimeFailure
+from hudi_runtime.table.values import NO_VALUE, PARTITION_KINDS
+
+SHOWN = 5
+
+
+def held(frame: DataFrame, job: Job) -> DataFrame:
+    """The batch, which fails when a row of another partition turns up in it. Raises RuntimeFailure(PartitionNotDeclared) when one is in it now."""
+    fields = job.table.partitions
+    if not job.partitions or any(name.split(".")[0] not in frame.columns for name in fields):
+        return frame  # a batch without a partition column is refused by what it lacks
+    _check_types(frame, fields)
+    path = functions.concat_ws("/", *(value(name) for name in fields))
+    declared = path.rlike(expression(job.partitions))
+    stray = frame.where(~declared).select(path.alias("path")).limit(1).collect()
+    if stray:
+        raise RuntimeFailure(FailureClass.PARTITION_NOT_DECLARED, refusal(str(stray[0]["path"]), job.partitions))
+    told = functions.concat(functions.lit(f"[{PARTITION_CODE}] partition "), path, functions.lit(refusal("", job.partitions).removeprefix("partition ")))
+    return frame.where(functions.when(declared, functions.lit(True)).otherwise(functions.raise_error(told).cast("boolean")))
+
+
+def refusal(path: str, patterns: Sequence[str]) -> str:
+    """What is said of a row in partition `path`."""
+    more = f" and {len(patterns) - SHOWN} more" if len(patterns) > SHOWN else ""
+    return f"partition {path}: the batch has rows in it, but spec.partitions of the HudiWriter declares only {', '.join(patterns[:SHOWN])}{more}"
+
+
+def expression(patterns: Sequence[str]) -> str:
+    """A Java regular expression that finds paths which match one of the patterns."""
+    return r"(?s)\A(?:" + "|".join("".join(_REGEX.get(c, c if c.isalnum() else f"\\x{{{ord(c):x}}}") for c in p) for p in patterns) + r")\z"
+
+
+_REGEX = {"*": ".*", "?": "."}
+
+
+def _check_types(frame: DataFrame, fields: Sequence[str]) -> None:
+    schema = frame.select([functions.col(name) for name in fields]).schema
+    for name, field in zip(fields, schema.fields, strict=True):
+        if not isinstance(field.dataType, PARTITION_KINDS):
+            rule = "spec.partitions needs partition columns of text, whole numbers, booleans or dates"
+            raise RuntimeFailure(FailureClass.PARTITION_NOT_DECLARED, f"column {name}: it is {field.dataType.simpleString()}; {rule}")
+
+
+def value(name: str) -> Column:
+    """The value as it stands in the partition path, without the name of the field."""
+    text = functions.col(name).cast("string")
+    return functions.when(text.isNull() | (text == ""), functions.lit(NO_VALUE)).otherwise(text)

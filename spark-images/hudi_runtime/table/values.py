@@ -1,0 +1,178 @@
+"""What a row must not hold, whatever writes it: said before the row comes to Hudi, with column, record and rule (docs/what-a-table-can-hold.md).
+
+A partition's value is part of a path, as it is: Hudi and Hadoop would write a row of `a//b`, `..` or `x:y` somewhere else or nowhere, and
+Spark reads the value back from the path. So only values are taken that a path gives back as they were; a table needs no encoding then, and
+writers, services, patterns and readers mean the same partition by one name. The check is part of the rows that are written: Spark computes
+them once, and a row that is refused never reaches Hudi's key generator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, functions, types
+
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.job.merging import MERGE_ON_READ
+from hudi_runtime.process.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure
+
+PARTITION_KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
+"""Types whose values Hudi writes into a path as text that Spark reads back as the same value."""
+PLAIN_KINDS = (
+    *PARTITION_KINDS,
+    *(types.TimestampType, types.TimestampNTZType, types.DecimalType, types.FloatType, types.DoubleType),
+)
+"""Types whose values have one text and one order, in whatever form a batch, a log file or a reader holds them."""
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Hudi's folder of rows without a value: read back as null."""
+SEGMENT_BYTES = 200
+"""Of one folder's name, with `field=` before it: file systems allow 255."""
+PATH_BYTES = 500
+"""Of a partition's whole path: S3 allows 1024 for the path of a table, a partition, a file and Hudi's marker of it."""
+SHOWN = 80
+KEY_WORDS = ("__null__", "__empty__")
+"""What Hudi writes for null and for empty text in a key of several columns."""
+
+
+def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFrame:
+    """The batch, which fails at the first row that the table cannot hold. `frame` has the table's columns; `delete`: its rows only name records.
+
+    Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has a type whose values cannot be that.
+    """
+    _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
+    _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
+    _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)
+    if table.type != MERGE_ON_READ:
+        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, DECIMAL_RULE)
+    rules = [*_partition_rules(frame, table), *_key_rules(frame, table), *([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]
+    if not rules:
+        return frame
+    try:
+        return frame.where(_passes(rules, table, functions.input_file_name()))
+    except AnalysisException:  # rows of several sources come from no one file
+        return frame.where(_passes(rules, table, functions.lit("")))
+
+
+def _check_types(frame: DataFrame, fields: Sequence[str], kinds: tuple[type[types.DataType], ...], rule: str) -> None:
+    for name, field in zip(fields, frame.select([functions.col(name) for name in fields]).schema.fields, strict=True):
+        if not isinstance(field.dataType, kinds):
+            raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"column {name}: it is {field.dataType.simpleString()}; {rule}")
+
+
+PARTITION_RULE = "a partition column holds text, whole numbers, booleans or dates; derive one in transform.sql (of a timestamp: its date)"
+KEY_RULE = "a record key holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
+ORDERING_RULE = "an ordering column holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
+DECIMAL_RULE = "Hudi cannot compare decimals when it updates a CopyOnWrite table; cast it in transform.sql to a bigint of its smallest unit, or to double"
+UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind is not types.DecimalType)
+
+
+_Rule = tuple[str, Column, str]
+"""A column, when its value is refused, and why."""
+
+
+def _partition_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
+    rules: list[_Rule] = []
+    schema = frame.select([functions.col(name) for name in table.partitions]).schema if table.partitions else types.StructType()
+    lengths = [functions.lit(0)]
+    for name, field in zip(table.partitions, schema.fields, strict=True):
+        value = functions.col(name)
+        if not isinstance(field.dataType, types.StringType):
+            if isinstance(field.dataType, types.DateType):
+                rules.append((name, ~functions.year(value).between(1, 9999), "a date that is a partition has a year from 1 to 9999"))
+            continue
+        rules += [(name, value == functions.lit(""), "a partition's value is not empty (null has a partition of its own)")]
+        rules += [(name, value == functions.lit(NO_VALUE), "this is the name of the partition for null")]
+        rules += [(name, value.rlike(expression), why) for expression, why in UNSAFE]
+        prefix = len(f"{name}=".encode()) if table.hive_style else 0
+        if prefix or len(table.partitions) > 1:
+            rules += [(name, value.contains("/"), "a partition's value has no / when there are several partition columns or hiveStylePartitioning is true")]
+        longest = functions.array_max(functions.transform(functions.split(value, "/"), functions.octet_length))
+        rules += [(name, longest > SEGMENT_BYTES - prefix, f"a folder of a partition has at most {SEGMENT_BYTES} bytes (UTF-8)")]
+        lengths.append(functions.coalesce(functions.octet_length(value), functions.lit(0)))
+    if len(lengths) > 1:
+        whole = sum(lengths[2:], lengths[1])
+        rules += [(table.partitions[-1], whole > PATH_BYTES, f"the values of a partition have at most {PATH_BYTES} bytes (UTF-8)")]
+    return rules
+
+
+UNSAFE: Sequence[tuple[str, str]] = (
+    (r"[\x00-\x1f\x7f]", "a partition's value has no control characters"),
+    (r"(^|/)\.", "no folder of a partition begins with a dot"),
+    (r"^/|//|/$", "a partition's value does not begin or end with /, and has no //"),
+    (r"[:=\\]", "a partition's value has no colon, no equals sign and no backslash"),
+    (r"%[0-9A-Fa-f]{2}", "a partition's value has no % before two hexadecimal digits: Spark would read them as one character"),
+)
+"""Regular expressions (of Java) that find what a path would not give back as it was, and the rule."""
+
+
+def _key_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
+    """A record has a key. In one of several columns Hudi writes `a:1,b:2`, and words for null and empty: two records must not become one."""
+    rules: list[_Rule] = []
+    schema = frame.select([functions.col(name) for name in table.record_keys]).schema if table.record_keys else types.StructType()
+    several = len(table.record_keys) > 1
+    names = "|".join(re.escape(name) for name in table.record_keys)
+    for name, field in zip(table.record_keys, schema.fields, strict=True):
+        value = functions.col(name)
+        text = isinstance(field.dataType, types.StringType)
+        if not several:
+            rules += [(name, value.isNull(), "a record key has a value")]
+            rules += [(name, value == functions.lit(""), "a record key is not empty")] if text else []
+        elif text:
+            rules += [(name, value.isin(*KEY_WORDS), "this is how a key of several columns says null or empty")]
+            rules += [(name, value.rlike(f",({names}):"), "it reads like the next column of the key")]
+    if several:
+        absent = [functions.coalesce(functions.col(name).cast("string"), functions.lit("")) == functions.lit("") for name in table.record_keys]
+        rules += [(table.record_keys[0], functions.forall(functions.array(*absent), lambda one: one), "one column of a record key at least has a value")]
+    return rules
+
+
+def _ordering_rules(table: TableSpec) -> list[_Rule]:
+    return [(name, functions.col(name).isNull(), "an ordering column has a value in every row") for name in table.ordering]
+
+
+def _passes(rules: Sequence[_Rule], table: TableSpec, file: Column) -> Column:
+    """True for a row; an error instead for one that breaks a rule."""
+    first, *others = [(refused, _told(name, table, file, why)) for name, refused, why in rules]
+    found = functions.when(*first)
+    for refused, told in others:
+        found = found.when(refused, told)
+    return found.otherwise(functions.lit(True))
+
+
+def _told(name: str, table: TableSpec, file: Column, why: str) -> Column:
+    where = functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file))
+    said = [
+        functions.lit(f"[{BAD_DATA_CODE}] column {name} of record "),
+        named(table.record_keys),
+        where,
+        functions.lit(" is "),
+        _shown(functions.col(name)),
+        functions.lit(f": {why}"),
+    ]
+    return functions.raise_error(functions.concat(*said)).cast("boolean")
+
+
+def named(fields: Sequence[str]) -> Column:
+    """Columns and their values, for a message."""
+    return functions.concat_ws(", ", *(functions.concat(functions.lit(f"{field}="), _shown(functions.col(field))) for field in fields))
+
+
+def _shown(value: Column) -> Column:
+    """A value in words, not too long and on one line."""
+    text = functions.regexp_replace(value.cast("string"), r"[\x00-\x1f\x7f]", "?")
+    quoted = functions.concat(functions.lit("'"), text, functions.lit("'"))
+    long = functions.concat(functions.lit("'"), functions.substring(text, 1, SHOWN), functions.lit("…'"))
+    return functions.when(value.isNull(), functions.lit("null")).when(functions.length(text) > SHOWN, long).otherwise(quoted)
+
+
+UNREADABLE = re.compile(r"(EOFException|ZipException|ParquetDecodingException|AvroRuntimeException|OrcCorruptFormatException|FileFormatException)$")
+UNREADABLE_TEXT = re.compile(
+    r"Malformed records are detected|is not a Parquet file|incorrect (header|data) check|invalid (block type|stored block|distance|code)|[Cc]orrupt"
+)
+
+
+def unreadable(causes: Sequence[JavaCause]) -> bool:
+    """Whether a file that cannot be read so is to blame itself: not the store, not the network, not this process."""
+    return any(UNREADABLE.search(cause.type) or UNREADABLE_TEXT.search(cause.message) for cause in causes)

@@ -1,0 +1,47 @@
+"""Application mode: the user's program writes by itself; lock, fence and rollback hold, exactly once only with `context.commit_metadata()`."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.job.job import Application
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, user_error
+from hudi_runtime.process.result import Tally
+from hudi_runtime.process.session import Session
+from hudi_runtime.read.sources import make_importable
+from hudi_runtime.table.hudi import Table
+
+
+def run(spark: SparkSession, application: Application) -> None:
+    """Run the main file in this interpreter, as `python main.py arguments…` would."""
+    path = Path(application.main_file)
+    make_importable(spark, path)
+    sys.argv = [str(path), *application.arguments]
+    process = os.getpid()
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise UserCodeError(f"{path.name} ended with exit code {stop.code}") from stop
+    except Exception as error:
+        raise user_error(error, path.name) from error
+    finally:
+        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt in its parent's name
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0 if sys.exc_info()[0] is None else 1)
+
+
+def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:
+    """Count the commits that the program made with `context.commit_metadata()`, as the timeline has them."""
+    if not session.quiet(120_000):
+        raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of a publication is unknown")
+    newer = tuple(instant for instant in table.timeline().completed if instant.completion > base)
+    for instant, info in table.commits(newer):
+        if info.extra.get("hudioperator.inc") == session.inc:
+            tally.committed(instant.requested, instant.completion, info.records, since=tally.conflict_count)

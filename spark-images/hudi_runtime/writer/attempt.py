@@ -1,0 +1,125 @@
+"""Driver of one attempt: `python -m hudi_runtime.writer`. Exit codes and the termination message: docs/contracts.md, section 5."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from pyspark.sql import SparkSession
+
+from hudi_runtime.job import job as job_file
+from hudi_runtime.job import merging
+from hudi_runtime.job.options import check_allowed
+from hudi_runtime.process import spark as sp
+from hudi_runtime.process.diagnosis import diagnose
+from hudi_runtime.process.errors import Failure, environment_secrets, redact
+from hudi_runtime.process.result import Reporter, Tally, write_termination
+from hudi_runtime.process.session import Session
+from hudi_runtime.process.stopping import Stop
+from hudi_runtime.read import context, progress, sources
+from hudi_runtime.table.hudi import Table
+from hudi_runtime.writer import application, gate
+from hudi_runtime.writer.commit import Committer
+from hudi_runtime.writer.run import Run
+
+STOP_SECONDS = 20.0
+"""For the end of the Spark session, after the result has been written."""
+
+
+class Attempt:
+    """One attempt with its session, from Starting to Finished."""
+
+    def __init__(self, spark: SparkSession, job: job_file.Job, tally: Tally) -> None:
+        self._spark = spark
+        self._job = job
+        self._tally = tally
+        self.must_be_proven_dead = False
+        self._session = Session.current(spark)
+        self._reporter = Reporter(self._session, tally)
+        self._table = Table(spark, job.table.path)
+        self._stop = Stop(self._grace_over)
+        self._stop.install()
+        self._committer = Committer(spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop)
+
+    def _grace_over(self) -> None:
+        sp.cancel_jobs(self._spark)
+
+    def run(self) -> None:
+        """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""
+        self._reporter.stage("Starting")
+        try:
+            merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
+            if self._job.application is not None:
+                self._application(self._job.application)
+            else:
+                self._batches()
+        except Exception:
+            self._leave_clean()
+            raise
+        self._leave()
+
+    def _leave(self) -> None:
+        """Report the end and deregister; not when it has given up an instant and lost an executor, whose end needs proof (F4)."""
+        self._reporter.stage("Finished")
+        if self._committer.gave_up and sp.lost_executors(self._spark):
+            print("an executor was lost and an instant was given up: the operator settles this attempt", file=sys.stderr, flush=True)
+            self.must_be_proven_dead = True
+            return
+        self._session.close()
+
+    def _leave_clean(self) -> None:
+        """After a failure: abandon and deregister, as far as the session still lives. Else the operator settles, nothing is lost."""
+        try:
+            if self._session.quiet(1000):
+                self._committer.abandon_pending()
+                self._leave()
+        except Exception as error:
+            print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
+
+    def _batches(self) -> None:
+        self._reporter.stage("Reading")
+        done, base = progress.read(self._table, self._job.writer)
+        arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
+        user_context = context.make(self._job, self._session, self._spark, arguments)
+        Run(
+            lambda progress: sources.batches(self._spark, self._job, self._table, user_context, progress),
+            lambda batch, base: self._committer.commit(batch, base=base),
+            stop=self._stop,
+            tally=self._tally,
+            report=self._reporter.stage,
+            alive=lambda: sp.jvm_exit_code() is None,
+            closed=lambda: gate.closed_for(self._session),
+            interval=self._job.interval,
+        ).run(done, base)
+
+    def _application(self, program: job_file.Application) -> None:
+        last = self._table.timeline().last_completed
+        base = last.completion if last else "0"
+        context.set_current(context.make(self._job, self._session, self._spark, {}))
+        self._reporter.stage("Writing")
+        try:
+            application.run(self._spark, program)
+        finally:
+            application.count_commits(self._table, self._session, self._tally, base=base)
+        self._committer.abandon_pending()
+
+
+def main() -> int:
+    """Run the attempt and tell the operator how it ended."""
+    tally = Tally()
+    failure: Failure | None = None
+    attempt: Attempt | None = None
+    try:
+        job = job_file.load()
+        check_allowed(job.options)
+        spark = sp.start(f"{job.writer} {job.number}")
+        attempt = Attempt(spark, job, tally)
+        attempt.run()
+    except Exception as error:
+        failure = diagnose(error)
+        print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
+    write_termination(tally, failure)
+    # Spark's plugin ends the registration with the session: not of an attempt whose executors are to be proven dead first (F4).
+    if attempt is None or not attempt.must_be_proven_dead:
+        sp.stop(wait_seconds=STOP_SECONDS)
+    return failure.exit_code if failure else 0

@@ -1,0 +1,204 @@
+"""One commit, from the write to the truth about it.
+
+What `save()` returns or raises is not evidence: a refused unlock fails it although the commit stands, and a time-out of the store leaves it open.
+The timeline decides (docs/protocol.md, Release): a completed instant that carries this incarnation and this progress is a success.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession, types
+
+from hudi_runtime.job.job import Job
+from hudi_runtime.job.options import key_options, schema_options, write_options
+from hudi_runtime.process import spark as sp
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
+from hudi_runtime.process.result import Reporter, Tally
+from hudi_runtime.process.session import Conflict, Session
+from hudi_runtime.process.stopping import Stop
+from hudi_runtime.read.deletions import DELETED
+from hudi_runtime.read.progress import parse_checkpoint
+from hudi_runtime.read.sources import Batch, transform
+from hudi_runtime.read.update import ISOLATION, plain, take
+from hudi_runtime.table import partitions, values
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import CommitInfo, Table
+from hudi_runtime.writer import duplicates
+from hudi_runtime.writer import schema as sc
+from hudi_runtime.writer.fairness import Fairness
+
+QUIET_SECONDS = 120
+IDLE_SECONDS = 60
+BACKOFF_BASE_SECONDS = 0.5
+BACKOFF_CAP_SECONDS = 15.0
+SCHEMA_COMMITS = 5
+"""Times that a new schema is committed because commits of others have hidden it again."""
+
+
+class Committer:
+    """Commits batches of one attempt, one at a time."""
+
+    def __init__(self, spark: SparkSession, job: Job, *, table: Table, session: Session, tally: Tally, reporter: Reporter, stop: Stop) -> None:
+        self._spark = spark
+        self._job = job
+        self._table = table
+        self._session = session
+        self._tally = tally
+        self._reporter = reporter
+        self._stop = stop
+        self._fairness = Fairness(session, table, reporter, stop, after=job.serialize_after, early=job.early_detection)
+        self._rules = sc.Rules.of(job)
+        self._fitted_to: types.StructType | None = None
+        self.gave_up = False
+        """Whether an instant of this incarnation was declared Abandoned."""
+
+    def commit(self, batch: Batch, *, base: str) -> str:
+        """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
+
+        Raises the error of the write when it is no conflict, RuntimeFailure(WriteConflict) when the in-process retries are used up.
+        """
+        since = self._tally.conflict_count
+        retry = 0
+        self._fairness.begin()
+        while retry <= self._job.in_process_retries:
+            if self._fairness.wait():
+                break
+            error = self._write(batch, base=base)
+            found = self._find(batch, base=base)
+            if found is not None:
+                instant, info = found
+                self._tally.committed(instant.requested, instant.completion, info.records, since=since)
+                self._fairness.committed()
+                self._reporter.stage("Committed")
+                return instant.completion
+            if error is None:
+                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
+            abandoned = self.abandon_pending()
+            if not self._is_conflict(error):
+                raise batch.blame(error) or error
+            conflict = self._conflict(error, abandoned)
+            self._tally.conflict(conflict)
+            if batch.base is not None:
+                message = "write conflict: the batch was made from rows of the table that were read before; the next attempt asks the function again"
+                raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would have been asked again at once)")
+            self._fairness.lost(conflict)
+            if conflict.yielded:
+                continue
+            self._reporter.stage("Retrying")
+            if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
+                break
+            retry += 1
+        message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"
+        raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
+
+    def _write(self, batch: Batch, *, base: str) -> Exception | None:
+        """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
+        sp.interruptible(self._spark)
+        try:
+            given, since = self._rows(batch)
+            frame = partitions.held(self._transformed(batch, given), self._job)
+            fit, schema_base = self._evolved(frame.schema)
+            options = write_options(self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base)
+            rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
+            with duplicates.held(self._spark, rows, self._job) as checked:
+                self._save(checked, {**options, **self._compared(since), **key_options(fit.schema, self._job.table.record_keys)})
+        except Exception as error:
+            if not java_causes(error):
+                raise
+            causes = java_causes(error)
+            print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
+            return error
+        return None
+
+    def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
+        """The rows as the user's SELECT makes them. Raises UserCodeError when it leaves out which of them are deletes: they would be written as rows."""
+        frame = transform(self._spark, rows, self._job.transform)
+        if batch.deletes and DELETED not in frame.columns:
+            raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which says what to delete (source.hudi.deletes is Carry): select it")
+        return frame
+
+    def _rows(self, batch: Batch) -> tuple[DataFrame, Mapping[str, str]]:
+        """What this try writes, and the write options that tell when the rows of the table were read that it is made from (none: it is not)."""
+        if isinstance(batch.frame, DataFrame):
+            return batch.frame, batch.base.options("frame") if batch.base else {}
+        snapshot, since = take(self._spark, self._table)
+        try:
+            rows = batch.frame.rows(plain(snapshot))
+        except Exception as error:
+            raise user_error(error, "the function of an Update") from error
+        if not isinstance(rows, DataFrame):
+            raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
+        return rows, since.options(batch.frame.isolation)
+
+    def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
+        """Keys that were looked up are compared in the non-blocking mode too, where a frame that was read before is not."""
+        return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
+
+    def _is_conflict(self, error: Exception) -> bool:
+        """Whether another instant may succeed: what Hudi refuses because the table's columns were changed under the write is a conflict as well."""
+        kind = classify_causes(java_causes(error))
+        moved = kind is FailureClass.SCHEMA_MISMATCH and self._table.columns()[0] != self._fitted_to
+        return moved or kind is FailureClass.WRITE_CONFLICT
+
+    def _save(self, frame: DataFrame, options: Mapping[str, str]) -> None:
+        frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
+
+    def _evolved(self, batch: types.StructType) -> tuple[sc.Fit, str]:
+        """How the batch fits the table, whose schema is changed first if it must be, by a commit without rows; and the schema base of the write.
+
+        A change is a commit of its own because readers take the schema of the commit that was *begun* last: a long write that brings a column
+        would be hidden by any short one that began after it and knew nothing of the column. Raises SchemaMismatch.
+        """
+        for _ in range(SCHEMA_COMMITS):
+            self._fitted_to, schema_base = self._table.columns()
+            fit = sc.fit(batch, self._fitted_to, self._rules)
+            if not fit.evolves:
+                return fit, schema_base
+            empty = self._spark.createDataFrame([], fit.schema)
+            self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
+        raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"the table's schema was changed {SCHEMA_COMMITS} times, and hidden by other commits each time")
+
+    def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
+        if not self._session.quiet(QUIET_SECONDS * 1000):
+            # Not ours to decide any more: the lock and the registration stay, the operator settles (I1).
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
+        completed = self._table.timeline().completed
+        newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
+        for instant, info in self._table.commits(newer):
+            checkpoint = parse_checkpoint(info, self._job.writer)
+            if checkpoint is not None and checkpoint.get("digest") == batch.digest and info.extra.get("hudioperator.inc") == self._session.inc:
+                return instant, info
+        return None
+
+    def abandon_pending(self) -> list[str]:
+        """Declare Abandoned what this incarnation has left Pending; returns those that are not completed. The agent looks for itself.
+
+        Nothing of the failed write may go on then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
+        stays Pending and the registration stands, so the operator settles both after proof of death.
+        """
+        pending = self._session.pending()
+        if not pending:
+            return []
+        sp.cancel_jobs(self._spark)
+        if not sp.await_idle(self._spark, IDLE_SECONDS):
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "tasks of the failed write do not end")
+        self.gave_up = True
+        completed = {instant.requested for instant in self._table.timeline().completed}
+        return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
+
+    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+        met = early_conflict(java_causes(error))
+        if met is not None:
+            return Conflict(met[0], met[1], (met[2],), early=True)
+        known = self._session.last_conflict()
+        if known is not None and (not abandoned or known.instant in abandoned) and not concerns_schema(java_causes(error)):
+            return known
+        return Conflict(abandoned[0] if abandoned else "", "", ())
+
+
+def _backoff(retry: int) -> float:
+    """Full jitter over an exponential, so that two writers that met do not meet again."""
+    return float(random.uniform(0.1, min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2 ** (retry + 1))))  # noqa: S311 - not cryptographic

@@ -1,0 +1,98 @@
+"""What becomes of a key that is there already when the operation looks none up (`duplicates` of a HudiWriter, docs/indexes.md; F62).
+
+Hudi's own look-up (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it takes
+every key of a bucket that exists for known. Here the table's snapshot is asked for the columns of the key, whatever the table's type and index, as
+a part of the rows that are written: a repeated write asks anew. The read counts as one of the writing thread (`TableReads.java`), so the commit is
+compared with everything that completed since: a key that somebody else has inserted meanwhile is a conflict (I13). Of a partitioned table
+only the partitions of the batch are read (`lookup_partitions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
+
+from hudi_runtime.job.job import Job, TableSpec
+from hudi_runtime.process.errors import BAD_DATA_CODE
+from hudi_runtime.table import values
+from hudi_runtime.writer import lookup_partitions
+
+_FILE, _TIMES, _THERE, _KEY = "_hudiop_file", "_hudiop_times", "_hudiop_there", "_hudiop_key_"
+IN_THE_TABLE = "the table has this key already, and duplicates is Fail"
+IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
+
+
+@contextmanager
+def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
+    """The batch as `duplicates` wants it, to be written inside: without the keys that the table has, or failing at the first of them.
+
+    `frame` has the table's columns.
+    """
+    if not job.looks_up or not job.table.record_keys:
+        yield frame
+        return
+    table, fails = job.table, job.duplicates == "Fail"
+    batch = _with_file(frame) if fails else frame
+    # Loaded before the batch is computed: from here on the commit is compared with what completes.
+    rows = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
+    if not lookup_partitions.may_prune(batch, rows, table.partitions):
+        yield _held(batch, table, rows, fails=fails)
+        return
+    kept = batch.persist()
+    try:
+        looked = lookup_partitions.of_batch(kept, table.partitions)
+        yield _held(kept, table, rows, fails=fails) if looked is None else _held(lookup_partitions.held(kept, looked), table, rows.where(looked), fails=fails)
+    finally:
+        kept.unpersist()
+
+
+def _held(batch: DataFrame, table: TableSpec, rows: DataFrame, *, fails: bool) -> DataFrame:
+    """`rows`: of the table, without columns before its first commit."""
+    keys = [functions.col(name) for name in (*table.partitions, *table.record_keys)]
+    there = rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)]) if rows.columns else None
+    return _failing(batch, table, keys, there) if fails else _dropped(batch, table, keys, there)
+
+
+def _same(keys: Sequence[Column]) -> Column:
+    first, *others = [key.eqNullSafe(functions.col(f"{_KEY}{n}")) for n, key in enumerate(keys)]
+    for one in others:
+        first = first & one
+    return first
+
+
+def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
+    """Of rows with one key that of the greatest ordering values, and none whose key is there."""
+    order = [functions.col(name).desc_nulls_last() for name in table.ordering] or [functions.lit(1)]
+    number = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
+    one = frame.withColumn(_TIMES, number).where(functions.col(_TIMES) == 1).drop(_TIMES)
+    return one if there is None else one.join(there, _same(keys), "left_anti")
+
+
+def _failing(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
+    """A row with several matches would be there as often: none with a match gets through."""
+    marked = frame.withColumn(_TIMES, functions.count(functions.lit(1)).over(Window.partitionBy(*keys)))
+    if there is None:
+        marked = marked.withColumn(_THERE, functions.lit(False))
+    else:
+        marked = marked.join(there.withColumn(_THERE, functions.lit(True)), _same(keys), "left")
+    refused = functions.when(functions.col(_THERE), _told(table, IN_THE_TABLE)).when(functions.col(_TIMES) > 1, _told(table, IN_THE_BATCH))
+    return marked.where(refused.otherwise(functions.lit(True))).drop(_FILE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys))))
+
+
+def _with_file(frame: DataFrame) -> DataFrame:
+    try:
+        return frame.withColumn(_FILE, functions.input_file_name())
+    except AnalysisException:  # rows of several sources come from no one file
+        return frame.withColumn(_FILE, functions.lit(""))
+
+
+def _told(table: TableSpec, why: str) -> Column:
+    file = functions.col(_FILE)
+    said = [functions.lit(f"[{BAD_DATA_CODE}] column {', '.join(table.record_keys)} of record "), values.named(table.record_keys)]
+    if table.partitions:
+        said += [functions.lit(" of partition "), values.named(table.partitions)]
+    said += [functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file)), functions.lit(f": {why}")]
+    return functions.raise_error(functions.concat(*said)).cast("boolean")

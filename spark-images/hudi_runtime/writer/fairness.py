@@ -1,0 +1,202 @@
+"""Who waits before a write, so that work is not done twice for nothing (RFC-22 R23, R42).
+
+Fairness only; safety does not depend on it: conflicts are found at the commit.
+
+One wait, at the beginning of a write, with four reasons:
+
+* the last try gave way to a pending write of higher priority: until that one has ended;
+* it has stopped at the marker of a pending write (early conflict detection): the same; and until its own last try is rolled back, whose markers
+  would stop it once more;
+* this writer has lost `after` races in a row to the same other writer: it asks for its turn, and waits until the write which that one is at has ended;
+* another writer asks for its turn against this one, whose priority is not higher: until that one has committed.
+
+What a writer is at, and what it asks for, stands in its report in etcd. Everybody says "Writing" first and looks for the wishes of others then,
+or puts its wish first and looks who is "Writing" then: of two writers at least one sees the other. No wait is longer than `WAIT_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_runtime.process.etcd import Etcd, now_ms
+from hudi_runtime.process.result import Reporter
+from hudi_runtime.process.session import Conflict, Session
+from hudi_runtime.process.stopping import Stop
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import Table
+
+MAX_YIELDS = 3
+"""A batch gives way to writers of higher priority so often; then it takes part in the race like everybody, so that it is not starved."""
+WAIT_SECONDS = 600
+"""Upper bound of one wait."""
+POLL_SECONDS = 1.0
+TURNS = 8
+"""Commits that are made by turns, once two writers have come to that; then it is tried without."""
+
+
+def writer_of(attempt: str) -> str:
+    """What all attempts of one HudiWriter have in common: the attempt's id without its number."""
+    return attempt.rpartition("-")[0]
+
+
+@dataclass(frozen=True)
+class _Other:
+    """A living attempt of another writer: its report and that one's revision, its priority, its Pending instants."""
+
+    writer: str
+    report: Mapping[str, Any]
+    revision: int
+    priority: int
+    instants: tuple[str, ...]
+
+    @property
+    def wish(self) -> Mapping[str, Any]:
+        """Against whom it asks for its turn; empty: against nobody."""
+        return self.report.get("turn") or {}
+
+    @property
+    def work(self) -> frozenset[tuple[str, int]]:
+        """What it is at: its Pending instants, and the write that it is about to begin (an application does not say so)."""
+        begins = {("report", self.revision)} if self.report.get("stage") == "Writing" and "turn" in self.report else set()
+        return frozenset(begins | {(instant, 0) for instant in self.instants})
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What stands in etcd: this attempt's own priority, and the others."""
+
+    priority: int
+    others: tuple[_Other, ...]
+
+    @classmethod
+    def now(cls, etcd: Etcd, inc: str) -> _Look:
+        """Read it. Raises what the JVM raises when etcd does not answer."""
+        reports = {entry.name: entry for entry in etcd.range("report/attempt/")}
+        alive = {entry.name for entry in etcd.range("alive/")}
+        pending: dict[str, list[str]] = {}
+        for entry in etcd.range("instant/"):
+            if entry.value.get("state") == "Pending":
+                pending.setdefault(str(entry.value.get("inc")), []).append(entry.name)
+        mine, others = 0, []
+        for entry in etcd.range("writer/"):
+            attempt, priority = str(entry.value.get("attempt")), int(entry.value.get("priority") or 0)
+            if entry.name == inc:
+                mine = priority
+            elif entry.name in alive and attempt in reports:
+                report = reports[attempt]
+                others.append(_Other(writer_of(attempt), report.value, report.mod_revision, priority, tuple(pending.get(entry.name, ()))))
+        return cls(mine, tuple(others))
+
+
+class Fairness:
+    """The waits of one attempt, one batch after the other."""
+
+    def __init__(self, session: Session, table: Table, reporter: Reporter, stop: Stop, *, after: int, early: bool = False) -> None:
+        self._session = session
+        self._table = table
+        self._reporter = reporter
+        self._stop = stop
+        self._after = after
+        self._early = early
+        self._me = writer_of(session.attempt)
+        self._yields = 0
+        self._first: frozenset[str] = frozenset()
+        """Instants that are to end before this writer's next one."""
+        self._opponent = ""
+        self._lost = 0
+        self._turns_left = 0
+
+    # -- what happens to a batch ---------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A batch is to be committed."""
+        self._yields, self._first = 0, frozenset()
+        self._reporter.turn = {}
+        if self._turns_left > 0:
+            self._ask()
+
+    def lost(self, conflict: Conflict) -> None:
+        """The batch has lost a race, or given way."""
+        self._first = frozenset({conflict.instant} if self._early else ())
+        if conflict.yielded or conflict.early:
+            self._yields += conflict.yielded
+            self._first |= {conflict.other}
+            return
+        winner = self._winner(conflict.other) if self._after > 0 else ""
+        self._lost = self._lost + 1 if winner == self._opponent else 1
+        self._opponent = winner
+        if winner and self._lost >= self._after:
+            self._turns_left = TURNS
+            self._ask()
+
+    def committed(self) -> None:
+        """The batch is committed: whoever waits for this writer goes on."""
+        self._turns_left = max(0, self._turns_left - 1)
+        # Tried without turns again, one lost race is enough to come back to them.
+        self._lost = self._after - 1 if self._reporter.turn else 0
+        self._reporter.turn = {}
+
+    def _ask(self) -> None:
+        since = (self._reporter.turn or {}).get("sinceMs") or now_ms()
+        self._reporter.turn = {"against": self._opponent, "sinceMs": since}
+
+    # -- the wait ------------------------------------------------------------------------------------------------------------------
+
+    def wait(self) -> bool:
+        """Before a write: wait for whom there is to wait. True: this attempt is to stop."""
+        self._session.may_yield(MAX_YIELDS - self._yields)
+        self._reporter.stage("Writing")
+        look = self._look()
+        # Of the opponent only what it is at now is waited for.
+        at_work = frozenset(work for other in look.others if self._reporter.turn and other.writer == self._opponent for work in other.work)
+        names = self._in_the_way(look, at_work)
+        end = time.monotonic() + WAIT_SECONDS
+        while names and time.monotonic() < end:
+            if self._reporter.said != "Yielding":
+                print(f"waits before it writes: {', '.join(names)}", file=sys.stderr, flush=True)
+                self._reporter.stage("Yielding")
+            if self._stop.wait(POLL_SECONDS):
+                return True
+            names = self._in_the_way(self._look(), at_work)
+            if not names:
+                self._reporter.stage("Writing")
+                names = self._in_the_way(self._look(), at_work)
+        if self._reporter.said != "Writing":
+            self._reporter.stage("Writing")
+        self._first = frozenset()
+        return False
+
+    def _look(self) -> _Look:
+        """Treat other writers as absent while etcd is unreachable: that must not fail a write."""
+        if self._after > 0:
+            try:
+                return _Look.now(self._session.etcd, self._session.inc)
+            except Exception as error:
+                print(f"others are not seen: {type(error).__name__}", file=sys.stderr, flush=True)
+        return _Look(0, ())
+
+    def _in_the_way(self, look: _Look, at_work: frozenset[tuple[str, int]]) -> list[str]:
+        """Who is waited for; nobody: the write may begin."""
+        pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
+        names = [f"instant {instant}" for instant in sorted(self._first & pending)]
+        names.extend(f"{o.writer}, which is writing" for o in look.others if at_work & o.work)
+        names.extend(f"{o.writer}, whose turn it is" for o in look.others if o.wish.get("against") == self._me and self._goes_first(o, look.priority))
+        return names
+
+    def _goes_first(self, other: _Other, priority: int) -> bool:
+        """Whether the wish of another writer goes before what this one is about to do; of two wishes the older one does."""
+        if other.priority != priority:
+            return other.priority > priority
+        mine = self._reporter.turn
+        return not mine or (int(other.wish["sinceMs"]), other.writer) < (int(mine["sinceMs"]), self._me)
+
+    def _winner(self, instant: str) -> str:
+        """The writer of a completed instant; empty when nobody has said who that is."""
+        found = tuple(i for i in self._table.timeline().completed if i.requested == instant and i.action in tl.WRITE_ACTIONS)
+        for _, info in self._table.commits(found):
+            return writer_of(info.extra.get("hudioperator.attempt", ""))
+        return ""

@@ -1,0 +1,274 @@
+"""How the columns of a batch fit those of the table: decided before an instant is begun, so that a refusal leaves nothing behind (R57).
+
+Hudi decides by itself as well, but otherwise than a table with several writers needs it: an int column becomes a string column for everybody
+when one writer brings text, and numbers that are brought to a string column become text, both without a word (docs/schema.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, functions, types
+
+from hudi_runtime.job import merging
+from hudi_runtime.job.job import Job
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.read.deletions import DELETED
+from hudi_runtime.read.incremental import META_COLUMNS
+
+WIDER: Mapping[type[types.DataType], tuple[type[types.DataType], ...]] = {
+    types.ByteType: (types.ShortType, types.IntegerType, types.LongType, types.DoubleType),
+    types.ShortType: (types.IntegerType, types.LongType, types.DoubleType),
+    types.IntegerType: (types.LongType, types.DoubleType),
+    types.FloatType: (types.DoubleType,),
+}
+"""What a column may become: of the promotions that Avro and Hudi 1.2.0 know (HoodieSchemaTypePromotion) those that keep every value."""
+LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
+    (types.IntegerType, types.FloatType): "2^24",
+    (types.LongType, types.FloatType): "2^24",
+    (types.LongType, types.DoubleType): "2^53",
+}
+"""The promotions of whole numbers that do not: the number beyond which neighbours become the same fraction."""
+DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
+"""Digits of whole numbers."""
+RESERVED = "_hoodie_"
+"""How names begin that are Hudi's own."""
+NAME = re.compile(r"[^\W\d]\w*")
+"""Of columns and fields: what Avro, which Hudi describes them with, takes for a name."""
+RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
+NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
+
+
+class SchemaMismatch(RuntimeFailure):
+    """The batch does not fit the table; its first column that does not is named, with both types and the rule."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.SCHEMA_MISMATCH, message)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What of a table bears on the columns of a batch."""
+
+    keys: Collection[str]
+    """Key and partition columns: in every batch, and of one type for good. `a.b` is a field in column a."""
+    ordering: Collection[str]
+    """Ordering columns: the same, but a delete may leave them out."""
+    null_for_missing: bool
+    """Whether a batch may leave out other columns of the table: its rows have null there."""
+    deletes: bool = True
+    """Whether records may be deleted (`hudi_runtime.job.merging`)."""
+    delete: bool = False
+    """A delete names records: of its batch only the columns above count."""
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """Columns whose type stays."""
+        return frozenset((*self.keys, *self.ordering))
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Columns that every batch has."""
+        return frozenset(name.split(".")[0] for name in (self.keys if self.delete else self.fixed))
+
+    @classmethod
+    def of(cls, job: Job) -> Rules:
+        """Those of a job's table and operation."""
+        table = job.table
+        keys = (*table.record_keys, *table.partitions)
+        deletes = not (table.merge.ignores_nulls and table.type == merging.MERGE_ON_READ)
+        return cls(keys, table.ordering, null_for_missing=table.missing_columns == "Null", deletes=deletes, delete=job.operation == "delete")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The schema that the table has once the batch is committed, and whether that is another one than before."""
+
+    schema: types.StructType
+    evolves: bool
+
+    def apply(self, frame: DataFrame) -> DataFrame:
+        """The batch with exactly those columns, in the table's order; narrower types are cast, missing columns are null."""
+        present = {field.name: field.dataType for field in frame.schema.fields}
+        return frame.select([_column(functions.col(_quoted(f.name)), present.get(f.name), f.dataType).alias(f.name) for f in self.schema.fields])
+
+
+def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -> Fit:
+    """What becomes of the table's schema (None: it has none yet). Raises SchemaMismatch."""
+    columns = [field for field in batch.fields if field.name not in META_COLUMNS]
+    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())
+    _check_names([field.name for field in columns], [] if table is None else table.fieldNames())
+    if not rules.deletes and (rules.delete or DELETED in batch.fieldNames()):
+        raise SchemaMismatch(merging.NO_DELETES)
+    for name in sorted(rules.needed - {field.name for field in columns}):
+        raise SchemaMismatch(f"column {name}: the batch does not have it; key, partition and ordering columns are in every batch")
+    if table is None:
+        return Fit(types.StructType([_new(field) for field in columns]), evolves=False)
+    brought = {field.name: field for field in columns}
+    if rules.delete:
+        named = {name.split(".")[0] for name in rules.fixed} & set(brought)
+        return Fit(types.StructType([_merged(field, brought[field.name], rules) for field in table.fields if field.name in named]), evolves=False)
+    known = set(table.fieldNames())
+    merged = [_merged(field, brought.get(field.name), rules) for field in table.fields]
+    schema = types.StructType(merged + [_new(field) for field in columns if field.name not in known])
+    return Fit(schema, evolves=_types(schema) != _types(table))
+
+
+def _check_reserved(columns: Iterable[types.StructField]) -> None:
+    """Hudi takes such a column for one of its own: it is in no table's schema, whatever is committed, or has to be what Hudi thinks it is."""
+    for field in columns:
+        if not field.name.lower().startswith(RESERVED):
+            continue
+        if field.name != DELETED:
+            raise SchemaMismatch(f"column {field.name}: names that begin with {RESERVED} are Hudi's own; leave it out or rename it in transform.sql")
+        if not isinstance(field.dataType, types.BooleanType):
+            raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it says which rows are deletes and must be boolean")
+
+
+def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> None:
+    """Spark finds columns whatever their case: two that differ by nothing else could not be read any more. `path`: of the struct that has them."""
+    spelled = {name.lower(): name for name in table}
+    seen: set[str] = set()
+    within = f"in {path}: " if path else ""
+    for name in batch:
+        if name.lower() in seen:
+            raise SchemaMismatch(f"{within}column {name}: the batch has it twice (upper and lower case are not told apart)")
+        seen.add(name.lower())
+        if not NAME.fullmatch(name):
+            raise SchemaMismatch(f"{within}column {name}: a name has letters, digits and _ only, and does not begin with a digit; rename it in transform.sql")
+        if spelled.get(name.lower(), name) != name:
+            one_way = "a column is spelled one way (upper and lower case are not told apart)"
+            raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {one_way}")
+
+
+def _new(field: types.StructField) -> types.StructField:
+    if isinstance(field.dataType, types.NullType):
+        raise SchemaMismatch(f"column {field.name}: it is new and has no type (only nulls); cast it to one")
+    _check_kept(field.name, field.dataType)
+    return types.StructField(field.name, field.dataType, True)
+
+
+def _check_kept(path: str, kind: types.DataType) -> None:
+    """Whether Hudi keeps a type at all: what it does not, it refuses after it has begun an instant, or by words that name no column."""
+    if isinstance(kind, types.NullType):
+        raise SchemaMismatch(f"column {path}: it is new and has no type (it is always null or empty); cast the column to one")
+    if isinstance(kind, INTERVALS):
+        raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; an interval cannot be stored, a number of its units can")
+    if isinstance(kind, types.MapType):
+        if not isinstance(kind.keyType, types.StringType):
+            raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; keys of a map are text: cast them (transform_keys)")
+        _check_kept(f"{path}.value", kind.valueType)
+    elif isinstance(kind, types.ArrayType):
+        _check_kept(f"{path}.element", kind.elementType)
+    elif isinstance(kind, types.StructType):
+        _check_names(kind.fieldNames(), (), path)
+        for field in kind.fields:
+            _check_kept(f"{path}.{field.name}", field.dataType)
+
+
+INTERVALS = (types.DayTimeIntervalType, types.YearMonthIntervalType)
+
+
+def _merged(old: types.StructField, new: types.StructField | None, rules: Rules) -> types.StructField:
+    """The table's column after the batch."""
+    if new is None:
+        if not rules.null_for_missing:
+            raise SchemaMismatch(
+                f"column {old.name}: the table has {old.dataType.simpleString()}, the batch does not have the column; "
+                "spec.schema.missingColumns of the HudiTable is Refuse"
+            )
+        if not old.nullable:
+            raise SchemaMismatch(f"column {old.name}: the table has {old.dataType.simpleString()} not null, the batch does not have the column")
+        return old
+    merged = _merged_type(old.dataType, new.dataType, old.name, nested=False)
+    if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):
+        raise SchemaMismatch(_refusal(old.name, old.dataType, new.dataType, "the type of a key, partition or ordering column stays"))
+    return types.StructField(old.name, merged, old.nullable)
+
+
+def _merged_type(old: types.DataType, new: types.DataType, path: str, *, nested: bool) -> types.DataType:
+    """The wider of two types; `nested`: of a part of a column. Raises SchemaMismatch when neither is."""
+    if isinstance(new, types.NullType) or _plain(old) == _plain(new) or taken(new, old):
+        return old
+    if widens(old, new):
+        if nested:
+            raise SchemaMismatch(_refusal(path, old, new, NESTED))
+        return new
+    if isinstance(old, types.StructType) and isinstance(new, types.StructType):
+        return _merged_struct(old, new, path)
+    if isinstance(old, types.ArrayType) and isinstance(new, types.ArrayType):
+        return types.ArrayType(_merged_type(old.elementType, new.elementType, f"{path}.element", nested=True), True)
+    if isinstance(old, types.MapType) and isinstance(new, types.MapType) and _plain(old.keyType) == _plain(new.keyType):
+        return types.MapType(old.keyType, _merged_type(old.valueType, new.valueType, f"{path}.value", nested=True), True)
+    raise SchemaMismatch(_refusal(path, old, new, RULE))
+
+
+def _merged_struct(old: types.StructType, new: types.StructType, path: str) -> types.StructType:
+    """Fields of a nested column: new ones go to the end, missing ones stay."""
+    _check_names(new.fieldNames(), old.fieldNames(), path)
+    brought = {field.name: field for field in new.fields}
+    merged = []
+    for field in old.fields:
+        found = brought.get(field.name)
+        kind = field.dataType if found is None else _merged_type(field.dataType, found.dataType, f"{path}.{field.name}", nested=True)
+        merged.append(types.StructField(field.name, kind, field.nullable))
+    known = set(old.fieldNames())
+    return types.StructType(merged + [_new(field) for field in new.fields if field.name not in known])
+
+
+def _refusal(path: str, old: types.DataType, new: types.DataType, rule: str) -> str:
+    lossy = LOSSY.get((type(old), type(new))) or LOSSY.get((type(new), type(old)))
+    why = f" (whole numbers beyond {lossy} would change)" if lossy and rule is RULE else ""
+    return f"column {path}: the table has {old.simpleString()}, the batch has {new.simpleString()}; {rule}{why}"
+
+
+def widens(old: types.DataType, new: types.DataType) -> bool:
+    """Whether a column of type `old` may become one of type `new`: no value is lost, and Hudi reads old files as the new type."""
+    return type(new) in WIDER.get(type(old), ())
+
+
+def taken(new: types.DataType, old: types.DataType) -> bool:
+    """Whether values of a batch are cast to the type of the column, which is wider; a decimal column has the digits and the scale for them."""
+    if isinstance(old, types.DecimalType):
+        digits, scale = (new.precision - new.scale, new.scale) if isinstance(new, types.DecimalType) else (DIGITS.get(type(new), 99), 0)
+        return old.precision - old.scale >= digits and old.scale >= scale
+    return widens(new, old)
+
+
+def _types(schema: types.StructType) -> list[tuple[str, str]]:
+    return [(field.name, _plain(field.dataType)) for field in schema.fields]
+
+
+def _plain(kind: types.DataType) -> str:
+    """A type without what may be null in it: whether a batch has nulls is its own affair."""
+    return kind.simpleString()
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _column(column: Column, old: types.DataType | None, new: types.DataType) -> Column:
+    """A column of type `old` (None: missing) as one of type `new`, which is as wide or wider."""
+    if old is None:
+        return functions.lit(None).cast(new)
+    if _plain(old) == _plain(new):
+        return column
+    if isinstance(old, types.StructType) and isinstance(new, types.StructType):
+        present = {field.name: field.dataType for field in old.fields}
+        fields = [_column(column.getField(f.name), present.get(f.name), f.dataType).alias(f.name) for f in new.fields]
+        return functions.when(column.isNotNull(), functions.struct(*fields))
+    if isinstance(old, types.ArrayType) and isinstance(new, types.ArrayType):
+        return functions.transform(column, _within(old.elementType, new.elementType))
+    if isinstance(old, types.MapType) and isinstance(new, types.MapType):
+        inner = _within(old.valueType, new.valueType)
+        return functions.transform_values(column, lambda _key, value: inner(value))
+    if isinstance(old, types.FloatType) and isinstance(new, types.DoubleType):
+        return column.cast(types.StringType()).cast(new)  # 0.1 stays 0.1: so Hudi reads old files, and one number must not become two
+    return column.cast(new)
+
+
+def _within(old: types.DataType, new: types.DataType) -> Callable[[Column], Column]:
+    return lambda value: _column(value, old, new)

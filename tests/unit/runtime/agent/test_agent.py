@@ -1,0 +1,145 @@
+"""When an agent goes on, and when it ends so that another one is made."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hudi_runtime.agent import agent as module
+from hudi_runtime.agent.agent import Agent, MustEnd
+from hudi_runtime.process.etcd import Entry
+
+
+@dataclass
+class Stop:
+    """Asked to stop after so many ticks."""
+
+    ticks: int
+    waited: list[float] = field(default_factory=list)
+
+    @property
+    def requested(self) -> bool:
+        return len(self.waited) >= self.ticks
+
+    def wait(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+
+class Failing(Agent):
+    """An agent without Spark whose every look at etcd fails."""
+
+    def __init__(self, error: Exception, stop: Stop) -> None:
+        self._name, self._stop, self._error, self.closed = "agent-x", stop, error, False  # type: ignore[assignment]
+        self._handing_over, self._assignments, self._left = threading.Event(), {}, []
+
+    def _tick(self) -> None:
+        raise self._error
+
+    def _close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def living_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.sp, "jvm_exit_code", lambda: None)
+
+
+def test_a_silent_etcd_is_waited_for() -> None:
+    agent = Failing(RuntimeError("[HUDIOP-ETCD-SILENT] no answer"), Stop(3))
+    agent.run()
+    assert agent.closed
+
+
+def test_an_etcd_that_was_set_back_is_left_at_once() -> None:
+    stop = Stop(3)
+    with pytest.raises(RuntimeError, match="SET-BACK"):
+        Failing(RuntimeError("o.a.h.HoodieException: [HUDIOP-ETCD-SET-BACK] etcd's revision went back from 9 to 5"), stop).run()
+    assert stop.waited == []
+
+
+def test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once() -> None:
+    """I12: the next one goes on with what is pending, after the proof; this one neither waits nor leaves in order."""
+    stop: Any = Stop(3)
+    agent = Failing(AssertionError("a tick of its own"), stop)
+    agent._tick = lambda: Agent._tick(agent)  # type: ignore[method-assign]
+    agent._assignments = {"t1": SimpleNamespace(must_end=False), "t2": SimpleNamespace(must_end=True)}  # type: ignore[dict-item]
+    with pytest.raises(MustEnd, match="after an executor was lost"):
+        agent.run()
+    assert stop.waited == []
+
+
+class Assigned:
+    """An assignment whose work goes on until it is asked to end."""
+
+    def __init__(self, spark: object, value: dict[str, object], **more: object) -> None:
+        self.value, self.idle, self.reachable, self.must_end, self.said = value, False, True, False, []  # type: ignore[var-annotated]
+        self.fenced = False
+
+    def step(self) -> None:
+        pass
+
+    def retire(self, *, gone: bool) -> None:
+        self.said.append("gone" if gone else "changed")
+
+    def fence_stands(self) -> bool:
+        return self.fenced
+
+    def cancel_service(self) -> None:
+        self.said.append("cancelled")
+
+    def close(self) -> bool:
+        self.said.append("closed")
+        return True
+
+
+def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bootstrap of hours goes on when the spec has changed, and keeps no deleted HudiTable waiting."""
+    wanted = {"t1": {"n": 1}, "t2": {"n": 1}}
+    etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", value, 1) for name, value in wanted.items()])
+    monkeypatch.setattr(module, "unbound", lambda spark: etcd)
+    monkeypatch.setattr(module, "Assignment", Assigned)
+    spark: Any = None
+    stop: Any = Stop(1)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
+    agent._tick()
+    made: dict[str, Any] = dict(agent._assignments)
+    wanted["t1"] = {"n": 2}
+    del wanted["t2"]
+    agent._tick()
+    assert (made["t1"].said, made["t2"].said) == (["changed"], ["gone"])
+    assert agent._assignments.keys() == {"t1", "t2"}, "both are waited for"
+    for assigned in made.values():
+        assigned.idle = True
+    for future, _ in agent._running.values():
+        future.result()
+    agent._tick()
+    assert made["t2"].said[-1] == "closed"
+    assert agent._assignments.keys() == {"t1"}
+
+
+def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F48: nothing more is done at the fenced table, and it is left by nobody's word; the process ends when the others have left."""
+    etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", {"n": 1}, 1) for name in ("t1", "t2")])
+    monkeypatch.setattr(module, "unbound", lambda spark: etcd)
+    monkeypatch.setattr(module, "Assignment", Assigned)
+    monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
+    spark: Any = None
+    stop: Any = SimpleNamespace(requested=False, wait=lambda seconds: None)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
+    agent._tick()
+    made: dict[str, Any] = dict(agent._assignments)
+    made["t1"].fenced = True
+    run = threading.Thread(target=agent.run, daemon=True)
+    run.start()
+    run.join(0.5)
+    assert run.is_alive(), "the other table is cut off"
+    assert made["t1"].said == ["cancelled"]
+    assert made["t2"].said == []
+    made["t2"].idle = True
+    run.join(10)
+    assert not run.is_alive()
+    assert (made["t1"].said, made["t2"].said) == (["cancelled"], ["closed"])

@@ -1,0 +1,86 @@
+"""Progress: each file once, whatever is interrupted where (I9)."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_runtime.read import progress as pg
+from hudi_runtime.read.progress import Progress, SourceFile
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import CommitInfo
+
+FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
+
+
+@settings(deadline=None)
+@given(FILES, st.integers(1, 5))
+def test_chunks_cover_every_file_once(files: list[SourceFile], size: int) -> None:
+    progress = Progress()
+    seen: list[SourceFile] = []
+    for chunk in pg.chunks(files, progress, size):
+        assert 1 <= len(chunk) <= size
+        seen += chunk
+        progress = pg.advance(progress, chunk)
+    assert sorted(seen) == sorted(files)
+    assert progress.count == len(files)
+    assert pg.chunks(files, progress, size) == []
+
+
+@settings(deadline=None)
+@given(FILES, st.integers(1, 3), st.integers(0, 5))
+def test_a_restart_goes_on_where_the_commit_was(files: list[SourceFile], size: int, done: int) -> None:
+    chunks = pg.chunks(files, Progress(), size)
+    progress = Progress()
+    for chunk in chunks[:done]:
+        progress = pg.advance(progress, chunk)
+    assert pg.chunks(files, progress, size) == chunks[done:]
+
+
+@settings(deadline=None)
+@given(FILES, st.randoms())
+def test_digest_is_of_the_set(files: list[SourceFile], random: object) -> None:
+    shuffled = list(files)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pg.digest_of(files) == pg.digest_of(shuffled)
+
+
+def test_no_limit_is_one_commit() -> None:
+    files = [SourceFile("a", 1, 1), SourceFile("b", 1, 1)]
+    assert pg.chunks(files, Progress(), None) == [files]
+    assert pg.chunks([], Progress(), None) == []
+
+
+def test_a_rewritten_file_is_another_file() -> None:
+    progress = pg.advance(Progress(), [SourceFile("a", 1, 1)])
+    assert pg.chunks([SourceFile("a", 1, 2)], progress, None) == [[SourceFile("a", 1, 2)]]
+
+
+def test_batches_differ() -> None:
+    digests = {str(pg.batches_checkpoint(run, count)["digest"]) for run in (1, 2) for count in (1, 2)}
+    assert len(digests) == 4
+
+
+def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
+    """Each writer's newest checkpoint at each savepoint, whoever has written since; without one in the active timeline, the archive's."""
+    names = ["20260101000000002_20260101000000003.commit", "20260101000000004_20260101000000005.commit", "20260101000000004_20260101000000006.savepoint"]
+    timeline = tl.parse([*names, "20260101000000007_20260101000000008.commit"])
+    words = {"20260101000000002": ("w", "boundary"), "20260101000000004": ("other", "others"), "20260101000000007": ("w", "newer")}
+
+    def info(writer: str, digest: str) -> CommitInfo:
+        return CommitInfo({"hudioperator.writer": writer, "hudioperator.progress": json.dumps({"digest": digest, "count": 1})}, 1)
+
+    archived = tl.Instant("20260101000000000", "commit", tl.State.COMPLETED, "20260101000000001")
+    table: Any = SimpleNamespace(
+        timeline=lambda: timeline,
+        commits=lambda instants: ((i, info(*words[i.requested])) for i in instants if i.action == "commit"),
+        has_archive=lambda: True,
+        archived_commits=lambda: iter([(archived, info("old", "archived"))]),
+    )
+    assert pg.kept_by_savepoints(table, "w") == {"boundary"}
+    assert pg.kept_by_savepoints(table, "old") == {"archived"}
+    assert pg.kept_by_savepoints(table, "new") == frozenset()

@@ -1,0 +1,66 @@
+"""Which partitions have expired: told from every file's instant, in days of 24 hours however many they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, PATTERN, SINCE, Expiry, before, last_write
+from hudi_runtime.services.triggers import Result
+
+NOW = datetime.now(UTC)
+
+
+def ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).strftime("%Y%m%d%H%M%S%f")[:17]
+
+
+def files(base: float, log: float | None = None) -> list[str]:
+    names = [".hoodie_partition_metadata", f"f-0_0-1-0_{ago(base)}.parquet"]
+    return [*names, f".f-0_{ago(log)}.log.1_0-2-0"] if log is not None else names
+
+
+def run(partitions: dict[str, list[str]], *, days: int, since: str = LAST_WRITE, live: set[str] | None = None, pattern: str = "", limit: int = 9) -> list[str]:
+    """The partitions that one run deletes."""
+    configs: list[dict[str, str]] = []
+    table: Any = SimpleNamespace(
+        partitions=lambda: list(partitions),
+        storage=SimpleNamespace(names=lambda p: partitions[p]),
+        live_partitions=lambda config: list(partitions) if live is None else list(live),
+        partition_created=lambda p: min((n.split("_")[2][:17] for n in partitions[p] if n.startswith("f-")), default=""),
+    )
+    expiry = Expiry(table, lambda options: configs.append(dict(options)) or options, lambda _: None)
+    options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({PATTERN: pattern} if pattern else {})}
+    found = expiry._expired({}, options, now=NOW)[:limit]
+    if not found:
+        assert expiry.run(options).result is Result.NOTHING_TO_DO
+        assert all((c[DAYS], c[SINCE]) == ("1", LAST_WRITE) for c in configs), "Hudi multiplies days in 32 bits"
+    return found
+
+
+@pytest.mark.parametrize("days", [1, 24, 25, 49, 50, 60, 100, 365, 36500])
+def test_a_day_has_24_hours_however_many_they_are(days: int) -> None:
+    """Hudi 1.2 takes 50 days for seven hours, 60 for ten days, 365 for 17."""
+    assert run({"young": files(days - 0.01)}, days=days) == []
+    if days < 36500:
+        assert run({"old": files(days + 0.01), "young": files(days - 0.01)}, days=days) == ["old"]
+
+
+def test_a_log_file_is_a_write() -> None:
+    assert run({"updated": files(90, log=1), "left": files(90, log=80)}, days=30) == ["left"]
+    assert run({"updated": files(90, log=1)}, days=30, since=CREATION) == ["updated"]
+
+
+def test_what_readers_do_not_see_any_more_is_not_deleted_twice() -> None:
+    assert run({"gone": files(90), "there": files(90)}, days=30, live={"there"}) == ["there"]
+
+
+def test_pattern_limit_and_what_nothing_is_known_of() -> None:
+    partitions = {"day=1": files(90), "day=2": files(90), "other": files(90), "day=3": [".hoodie_partition_metadata"]}
+    assert run(partitions, days=30, pattern="day=.*") == ["day=1", "day=2"]
+    assert run(partitions, days=30, pattern="day=.*", limit=1) == ["day=1"]
+    assert last_write(["f-0_0-1-0_20260101000000.parquet"]) == "20260101000000999"
+    assert before(datetime(2026, 3, 1, tzinfo=UTC), 1) == "20260228000000000"

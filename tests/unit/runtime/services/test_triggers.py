@@ -1,0 +1,306 @@
+"""When a service is due, and how far archival may go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from hudi_runtime.job import merging
+from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.process.etcd import Entry
+from hudi_runtime.services import triggers
+from hudi_runtime.services.service_actions import KEEP_MAX, KEEP_MIN, OPTIONS, Actions, floor, keep_at_least, with_least
+from hudi_runtime.services.triggers import Record, Result, Service, due
+from hudi_runtime.settle.rollback import NotYet
+from hudi_runtime.settle.settle import Records
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.service_kinds import Kind
+
+NOW = 1_000_000
+TICK = "2026-11-22T03:00:00Z"
+
+
+def t(number: int) -> str:
+    return f"20260101000000{number:03d}"
+
+
+def timeline(*names: str) -> tl.Timeline:
+    return tl.parse(names)
+
+
+def done(requested: int, completed: int, action: str = "deltacommit") -> str:
+    return f"{t(requested)}_{t(completed)}.{action}"
+
+
+def test_commits_of_writers_are_counted() -> None:
+    found = timeline(done(1, 2), done(3, 9), done(4, 5, "commit"), done(6, 7, "clean"), f"{t(8)}.deltacommit.requested", done(10, 11, "replacecommit"))
+    assert triggers.commits_since(found, "", merge_on_read=True) == 3, "on MergeOnRead a commit is a compaction's result"
+    assert triggers.commits_since(found, "", merge_on_read=False) == 4
+    assert triggers.commits_since(found, t(2), merge_on_read=True) == 2, "by completion time: 3 completed after 2"
+    assert triggers.commits_since(found, t(9), merge_on_read=True) == 1
+
+
+def test_archived_commits_are_counted() -> None:
+    found = timeline(done(10, 11), done(12, 13))
+    assert triggers.commits_after(found, t(2), None, merge_on_read=True) == 2
+    assert triggers.commits_after(found, t(2), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 8, "one of the two was counted before"
+    assert triggers.commits_after(found, t(3), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 2, "the service has run since it was counted"
+
+
+def test_what_a_service_has_written_starts_no_service() -> None:
+    """Its completed action is that of a writer; the files of the earlier states tell."""
+    clustered, replaced = [f"{t(1)}.clustering.requested", done(1, 2, "replacecommit")], [f"{t(3)}.replacecommit.requested", done(3, 4, "replacecommit")]
+    assert triggers.commits_since(timeline(*clustered), "", merge_on_read=False) == 0
+    assert triggers.commits_since(timeline(*clustered, *replaced), "", merge_on_read=False) == 1
+    assert triggers.commits_since(timeline(f"{t(1)}.logcompaction.requested", done(1, 2)), "", merge_on_read=True) == 0
+
+
+@pytest.mark.parametrize(("commits", "starts"), [(4, False), (5, True), (6, True)])
+def test_after_commits(commits: int, starts: bool) -> None:
+    assert bool(due(Service(Kind.CLEAN, 5), Record(), commits=commits, request=None, now_ms=NOW)) is starts
+
+
+@pytest.mark.parametrize(("at", "starts"), [(NOW - 1, False), (NOW, True), (NOW + 59, True), (NOW + 60, False)])
+def test_a_run_begins_within_its_window_only(at: int, starts: bool) -> None:
+    raw = {"afterCommits": 5, "scheduled": True, "window": {"fromMs": NOW, "untilMs": NOW + 60}}
+    service = triggers.from_assignment({"services": {"clean": raw}})[Kind.CLEAN]
+    assert bool(due(service, Record(), commits=9, request=None, now_ms=at)) is starts
+    assert bool(due(service, Record(), commits=0, request={"nonce": TICK, "baseline": False}, now_ms=at)) is starts
+
+
+def test_a_tick_runs_once() -> None:
+    service = Service(Kind.CLEAN, None, scheduled=True)
+    request: dict[str, Any] = {"nonce": TICK, "baseline": False}
+    assert due(service, Record(), commits=99, request=None, now_ms=NOW) == "", "without afterCommits no number of commits starts it"
+    assert TICK in due(service, Record(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), "missed ticks run once: the newest counts"
+    assert due(service, Record(nonce=TICK), commits=0, request=request, now_ms=NOW) == ""
+    assert due(service, Record(), commits=0, request={**request, "baseline": True}, now_ms=NOW) == "", "what was past at the beginning is not run"
+    assert due(Service(Kind.CLEAN, None), Record(), commits=0, request=request, now_ms=NOW) == "", "a request for a service without schedule"
+
+
+def test_nothing_before_the_next_try() -> None:
+    service = Service(Kind.COMPACTION, 1)
+    assert due(service, Record(retry_at_ms=NOW + 1), commits=9, request=None, now_ms=NOW) == ""
+    assert due(service, Record(retry_at_ms=NOW), commits=9, request=None, now_ms=NOW)
+    assert [triggers.backoff_ms(n) for n in (0, 1, 2, 3, 60)] == [0, 10_000, 20_000, 40_000, 3_600_000]
+
+
+def test_partitions_that_were_left_out_are_not_forgotten() -> None:
+    """A clustering follows when fewer have to be left out: no commit may come any more, and an agent that knows of none has not seen why there were some."""
+    service = Service(Kind.CLUSTERING, 5, window=(NOW, NOW + 60))
+    for now_left_out, starts in ((2, False), (1, True), (0, True)):
+        assert bool(due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW, left_out=now_left_out)) is starts
+    assert due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW + 60) == "", "its window is closed"
+    assert due(service, Record(left_out=2, retry_at_ms=NOW + 2), commits=4, request=None, now_ms=NOW + 1) == ""
+    assert due(service, Record(), commits=4, request=None, now_ms=NOW) == ""
+
+
+def test_record_round_trip() -> None:
+    record = Record(Result.FAILED.value, t(1), "why", 5, 6, 7, 8, t(9), TICK, "inc", 3)
+    assert Record.from_value(record.value(Kind.CLEAN)) == record
+    assert Record.from_value(None) == Record()
+
+
+def test_services_of_an_assignment() -> None:
+    value = {"services": {"clean": {"afterCommits": None, "scheduled": True, "options": {"a": "b"}}, "unknown": {}}}
+    assert triggers.from_assignment(value) == {Kind.CLEAN: Service(Kind.CLEAN, None, True, {"a": "b"})}
+    assert triggers.from_assignment({}) == {}, "an operator that knows no services asks for none"
+
+
+# ---- archival
+
+
+def records(**keys: Any) -> Records:
+    entries = [Entry(f"/p/{name.replace('__', '/')}", value, 1) for name, value in keys.items()]
+    return Records.from_entries(entries, prefix="/p/")
+
+
+COMMITS = [done(n, n + 1) for n in range(10, 40, 2)]
+
+
+def test_nothing_holds_a_quiet_table() -> None:
+    quiet = timeline(*COMMITS)
+    assert floor(quiet, records()) == ""
+    assert keep_at_least(quiet, "") == 0
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"settle__dead": {"phase": "RollingBack", "instants": {t(20): {"action": "commit", "outcome": "RolledBack"}}}},
+        {"settle__dead": {"phase": "Fenced", "instants": {t(20): {"action": "commit", "outcome": None}}}},
+        {"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}},
+        {f"instant__{t(20)}": {"inc": "alive", "action": "commit", "state": "Abandoned"}},
+    ],
+)
+def test_archival_stays_behind_what_is_not_swept(keys: dict[str, Any]) -> None:
+    """I5: rolled back is not enough, a late file may still come."""
+    assert floor(timeline(*COMMITS), records(**keys)) == t(20)
+
+
+def test_what_is_swept_holds_nothing() -> None:
+    assert floor(timeline(*COMMITS), records(settle__dead={"phase": "Swept", "instants": {t(20): {"outcome": "RolledBack"}}})) == ""
+
+
+def test_commits_that_overlap_a_pending_one_stay() -> None:
+    """I9: the commit of 15 began before the pending 20 and ended after it; its conflict check needs it. Hudi itself would archive it."""
+    found = timeline(done(10, 11), done(15, 31), done(18, 19), f"{t(20)}.deltacommit.requested", done(22, 23), done(24, 25))
+    assert floor(found, records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})) == t(15)
+    assert floor(found, records()) == t(15), "the timeline alone says it too"
+
+
+def test_a_recorded_instant_without_file_counts() -> None:
+    """F12: its requested file may still be on the wire."""
+    assert floor(timeline(*COMMITS), records(**{f"instant__{t(21)}": {"inc": "w", "action": "commit", "state": "Pending"}})) == t(21)
+
+
+def test_the_active_timeline_begins_before_the_floor() -> None:
+    found = timeline(*COMMITS)
+    assert keep_at_least(found, t(20)) == len([c for c in COMMITS if c >= t(20)]) + 1
+    assert keep_at_least(found, t(99)) == 1
+
+
+def test_least_raises_what_hudi_keeps() -> None:
+    options = {KEEP_MIN: "4", KEEP_MAX: "5", "other": "x"}
+    assert with_least(options, 3) == options
+    assert with_least(options, 4) == options
+    assert with_least(options, 9) == {KEEP_MIN: "9", KEEP_MAX: "10", "other": "x"}
+    assert with_least({KEEP_MIN: "4", KEEP_MAX: "20"}, 9) == {KEEP_MIN: "9", KEEP_MAX: "20"}
+
+
+class Archiving:
+    """A table whose archival only notes what it may go down to."""
+
+    def __init__(self, commits: int) -> None:
+        self.listing = timeline(*(f"2026010100{n:04d}000_2026010100{n:04d}001.commit" for n in range(commits)))
+        self.kept: list[tuple[str, str]] = []
+        self.never = True
+        self.locked_now = False
+
+    def timeline(self) -> tl.Timeline:
+        assert self.locked_now, "looked at under the lock only"
+        return self.listing
+
+    @contextmanager
+    def locked(self, _config: object) -> Iterator[None]:
+        self.locked_now = True
+        yield
+        self.locked_now = False
+
+    def write_config(self, _name: str, options: dict[str, str]) -> Any:
+        never = self.never
+        policy = type("Policy", (), {"isNever": lambda _self: never})()
+        return type("Config", (), {"options": options, "setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+
+    def client(self, _config: object) -> None:
+        raise AssertionError("no client may be made")
+
+    def require_merger(self, merge: merging.Merge) -> None:
+        if merge.mode == merging.CUSTOM:
+            raise merging.NoMerger(f"no {merge.class_name}")
+
+    def archive(self, config: Any) -> int:
+        assert self.locked_now
+        self.kept.append((config.options[KEEP_MIN], config.options[KEEP_MAX]))
+        return 1
+
+
+def actions(table: Any, options: dict[str, str] | None = None, merge: merging.Merge = merging.LATER_COMMIT) -> Actions:
+    def never(instant: str) -> None:
+        raise AssertionError(instant)
+
+    return Actions(table, "t", options or {}, records, never, never, merge)
+
+
+@pytest.mark.parametrize(("count", "kept"), [(9, ("4", "5")), (204, ("4", "5")), (1000, ("800", "801"))])
+def test_a_backlog_is_archived_in_several_runs(count: int, kept: tuple[str, str]) -> None:
+    """The lock is held meanwhile."""
+    table: Any = Archiving(count)
+    done_ = actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    assert done_.result is Result.COMPLETED
+    assert table.kept == [kept]
+
+
+def test_no_service_runs_with_another_policy_than_never() -> None:
+    """F2: Hudi's clean() would roll back what it takes for dead."""
+    table: Any = Archiving(9)
+    table.never = False
+    with pytest.raises(OutcomeUnknown, match="NEVER"):
+        actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    with pytest.raises(OutcomeUnknown, match="NEVER"):
+        actions(table).compaction.run({}, planned=lambda _instant: None)
+
+
+def test_versions_are_not_merged_without_the_class_that_says_how() -> None:
+    """I8: nothing is planned, and a plan that is there is not executed; what merges nothing goes on."""
+    table: Any = Archiving(9)
+    own = actions(table, merge=merging.Merge(merging.CUSTOM, class_name="com.example.Own"))
+    for service in (own.compaction, own.clustering):
+        with pytest.raises(merging.NoMerger, match=r"com[.]example[.]Own"):
+            service.run({}, planned=lambda _instant: None)
+    assert own.archive({KEEP_MIN: "4", KEEP_MAX: "5"}).result is Result.COMPLETED
+
+
+def test_the_tables_options_do_not_start_services_beside_it() -> None:
+    theirs = {"hoodie.clean.automatic": "true", "hoodie.table.services.enabled": "false", "hoodie.fail.on.timeline.archiving": "false", "a": "b"}
+    table: Any = Archiving(9)
+    assert actions(table, theirs).config({"c": "d"}).options == {"a": "b", "c": "d", **OPTIONS}
+
+
+def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
+    """I12: Hudi would execute every pending clean that it finds."""
+    table: Any = Archiving(2)
+    table.listing = timeline(f"{t(5)}.clean.requested", f"{t(7)}.clean.requested")
+    table.locked_now = True
+    with pytest.raises(NotYet, match=t(7)):
+        actions(table).clean({}, mine=frozenset({t(5)}))
+
+
+class Compacting:
+    """A table whose compaction leaves the timeline as `after`; `deleted` are the files that went before it."""
+
+    def __init__(self, *after: str) -> None:
+        self.after = timeline(*after)
+        self.storage = self
+        self.deleted: list[str] = []
+        self.compacted: list[list[str]] = []
+
+    def names(self, _folder: str) -> list[str]:
+        return [t(5)]
+
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+
+    def require_merger(self, _merge: merging.Merge) -> None:
+        """Everything is there."""
+
+    def write_config(self, _name: str, _options: object) -> Any:
+        policy = type("Policy", (), {"isNever": lambda _self: True})()
+        return type("Config", (), {"setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+
+    @contextmanager
+    def client(self, _config: object) -> Iterator[Compacting]:
+        yield self
+
+    def compact(self, _instant: str, _complete: bool) -> None:
+        self.compacted.append(list(self.deleted))
+
+    def timeline(self) -> tl.Timeline:
+        return self.after
+
+
+def test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again() -> None:
+    """F9: Hudi would wait for it for ever."""
+    table: Any = Compacting(f"{t(5)}.compaction.requested", f"{t(5)}_{t(9)}.commit")
+    assert actions(table).compaction.again(t(5), {}, failures=0).result is Result.COMPLETED
+    assert table.compacted == [[f".hoodie/.heartbeat/{t(5)}"]]
+
+
+@pytest.mark.parametrize("after", [[f"{t(5)}.compaction.requested"], []])
+def test_a_compaction_is_done_when_the_timeline_says_so(after: list[str]) -> None:
+    table: Any = Compacting(*after)
+    with pytest.raises(OutcomeUnknown, match="not completed"):
+        actions(table).compaction.again(t(5), {}, failures=0)
