@@ -53,7 +53,7 @@ what is not marked `extra`, and CI with it, on each commit: that is not noted he
 def files(tier: str) -> list[str]:
     """The groups of a tier, as they stand in the tree."""
     folder = ROOT / TIERS[tier]
-    found = folder.glob("*Test.java") if tier == "java" else folder.rglob("test_*.py")
+    found = folder.rglob("*Test.java" if tier == "java" else "test_*.py")
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
@@ -66,7 +66,7 @@ def results(tier: str) -> Runs:
 def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
     """File, test and outcome of each case of JUnit reports. A skipped test counts as failed: tiers decide what runs."""
     known = {Path(name).with_suffix("").as_posix().replace("/", "."): name for name in files(tier)}
-    known |= {f"io.hudioperator.{Path(name).stem}": name for name in files(tier) if tier == "java"}
+    known |= {Path(name).with_suffix("").as_posix().partition("/java/")[2].replace("/", "."): name for name in files(tier) if tier == "java"}
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             where = str(case.get("classname"))

@@ -112,7 +112,7 @@ def java(main: str, job: Path, *, memory: str, log: Path, more: tuple[str, ...] 
     """Start a program of the lock module's tests; its stderr goes to ``log``, its stdout to ``out`` (None: to the caller)."""
     jars = Path(pyspark.__file__).parent / "jars"
     command = ["java", f"-Xmx{memory}", "-XX:+UseSerialGC", "-Duser.timezone=UTC", *more]
-    command += ["-cp", f"{JAR}:{CLASSES}:{CACHE / 'jars' / BUNDLE}:{jars}/*", f"io.hudioperator.{main}", str(job)]
+    command += ["-cp", f"{JAR}:{CLASSES}:{CACHE / 'jars' / BUNDLE}:{jars}/*", f"io.hudioperator.support.{main}", str(job)]
     with log.open("wb") as err, out.open("wb") if out is not None else nullcontext(subprocess.PIPE) as said:
         return subprocess.Popen(command, stdout=said, stderr=err, text=True)
 

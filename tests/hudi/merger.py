@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-CLASS_NAME = "io.hudioperator.EarliestMerger"
+CLASS_NAME = "io.hudioperator.support.EarliestMerger"
 """Of two versions of a record it keeps the one with the smaller `ts`, which neither of Hudi's own modes does."""
 STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55"
 IMAGE = "registry.example.com/with-the-merger:1"

@@ -9,7 +9,7 @@ from typing import Any
 from tests.evidence import Evidence, of_results
 
 ROOT = Path(__file__).resolve().parents[2]
-LIST = ROOT / "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements.json"
+LIST = ROOT / "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements/statements.json"
 SEEN = ROOT / "build" / "statements"
 RESULTS = ROOT / "docs" / "results" / "statements.json"
 PAGE = ROOT / "docs" / "what-user-code-may-do.md"

@@ -208,7 +208,7 @@ def test_a_merge_of_ones_own(world: World, concurrency: str, kind: str) -> None:
 
 def test_nothing_is_begun_without_the_class(world: World, agent: Process) -> None:
     """An image without it: no table is made, no commit and no compaction is begun, no row is lost, and what is missing is named."""
-    name, missing = "own-missing", "spec.merge.custom.className = 'io.hudioperator.EarliestMerger': there is no such class in this image"
+    name, missing = "own-missing", "spec.merge.custom.className = 'io.hudioperator.support.EarliestMerger': there is no such class in this image"
     spec = {"type": "MergeOnRead", "merge": merger.CUSTOM}
     unmade = world.table("own-unmade", image="registry.example.com/without-it:1", **spec)
     unmade.gate("closed")

@@ -21,7 +21,7 @@ KEYS = (
         "the-gate-does-not-say-what-is-compared",
         "I13",
         "keys are compared whatever the gate says",
-        j("HeldLock", "    return insertConflicts;\n", "    return InsertConflicts.Rule.KEY;\n"),
+        j("HeldLock", "    return insertConflicts;\n", "    return InsertRule.KEY;\n"),
         t("InsertConflictsTest.theGateSaysWhatIsCompared"),
     ),
     mutation(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from tests.mutations.mutation import JAVA_TESTS, Edit, mutation
-
-SOURCES = "spark-images/etcd-lock/src/main/java/io/hudioperator"
+from tests.mutations.mutation import JAVA_SOURCES, JAVA_TESTS, Edit, java_file, mutation
 
 
 def j(file: str, old: str, new: str = "") -> Edit:
-    return Edit(f"{SOURCES}/{file}.java", old, new)
+    return Edit(java_file(JAVA_SOURCES, file), old, new)
 
 
 def t(name: str) -> str:
     """``AcquireTest.onlyOneOwnsIt`` as the id of a test."""
     file, _, method = name.partition(".")
-    return f"{JAVA_TESTS}/{file}.java::{method}"
+    return f"{java_file(JAVA_TESTS, file)}::{method}"
 
 
 GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read, and that admits me (F8)\n"

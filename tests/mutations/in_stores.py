@@ -52,7 +52,7 @@ ASKING = (
         "a-marker-is-there-before-its-content",
         "F66",
         "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority leaves an empty one",
-        j("TableStorage", "boolean renames = StoreProbe.renames(base, conf);", "boolean renames = false;"),
+        j("TableStorage", "boolean renames = renames(base, conf);", "boolean renames = false;"),
         t("AuthorityMarkerTest.whoDiesWhileItWritesTheMarkerStopsNobody"),
     ),
     mutation(

@@ -242,7 +242,7 @@ GUARD = (
         "s3-is-not-s3a",
         "F10",
         "two spellings of one path are two tables",
-        j("Sessions", '      scheme = "s3a";\n', "      scheme = m.group(1);\n"),
+        j("TablePath", '      scheme = "s3a";\n', "      scheme = m.group(1);\n"),
         t("ProtocolDataTest.canonicalPaths"),
     ),
     mutation(

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.mutations.mutation import JAVA_TESTS
+from tests.mutations.mutation import JAVA_TESTS, java_class
 
 MODULE = "spark-images/etcd-lock"
 MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
@@ -183,7 +183,7 @@ def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) 
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     if sources and _command(("javac", *(f"-J{o}" for o in quick), "-proc:none", "-nowarn", "-d", str(mutated), "-cp", path, *sources), place, log, 180) != 0:
         return Seen(invalid=f"does not compile: {_last(log)}")
-    names = {f"io.hudioperator.{Path(test.partition('::')[0]).stem}#{test.partition('::')[2]}": test for test in tests}
+    names = {f"{java_class(test)}#{test.partition('::')[2]}": test for test in tests}
     options = (*quick, "-Xmx512m", f"-Djava.io.tmpdir={scratch / 'tmp'}", "-Duser.timezone=UTC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
     command = ("java", *options, "-cp", f"{mutated}{os.pathsep}{path}", "NamedTests", *names)
     if _command(command, place, log, SECONDS["java"] + 10 * len(tests)) == 124:

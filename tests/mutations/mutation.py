@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+JAVA_SOURCES = "spark-images/etcd-lock/src/main/java/io/hudioperator"
 INVARIANTS = tuple(f"I{n}" for n in range(1, 14))
 FINDINGS = (*(f"F{n}" for n in range(1, 31)), *re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "findings.md").read_text(), re.MULTILINE))
 """The first thirty, which docs/protocol.md and comments name, and those of docs/findings.md."""
@@ -16,6 +18,18 @@ AVAILABILITY = "availability"
 """What no invariant asks for: that work goes on."""
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
 """What may not be without a mutation; of the later findings those are covered that the code has a place for."""
+
+
+@cache
+def java_file(folder: str, name: str) -> str:
+    """Path of a Java class below a folder, in whichever package; without such a class a path that does not exist, which the checks report."""
+    found = sorted((ROOT / folder).rglob(f"{name}.java"))
+    return str(found[0].relative_to(ROOT)) if found else f"{folder}/{name}.java"
+
+
+def java_class(test: str) -> str:
+    """Class of a listed test of Java, with its package."""
+    return test.partition("/java/")[2].partition(".java")[0].replace("/", ".")
 
 
 class Drifted(Exception):

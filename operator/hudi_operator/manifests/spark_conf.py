@@ -178,7 +178,7 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
 def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
     """Put the storage wrapper before the file system of a scheme; ``fs.<scheme>.impl`` of the table's storage options is its delegate."""
     if scheme == "file":
-        return {"spark.hadoop.fs.file.impl": "io.hudioperator.GuardedLocalFileSystem"}
+        return {"spark.hadoop.fs.file.impl": "io.hudioperator.testing.GuardedLocalFileSystem"}
     delegate = storage.options.get(f"fs.{scheme}.impl", _FILE_SYSTEMS.get(scheme, ""))
     settings = {f"spark.hadoop.fs.{scheme}.impl": GUARD}
     if delegate:

@@ -33,7 +33,7 @@ class WriterProcess:
         job.write_text(json.dumps({"folder": str(self.folder), "pauseMillis": pause_millis, "writers": settings}))
         jars = Path(pyspark.__file__).parent / "jars"
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone=UTC"]
-        command += ["-cp", f"{JAR}:{CLASSES}:{BUNDLE}:{jars}/*", "io.hudioperator.WriterProcess", str(job)]
+        command += ["-cp", f"{JAR}:{CLASSES}:{BUNDLE}:{jars}/*", "io.hudioperator.support.WriterProcess", str(job)]
         with self._out.open("wb") as out, self._out.with_suffix(".err").open("wb") as err:
             self._process = subprocess.Popen(command, stdout=out, stderr=err)
         wait_for("writers", lambda: self.writers() or self._gone(), seconds=60)

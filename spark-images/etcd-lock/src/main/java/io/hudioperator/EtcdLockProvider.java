@@ -1,5 +1,14 @@
 package io.hudioperator;
 
+import io.hudioperator.commit.CommitChecks;
+import io.hudioperator.commit.InsertsAhead;
+import io.hudioperator.commit.SnapshotCheck;
+import io.hudioperator.commit.WriteOptions;
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TablePath;
+import io.hudioperator.protocol.TableStorage;
+import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.Session;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.common.config.LockConfiguration;
@@ -37,12 +46,12 @@ public final class EtcdLockProvider implements LockProvider<String> {
     if (tableId.isEmpty()) {
       throw ErrorCode.OPTION.exception(TABLE_ID + " is not set");
     }
-    Session found = Sessions.byTable(tableId);
+    Session found = OpenSessions.byTable(tableId);
     if (found == null) {
       throw ErrorCode.NOT_OWNER.exception("this process has no session at table " + tableId + " (" + props.getString(BASE_PATH, "?") + ")");
     }
     String path = props.getString(BASE_PATH, "");
-    if (!path.isEmpty() && !Sessions.comparable(path).equals(Sessions.comparable(found.basePath()))) {
+    if (!path.isEmpty() && !TablePath.comparable(path).equals(TablePath.comparable(found.basePath()))) {
       throw ErrorCode.NOT_OWNER.exception("table " + tableId + " is at " + found.basePath() + ", not at " + path);
     }
     if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // it rolls back what living writers have pending

@@ -2,6 +2,16 @@ package io.hudioperator;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.hudioperator.commit.CommitChecks;
+import io.hudioperator.commit.InsertConflicts;
+import io.hudioperator.commit.SnapshotCheck;
+import io.hudioperator.commit.WriteOptions;
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.Json;
+import io.hudioperator.etcd.Pause;
+import io.hudioperator.protocol.HeldLock;
+import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.Session;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -58,8 +68,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       Option<HoodieWriteConfig> writeConfig) {
     String base = metaClient.getBasePath().toString();
     CommitChecks.requireGuard(metaClient, base);
-    session = Sessions.byPath(base);
-    HeldLock lock = session == null ? null : session.held;
+    session = OpenSessions.byPath(base);
+    HeldLock lock = session == null ? null : session.heldNow();
     if (lock == null || !lock.isHere()) {
       throw ErrorCode.NOT_OWNER.exception("the lock of " + base + " is not held at the commit of " + current.requestedTime());
     }

@@ -1,5 +1,11 @@
 package io.hudioperator;
 
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.timeline.DataFiles;
+import io.hudioperator.timeline.FolderRules;
+import io.hudioperator.timeline.TimelineGuard;
+import io.hudioperator.timeline.TimelinePath;
+import io.hudioperator.workarounds.ClosingInLineFileSystem;
 import java.io.IOException;
 import java.net.URI;
 import java.util.EnumSet;

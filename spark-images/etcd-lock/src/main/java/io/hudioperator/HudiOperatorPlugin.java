@@ -1,5 +1,10 @@
 package io.hudioperator;
 
+import io.hudioperator.session.LostExecutors;
+import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.Session;
+import io.hudioperator.timeline.FolderRules;
+import io.hudioperator.workarounds.MetadataSchema;
 import java.util.Map;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.spark.SparkContext;
@@ -43,8 +48,8 @@ public final class HudiOperatorPlugin implements SparkPlugin {
       LostExecutors.drivenBy(context);
       Map<String, String> env = System.getenv();
       if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
-        session = Sessions.openDriver(env, Map.of(), Sessions::haltJvm);
-        TableReads.of(session).begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
+        session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);
+        session.reads().begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
       }
       return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
     }

@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import io.hudioperator.contract.Json;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

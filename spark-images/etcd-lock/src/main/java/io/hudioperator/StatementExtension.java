@@ -1,5 +1,7 @@
 package io.hudioperator;
 
+import io.hudioperator.statements.GuardedParser;
+import io.hudioperator.statements.StatementRules;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;

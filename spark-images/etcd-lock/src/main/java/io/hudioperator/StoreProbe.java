@@ -1,5 +1,7 @@
 package io.hudioperator;
 
+import io.hudioperator.etcd.Pause;
+import io.hudioperator.protocol.TableStorage;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -15,9 +17,6 @@ import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hudi.storage.HoodieStorageUtils;
-import org.apache.hudi.storage.StoragePath;
-import org.apache.hudi.storage.hadoop.HadoopStorageConfiguration;
 
 /**
  * Asks a table's store, before the table is used, for what the protocol leans on (F61). One look proves no property for ever; it tells a store
@@ -45,12 +44,7 @@ public final class StoreProbe {
    */
   public static List<String> missing(String basePath, Configuration conf) throws IOException {
     Path base = new Path(basePath);
-    return new StoreProbe(base.getFileSystem(conf), base, renames(base, conf)).missing();
-  }
-
-  /** Whether Hudi writes a file there under another name first, and renames it. */
-  static boolean renames(Path base, Configuration conf) {
-    return HoodieStorageUtils.getStorage(new StoragePath(base.toString()), new HadoopStorageConfiguration(conf)).needCreateTempFile();
+    return new StoreProbe(base.getFileSystem(conf), base, TableStorage.renames(base, conf)).missing();
   }
 
   private interface Check {

@@ -2,6 +2,7 @@ package io.hudioperator;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.hudioperator.support.TestTable;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.support.EtcdServer;
+import io.hudioperator.support.TestTable;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;

@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.session.Session;
+import io.hudioperator.support.TestTable;
 import java.io.IOException;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;

@@ -1,12 +1,17 @@
 package io.hudioperator;
 
-import static io.hudioperator.TestTable.assertCode;
+import static io.hudioperator.support.TestTable.assertCode;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.commit.CommitChecks;
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.Json;
+import io.hudioperator.session.Session;
+import io.hudioperator.support.TestTable;
 import java.nio.file.Files;
 import java.util.List;
 import java.util.Map;

@@ -50,12 +50,12 @@ class JarIT {
   void whatIsLoadedByNameIsThere() {
     for (String name :
         List.of(
-            "io/hudioperator/protocol.json",
-            "io/hudioperator/hudi_options.tsv",
+            "io/hudioperator/contract/protocol.json",
+            "io/hudioperator/contract/hudi_options.tsv",
             "io/hudioperator/EtcdLockProvider.class",
             "io/hudioperator/FencedConflictResolutionStrategy.class",
             "io/hudioperator/GuardedFileSystem.class",
-            "io/hudioperator/GuardedLocalFileSystem.class",
+            "io/hudioperator/testing/GuardedLocalFileSystem.class",
             "io/hudioperator/HudiOperatorPlugin.class",
             "META-INF/services/io.hudioperator.shaded.io.grpc.LoadBalancerProvider",
             "META-INF/services/io.hudioperator.shaded.io.grpc.NameResolverProvider")) {

@@ -1,12 +1,16 @@
 package io.hudioperator;
 
-import static io.hudioperator.TestTable.assertCode;
+import static io.hudioperator.support.TestTable.assertCode;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.etcd.Pause;
+import io.hudioperator.session.Session;
+import io.hudioperator.support.TestTable;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;

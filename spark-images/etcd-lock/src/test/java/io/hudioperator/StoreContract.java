@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.protocol.TableStorage;
+import io.hudioperator.session.Session;
+import io.hudioperator.support.TestTable;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

@@ -3,6 +3,7 @@ package io.hudioperator;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
+import io.hudioperator.etcd.Pause;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

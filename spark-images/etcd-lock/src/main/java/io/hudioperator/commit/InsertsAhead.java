@@ -1,0 +1,116 @@
+package io.hudioperator.commit;
+
+import io.hudioperator.protocol.InsertRule;
+import io.hudioperator.session.Session;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.hudi.common.config.TypedProperties;
+import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieWriteStat;
+import org.apache.hudi.common.model.WriteOperationType;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.storage.StorageConfiguration;
+import org.apache.hudi.storage.StoragePath;
+import org.apache.hudi.storage.StoragePathInfo;
+
+/**
+ * Compares inserted keys before the lock is taken, so that under it only those are left that were committed meanwhile. A help, nothing else: all that
+ * is kept is that a new file and a completed write have no inserted key in common, and neither of them changes. Everything else is
+ * looked at under the lock ({@link InsertConflicts}). Which files a pending write has made its markers tell.
+ */
+public final class InsertsAhead {
+  private static final int ROUNDS = 3; // others may commit while keys are read
+  private static final int KEPT = 10_000; // files
+  private static final String NEW_FILE = ".parquet.marker.CREATE";
+  private static final String MARKER = ".marker.";
+  private static final long MANY = 1_000_000; // keys of a file whose number is not known: not so few that a Bloom filter is asked for each
+
+  private static final Map<StoragePath, Set<String>> APART =
+      new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<StoragePath, Set<String>> eldest) {
+          return size() > KEPT;
+        }
+      };
+
+  private InsertsAhead() {}
+
+  /** Is it known that this new file and that completed write have inserted no key in common? */
+  static boolean apart(StoragePath file, String other) {
+    synchronized (APART) {
+      return APART.getOrDefault(file, Set.of()).contains(other);
+    }
+  }
+
+  /** Called before each acquire; does nothing unless this session has a pending write beside which others have committed. Never throws. */
+  public static void look(Session session, TypedProperties props, StorageConfiguration<?> conf) {
+    boolean compares = session.isWriter() && session.insertRule == InsertRule.KEY && !"BUCKET".equals(props.getString("hoodie.index.type", ""));
+    if (!compares || session.pending.isEmpty()) {
+      return;
+    }
+    try {
+      Set<String> done = new HashSet<>();
+      boolean found = true;
+      for (int round = 0; round < ROUNDS && found; round++) {
+        HoodieTableMetaClient metaClient = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(session.basePath()).build();
+        found = false;
+        for (String mine : session.pending) {
+          found |= compare(metaClient, mine, done);
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      System.err.println("inserted keys are compared under the lock alone: " + e);
+    }
+  }
+
+  private static boolean compare(HoodieTableMetaClient metaClient, String mine, Set<String> done) throws IOException {
+    List<String> others =
+        metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstantsAsStream()
+            .filter(i -> i.getCompletionTime() != null && i.getCompletionTime().compareTo(mine) > 0)
+            .map(HoodieInstant::requestedTime).filter(other -> done.add(mine + "/" + other)).collect(Collectors.toList());
+    HoodieCommitMetadata files = others.isEmpty() ? new HoodieCommitMetadata() : newFiles(metaClient, mine);
+    for (String other : files.getWriteStats().isEmpty() ? List.<String>of() : others) {
+      if (new InsertConflicts(InsertRule.KEY, false, metaClient).between(files, other).isEmpty()) {
+        synchronized (APART) {
+          files.getWriteStats().forEach(s -> APART.computeIfAbsent(new StoragePath(metaClient.getBasePath(), s.getPath()), f -> new HashSet<>()).add(other));
+        }
+      }
+    }
+    return !others.isEmpty();
+  }
+
+  /** What the markers of a pending write tell, in the form of what it will say when it commits. */
+  private static HoodieCommitMetadata newFiles(HoodieTableMetaClient metaClient, String instant) throws IOException {
+    HoodieCommitMetadata files = new HoodieCommitMetadata();
+    files.setOperationType(WriteOperationType.UPSERT);
+    StoragePath folder = new StoragePath(metaClient.getMarkerFolderPath(instant));
+    try {
+      for (StoragePathInfo marker : metaClient.getStorage().listFiles(folder)) {
+        String path = marker.getPath().toString();
+        if (path.endsWith(NEW_FILE)) {
+          files.addWriteStat("", stat(path.substring(path.indexOf(folder.getName() + "/") + folder.getName().length() + 1, path.lastIndexOf(MARKER))));
+        }
+      }
+    } catch (FileNotFoundException e) { // nothing was written yet
+      return new HoodieCommitMetadata();
+    }
+    return files;
+  }
+
+  private static HoodieWriteStat stat(String path) {
+    HoodieWriteStat stat = new HoodieWriteStat();
+    stat.setPath(path);
+    stat.setPartitionPath(path.contains("/") ? path.substring(0, path.lastIndexOf('/')) : "");
+    stat.setFileId(path.substring(path.lastIndexOf('/') + 1));
+    stat.setPrevCommit(HoodieWriteStat.NULL_COMMIT);
+    stat.setNumWrites(MANY);
+    return stat;
+  }
+}

@@ -1,0 +1,64 @@
+package io.hudioperator.protocol;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.ProtocolLog;
+import io.hudioperator.contract.TableKeys;
+import io.hudioperator.etcd.EtcdClient;
+import io.hudioperator.etcd.EtcdException;
+import io.hudioperator.etcd.Pause;
+import io.hudioperator.etcd.Txn;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Transactions until they have an answer. One without an answer is sent again, so only those may come here that do the same twice as once.
+ * Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
+ */
+final class DefiniteTxn {
+  private static final long RETRY_MILLIS = 100;
+  private static final long MAX_RETRY_MILLIS = 1000;
+
+  private final EtcdClient etcd;
+  private final TableKeys keys;
+  private final ProtocolLog log;
+  private final BooleanSupplier gaveUp;
+
+  DefiniteTxn(EtcdClient etcd, TableKeys keys, ProtocolLog log, BooleanSupplier gaveUp) {
+    this.etcd = etcd;
+    this.keys = keys;
+    this.log = log;
+    this.gaveUp = gaveUp;
+  }
+
+  /** The answer; throws for a refusal. */
+  Txn.Result of(String name, Txn txn) {
+    try {
+      return repeat(name, txn);
+    } catch (EtcdException e) {
+      throw unexpected(name, e);
+    }
+  }
+
+  /** The answer; a refusal is the caller's. Only the first try without answer is logged. */
+  Txn.Result repeat(String name, Txn txn) throws EtcdException {
+    for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
+      try {
+        return etcd.txn(txn);
+      } catch (EtcdException e) {
+        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
+          throw e;
+        }
+        if (pause == RETRY_MILLIS) {
+          log.line(name).with("detail", "no answer: " + e.getMessage()).write(0, false);
+        }
+        if (gaveUp.getAsBoolean()) {
+          throw ErrorCode.ETCD_SILENT.exception("no answer to " + name + " of table " + keys.tablePrefix() + ": " + e.getMessage(), e);
+        }
+        Pause.millis(pause);
+      }
+    }
+  }
+
+  static RuntimeException unexpected(String name, EtcdException e) {
+    return e.code().exception("etcd refused " + name + ": " + e.getMessage(), e);
+  }
+}

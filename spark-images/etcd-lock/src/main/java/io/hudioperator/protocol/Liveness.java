@@ -1,0 +1,276 @@
+package io.hudioperator.protocol;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.Json;
+import io.hudioperator.etcd.EtcdClient;
+import io.hudioperator.etcd.EtcdException;
+import io.hudioperator.etcd.KeyValue;
+import io.hudioperator.etcd.Pause;
+import io.hudioperator.etcd.Txn;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The lease, the {@code alive} key and the thread that keeps them. A lease says who is alive; it never frees a lock by itself. Losing
+ * it has no consequence as long as nobody was fenced for it: a new lease, another {@code alive}, and on.
+ */
+public final class Liveness implements Runnable {
+  private static final long RETRY_MILLIS = 100;
+
+  public enum State {
+    LIVE,
+    LOST,
+    FENCED,
+    CLOSED
+  }
+
+  /** Ends the JVM; a help, not a safety device: a worker thread may run on first (measured). */
+  public interface Halt {
+    void halt(int exitCode, String why);
+  }
+
+  static final int EXIT_FENCED = 15;
+  public static final int EXIT_SILENT = 16;
+
+  private final EtcdClient etcd;
+  private final Identity me;
+  private final Halt halt;
+  private final Silence silence;
+  private final AtomicLong puts = new AtomicLong();
+  private final AtomicLong aliveRevision = new AtomicLong();
+  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+  private volatile Durations durations;
+  private volatile LockProtocol protocol;
+  private volatile long lease;
+  private volatile boolean leaseLost;
+  private volatile State ended;
+  private volatile boolean leaving;
+
+  public Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
+    this.etcd = etcd;
+    this.me = me;
+    this.durations = durations;
+    this.silence = silence;
+    this.halt = halt;
+  }
+
+  /** Registers, with a new lease for each try, and starts the heartbeat. */
+  public void start(LockProtocol lockProtocol, String threadName) {
+    protocol = lockProtocol;
+    register();
+    Thread thread = new Thread(this, threadName);
+    thread.setDaemon(true);
+    thread.setPriority(Thread.MAX_PRIORITY);
+    thread.start();
+  }
+
+  private void register() {
+    while (true) {
+      long granted = 0;
+      try {
+        long sent = silence.now();
+        granted = etcd.grantLease(durations.lease);
+        aliveRevision.set(protocol.register(this, granted));
+        lease = granted;
+        silence.acknowledged(sent);
+        return;
+      } catch (EtcdException e) {
+        if (e.outcome() != EtcdException.Outcome.UNKNOWN && e.outcome() != EtcdException.Outcome.LEASE_GONE) {
+          throw e.code().exception("etcd refused the registration: " + e.getMessage(), e);
+        }
+        revoke(granted);
+        giveUpWhenSilent("register", e);
+        Pause.millis(RETRY_MILLIS);
+      } catch (RuntimeException e) {
+        revoke(granted);
+        throw e;
+      }
+    }
+  }
+
+  /** Definite: a late request that names the lease is rejected. */
+  private void revoke(long which) {
+    while (which != 0) {
+      try {
+        etcd.revoke(which);
+        return;
+      } catch (EtcdException e) {
+        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
+          return;
+        }
+        giveUpWhenSilent("revoke", e);
+        Pause.millis(RETRY_MILLIS);
+      }
+    }
+  }
+
+  private void giveUpWhenSilent(String what, EtcdException e) {
+    if (silentTooLong()) {
+      throw ErrorCode.ETCD_SILENT.exception("no answer to " + what + ": " + e.getMessage(), e);
+    }
+  }
+
+  public boolean silentTooLong() {
+    return silence.longerThan(durations.silence);
+  }
+
+  // ---- what others ask
+
+  public State state() {
+    State end = ended;
+    if (end != null) {
+      return end;
+    }
+    return leaseLost || silence.longerThanTwoThirdsOf(durations.lease) ? State.LOST : State.LIVE;
+  }
+
+  public void durations(Durations read) {
+    durations = read;
+  }
+
+  public Durations durations() {
+    return durations;
+  }
+
+  long lease() {
+    return lease;
+  }
+
+  /** Revision of the {@code alive} that this session put last. */
+  long aliveRevision() {
+    return aliveRevision.get();
+  }
+
+  String nextValue() {
+    return Json.object().put("inc", me.inc).put("n", puts.incrementAndGet()).toString();
+  }
+
+  void alivePut(long revision) {
+    aliveRevision.accumulateAndGet(revision, Math::max);
+  }
+
+  void waits(String ticket) {
+    waiting.add(ticket);
+  }
+
+  void waitsNoMore(String ticket) {
+    waiting.remove(ticket);
+  }
+
+  /** Puts {@code alive} on the present lease: after this, no request sent before can acquire or enqueue. */
+  void putAlive() {
+    try {
+      long revision = protocol.keepalive(this, lease);
+      if (revision < 0) {
+        gone("registration gone or fenced");
+      } else {
+        alivePut(revision);
+      }
+    } catch (EtcdException e) {
+      if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
+        leaseLost = true; // alive is gone with it; the heartbeat brings another
+      } else {
+        throw e.code().exception("etcd refused keepalive: " + e.getMessage(), e);
+      }
+    }
+  }
+
+  /**
+   * Ends this incarnation, and a writer's JVM with it. An agent's JVM has an incarnation at each of its tables: it hands over in order, so
+   * that one of them does not end what the others are at (F48).
+   */
+  void fenced(String why) {
+    if (ended == null) {
+      ended = State.FENCED;
+    }
+    if (!me.isAgent()) {
+      halt.halt(EXIT_FENCED, why);
+    }
+  }
+
+  /** A clean exit begins: the registration that it removes is missed no more. A fence still ends this incarnation (I2). */
+  public void leaves() {
+    leaving = true;
+  }
+
+  private void gone(String why) {
+    if (!leaving) {
+      fenced(why);
+    }
+  }
+
+  /** After a clean exit: the lease goes too, so that no late request of ours can succeed. */
+  public void close() {
+    ended = State.CLOSED;
+    revoke(lease);
+  }
+
+  // ---- heartbeat
+
+  @Override
+  public void run() {
+    while (ended == null) {
+      boolean answered = false;
+      try {
+        beat();
+        answered = true;
+      } catch (EtcdException | RuntimeException e) {
+        if (ended == null && etcd.setBack()) { // what it promised, a fence or a lock, it may have forgotten (I1, I2)
+          halt.halt(EXIT_SILENT, e.getMessage());
+          return;
+        }
+        if (ended == null && silentTooLong()) {
+          halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
+          return;
+        }
+      }
+      Pause.millis(answered ? durations.keepAlive * 1000L : RETRY_MILLIS);
+    }
+  }
+
+  private void beat() throws EtcdException {
+    long sent = silence.now();
+    if (leaseLost || etcd.keepAlive(lease) <= 0) {
+      leaseLost = true;
+      renewLease();
+    }
+    Txn.Result self = protocol.readSelf();
+    if (ended != null) {
+      return;
+    }
+    if (self.one(0) != null) {
+      fenced("fenced by the operator: " + self.one(0).value());
+      return;
+    }
+    if (self.one(1) == null) {
+      gone("the registration is gone");
+      return;
+    }
+    KeyValue alive = self.one(2);
+    if (alive == null) {
+      putAlive();
+    } else {
+      alivePut(alive.modRevision());
+    }
+    silence.acknowledged(sent);
+    for (KeyValue ticket : self.reads.get(3)) { // a ticket that nobody waits on costs everybody 500 ms at each hand-over (F16)
+      String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
+      if (!waiting.contains(name)) {
+        protocol.leave(name);
+      }
+    }
+  }
+
+  private void renewLease() throws EtcdException {
+    long granted = etcd.grantLease(durations.lease);
+    long revision = protocol.keepalive(this, granted);
+    if (revision < 0) {
+      gone("lease lost, and fenced or settled meanwhile");
+      return;
+    }
+    lease = granted;
+    alivePut(revision);
+    leaseLost = false;
+  }
+}

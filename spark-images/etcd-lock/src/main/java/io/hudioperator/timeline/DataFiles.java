@@ -1,0 +1,96 @@
+package io.hudioperator.timeline;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TablePath;
+import io.hudioperator.contract.TimelineRefusedException;
+import io.hudioperator.session.OpenSessions;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Where files of a write may be created. Hudi makes the path of a data file from values of rows, and Hadoop resolves {@code ..} in it: a file
+ * could land outside of the table, or in the metadata table. Tasks of executors write these files: they know the table from the configuration.
+ */
+public final class DataFiles {
+  /** Base path of the table that this process writes, for processes without a session (executors). */
+  static final String TABLE_PATH = "hudi.operator.guard.path";
+
+  private static final String INSTANT = "_\\d{14,20}";
+  private static final Pattern DATA =
+      Pattern.compile("[^.].*_\\d+-\\d+-\\d+" + INSTANT + "\\.\\w+|\\..+" + INSTANT + "\\.log\\.\\d+(?:_\\d+-\\d+-\\d+)?(?:\\.cdc)?");
+  private static final Pattern PARTITION = Pattern.compile("\\.hoodie_partition_metadata.*");
+  private static final Pattern MARKER = Pattern.compile(".+\\.marker\\.(?:CREATE|APPEND|MERGE)");
+  private static final Pattern MARKERS = Pattern.compile("\\.hoodie/(?:metadata/\\.hoodie/)?\\.temp/\\d{14,20}/.+");
+  private static final Pattern METADATA_TABLE = Pattern.compile("\\.hoodie/metadata/[^/.][^/]*/[^/]+");
+  private static final Pattern OF_THE_TABLE_ITSELF = Pattern.compile("\\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.*|.+\\.parquet");
+
+  private DataFiles() {}
+
+  /**
+   * Throws when a data file, a log file, a marker or a partition's metadata is about to be created where no write of this process belongs, and when
+   * a file with any other name is about to be created among the data of a table that this process writes (F78): whatever saves it, readers and
+   * services take it for a part of the table. A process that knows no table at all is not asked where.
+   */
+  public static void require(Path path, Configuration conf) throws IOException {
+    if (!isNamedByHudi(path)) {
+      requireNotAmongData(path);
+      return;
+    }
+    List<String> bases = bases(conf);
+    String file = TablePath.comparable(path.toString());
+    for (String base : bases) {
+      if (file.startsWith(base + "/")) {
+        requireBelow(file.substring(base.length() + 1), path);
+        return;
+      }
+    }
+    if (!bases.isEmpty()) {
+      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads out of the table " + String.join(", ", bases) + ": " + path);
+    }
+  }
+
+  /** Whether there is a rule for a file of that name in that folder. */
+  public static boolean concerns(Path path) {
+    return isNamedByHudi(path) || FolderRules.isWrittenHere(path);
+  }
+
+  private static void requireNotAmongData(Path path) throws TimelineRefusedException {
+    if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
+      throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path + "; save them elsewhere (docs/what-user-code-may-do.md)");
+    }
+  }
+
+  /** Whether the name is that of a data file, a log file, a marker or a partition's metadata. */
+  private static boolean isNamedByHudi(Path path) {
+    String name = path.getName();
+    return DATA.matcher(name).matches() || MARKER.matcher(name).matches() || PARTITION.matcher(name).matches();
+  }
+
+  private static void requireBelow(String relative, Path path) throws TimelineRefusedException {
+    boolean allowed;
+    if (MARKER.matcher(path.getName()).matches()) {
+      allowed = MARKERS.matcher(relative).matches();
+    } else if (relative.startsWith(".hoodie/")) {
+      allowed = METADATA_TABLE.matcher(relative).matches() && !OF_THE_TABLE_ITSELF.matcher(path.getName()).matches();
+    } else {
+      allowed = true;
+    }
+    if (!allowed) {
+      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads into a folder of Hudi's own: " + path);
+    }
+  }
+
+  private static List<String> bases(Configuration conf) {
+    List<String> bases = new ArrayList<>();
+    String said = conf.get(TABLE_PATH, "");
+    if (!said.isEmpty()) {
+      bases.add(TablePath.comparable(said));
+    }
+    OpenSessions.all().forEach(session -> bases.add(TablePath.comparable(session.basePath())));
+    return bases;
+  }
+}

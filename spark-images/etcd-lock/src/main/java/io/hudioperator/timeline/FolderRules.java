@@ -1,0 +1,102 @@
+package io.hudioperator.timeline;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TablePath;
+import io.hudioperator.contract.TimelineRefusedException;
+import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.Session;
+import java.io.IOException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Which folders nobody may delete or move, in JVMs without a session too: Hudi deletes a table's folders in Spark tasks, and an executor has
+ * no session (F33). What a writer's executor must know of its driver's table comes with the Spark plugin.
+ */
+public final class FolderRules {
+  private static final String META = ".hoodie";
+  private static final String INSIDE = "/" + META + "/";
+  private static final String METADATA_TABLE = "/" + META + "/metadata";
+  /** Base paths of the tables that this JVM writes as a writer's executor. */
+  private static final Set<String> WRITTEN = ConcurrentHashMap.newKeySet();
+
+  private FolderRules() {}
+
+  /** This JVM is an executor of a writer of that table. */
+  public static void executorOfWriter(String basePath) {
+    WRITTEN.add(TablePath.comparable(basePath));
+  }
+
+  public static void beforeDelete(Path named, boolean recursive, FileSystem fs) throws IOException {
+    Path path = plain(named);
+    String what = "delete " + path;
+    requireNoTable(what, path);
+    if (!recursive || isInside(path) || !isFolder(path, fs)) {
+      return;
+    }
+    requireNoTableBelow(what, path, fs);
+    if (isWrittenHere(path)) {
+      throw refusal("a writer deletes no folder of its table, what it wrote stays until the table's agent cleans it: " + what);
+    }
+  }
+
+  public static void beforeRename(Path source, Path target, FileSystem fs) throws IOException {
+    Path from = plain(source);
+    Path to = plain(target);
+    String what = "rename " + from + " to " + to;
+    requireNoTable(what, from);
+    requireNoTable(what, to);
+    if (!isInside(from)) {
+      requireNoTableBelow(what, from, fs);
+    }
+  }
+
+  /** Without the slash at the end that a path keeps when it was made from a URI. */
+  private static Path plain(Path path) {
+    return new Path(path.toString());
+  }
+
+  /** Neither {@code .hoodie} nor, without a session that answers for it, the metadata table. */
+  private static void requireNoTable(String what, Path path) throws TimelineRefusedException {
+    String text = path.toString();
+    boolean metadataTable = text.endsWith(METADATA_TABLE) || text.endsWith(METADATA_TABLE + "/" + META);
+    if (metadataTable) {
+      String base = text.substring(0, text.lastIndexOf(METADATA_TABLE));
+      if (OpenSessions.byPath(base) == null) {
+        throw refusal("this process has no session at the table: " + what);
+      }
+    } else if (META.equals(path.getName())) {
+      throw refusal("a table's timeline is deleted or moved by nobody: " + what);
+    }
+  }
+
+  private static void requireNoTableBelow(String what, Path path, FileSystem fs) throws IOException {
+    String outer = TablePath.comparable(path.toString()) + "/";
+    boolean written = WRITTEN.stream().anyMatch(base -> (base + "/").startsWith(outer));
+    if (written || fs.exists(new Path(path, META))) {
+      throw refusal("a Hudi table lies there; delete its HudiTable, then the folder: " + what);
+    }
+  }
+
+  @SuppressWarnings("deprecation") // of a path that is gone it is false, where getFileStatus throws
+  private static boolean isFolder(Path path, FileSystem fs) throws IOException {
+    return fs.isDirectory(path);
+  }
+
+  private static boolean isInside(Path path) {
+    return path.toString().contains(INSIDE);
+  }
+
+  /** Below a table that this process writes as a writer or as a writer's executor. */
+  static boolean isWrittenHere(Path path) {
+    String text = TablePath.comparable(path.toString());
+    return WRITTEN.stream().anyMatch(base -> text.startsWith(base + "/"))
+        || OpenSessions.all().stream().filter(Session::isWriter).anyMatch(s -> text.startsWith(TablePath.comparable(s.basePath()) + "/"));
+  }
+
+  private static TimelineRefusedException refusal(String detail) {
+    return ErrorCode.NOT_OWNER.refusal(detail);
+  }
+}

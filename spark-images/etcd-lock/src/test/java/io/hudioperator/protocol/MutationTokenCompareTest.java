@@ -1,0 +1,64 @@
+package io.hudioperator.protocol;
+
+import static io.hudioperator.support.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TimelineRefusedException;
+import io.hudioperator.session.Session;
+import io.hudioperator.support.TestTable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Guards the three lines {@code createRevision(keys.lock(), token)} of LockProtocol: in recordInstant, publish and release. Each test was
+ * seen to fail with its line taken out (I1, I3).
+ */
+class MutationTokenCompareTest {
+  private final TestTable table = new TestTable();
+  private final Session session = table.session("ns.a");
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  /** The lock was taken from us and given to somebody else: same key, another create revision. */
+  private void giveTheLockToSomebodyElse() {
+    table.etcd.delete("lock", 0);
+    table.etcd.put("lock", "{\"inc\":\"somebody\"}");
+  }
+
+  @Test
+  void recordInstant() {
+    assertTrue(table.acquire(session));
+    giveTheLockToSomebodyElse();
+    String instant = TestTable.time(0);
+    assertCode(ErrorCode.TOKEN, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(instant, "commit")));
+    assertNull(table.instant(instant));
+  }
+
+  @Test
+  void publish() throws TimelineRefusedException {
+    assertTrue(table.acquire(session));
+    String instant = TestTable.time(0);
+    session.beforeRequested(instant, "commit");
+    session.conflictsChecked(instant);
+    giveTheLockToSomebodyElse();
+    assertCode(
+        ErrorCode.TOKEN,
+        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
+    assertEquals(instant, table.clock());
+  }
+
+  @Test
+  void release() {
+    assertTrue(table.acquire(session));
+    giveTheLockToSomebodyElse();
+    session.release();
+    assertEquals("{\"inc\":\"somebody\"}", table.lock().value());
+  }
+}

@@ -1,0 +1,103 @@
+package io.hudioperator.timeline;
+
+import static io.hudioperator.support.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.hudioperator.HudiOperatorPlugin;
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TimelineRefusedException;
+import io.hudioperator.support.TestTable;
+import io.hudioperator.testing.GuardedLocalFileSystem;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** What nobody deletes or moves, whether or not this JVM has a session at the table (F33): an executor has none. */
+class FolderRulesTest {
+  private final TestTable table = new TestTable();
+  private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
+
+  @BeforeEach
+  void begin() throws IOException {
+    fs.initialize(URI.create("file:///"), new Configuration());
+    Files.createDirectories(table.folder.resolve("a/b"));
+    Files.createFile(table.folder.resolve("a/b/f.parquet"));
+    Files.createDirectories(table.folder.resolve(".hoodie/.temp/20260101000000000/a"));
+  }
+
+  @AfterEach
+  void close() {
+    table.close();
+  }
+
+  private Path path(String name) {
+    return new Path(table.folder.resolve(name).toUri());
+  }
+
+  private boolean exists(String name) {
+    return Files.exists(table.folder.resolve(name));
+  }
+
+  private static void refused(Executable change) {
+    assertCode(ErrorCode.NOT_OWNER, assertThrows(TimelineRefusedException.class, change));
+  }
+
+  private void nothingOfTheTableGoes() {
+    refused(() -> fs.delete(path(".hoodie"), true));
+    refused(() -> fs.delete(path(".hoodie"), false));
+    refused(() -> fs.delete(path("."), true));
+    refused(() -> fs.rename(path(".hoodie"), path("moved")));
+    refused(() -> fs.rename(path("a"), path(".hoodie")));
+    refused(() -> fs.rename(path("."), new Path(table.folder.resolveSibling("moved-" + table.id).toUri())));
+    refused(() -> fs.delete(path(".hoodie/metadata"), true));
+    refused(() -> fs.delete(path(".hoodie/metadata/.hoodie"), true));
+    assertTrue(exists(".hoodie/timeline") && exists(".hoodie/metadata/.hoodie/timeline"));
+  }
+
+  @Test
+  void withoutASession() throws IOException {
+    nothingOfTheTableGoes();
+    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // markers go in tasks
+    assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
+  }
+
+  @Test
+  void asAWriter() throws IOException {
+    table.session("ns.a");
+    nothingOfTheTableGoes();
+    refused(() -> fs.delete(path("a"), true));
+    refused(() -> fs.delete(path("a/b"), true));
+    assertTrue(fs.delete(path("a/b/f.parquet"), true));
+    assertTrue(fs.delete(path("a/b"), false)); // empty
+    assertFalse(fs.delete(path("gone"), true));
+    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
+  }
+
+  @Test
+  void asAnExecutorOfAWriter() throws IOException {
+    Map<String, String> told = Map.of("table", table.basePath());
+    new HudiOperatorPlugin().executorPlugin().init(null, told);
+    nothingOfTheTableGoes();
+    refused(() -> fs.delete(path("a"), true));
+    refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true));
+    assertTrue(fs.delete(path("a/b/f.parquet"), false));
+    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
+  }
+
+  @Test
+  void asAnAgent() throws IOException {
+    table.session("ns.agent", Map.of("role", "agent"));
+    assertTrue(fs.delete(path("a"), true)); // a partition that was dropped, after its files were cleaned
+    refused(() -> fs.delete(path(".hoodie"), true));
+    refused(() -> fs.delete(path("."), true));
+  }
+}
