@@ -1,8 +1,9 @@
 /**
- * Hudi's lock on etcd, and the storage wrapper that lets nobody change a timeline without it.
+ * What configuration names, and nothing else: values of Hudi's, Hadoop's and Spark's properties, and what Python calls through py4j.
  *
- * <p>{@link io.hudioperator.protocol.LockProtocol} has every transaction of the protocol, {@link io.hudioperator.session.Session} the life of one
- * incarnation, {@link io.hudioperator.timeline.TimelineGuard} the rules for timeline files. The names I1 to I12 are the invariants of
- * {@code docs/protocol.md}.
+ * <p>Each class here is loaded by its name, so none may be renamed or moved without the place that names it; a test compares the two. They
+ * may use every package below, and no package uses them. The packages, from the ground up: {@code contract}, {@code etcd},
+ * {@code protocol}, {@code session}, then {@code timeline}, {@code commit} and {@code statements}; {@code workarounds} stands apart. The
+ * invariants I1 to I13 are those of {@code docs/protocol.md}, the findings F1 and later those of {@code docs/findings.md}.
  */
 package io.hudioperator;

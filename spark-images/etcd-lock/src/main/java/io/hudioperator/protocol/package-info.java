@@ -1,0 +1,10 @@
+/**
+ * The lock protocol of {@code docs/protocol.md}: each transaction in one place with its compares, the heartbeat, the queue, the gate, and one
+ * cycle of the lock.
+ *
+ * <p>It uses {@code contract} and {@code etcd}. It decides nothing about files of a table except the marker that names the lock's authority.
+ * Kept here: one owner of the lock (I1), a fenced incarnation never acts again (I2), a completed file only under the token and for an own
+ * pending instant (I3, I7), the lock stays while a publication is unknown (I8), times only grow (I10), a failed or unanswered call decides
+ * nothing (I11), one executor of a service instant (I12).
+ */
+package io.hudioperator.protocol;
