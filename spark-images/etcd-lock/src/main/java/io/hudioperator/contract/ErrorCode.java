@@ -44,6 +44,6 @@ public enum ErrorCode {
 
   /** For the storage wrapper, whose callers expect an IOException. The store was not asked: a definite refusal. */
   public TimelineRefusedException refusal(String detail) {
-    return new TimelineRefusedException(this, detail);
+    return new TimelineRefusedException(code(), message(detail));
   }
 }

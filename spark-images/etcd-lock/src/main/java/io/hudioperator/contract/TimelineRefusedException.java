@@ -8,9 +8,10 @@ public final class TimelineRefusedException extends IOException {
 
   private final String code;
 
-  TimelineRefusedException(ErrorCode code, String detail) {
-    super(code.message(detail));
-    this.code = code.code();
+  /** {@code message} begins with the code, in brackets. */
+  TimelineRefusedException(String code, String message) {
+    super(message);
+    this.code = code;
   }
 
   /** The code without brackets, as in protocol.json. */
