@@ -18,7 +18,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
   private final Path path;
   private final ByteArrayOutputStream content;
   private final GuardedOutputStream.Check beforeSending;
-  private final TimelineGuard.Call<FSDataOutputStream> create;
+  private final StoreCall<FSDataOutputStream> create;
   private final Publication publication;
   private final Runnable answered;
   private boolean closed;
@@ -30,7 +30,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
   CompletedOutputStream(
       Path path,
       GuardedOutputStream.Check beforeSending,
-      TimelineGuard.Call<FSDataOutputStream> create,
+      StoreCall<FSDataOutputStream> create,
       Publication publication,
       Runnable answered) {
     this(path, new ByteArrayOutputStream(), beforeSending, create, publication, answered);
@@ -40,7 +40,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
       Path path,
       ByteArrayOutputStream content,
       GuardedOutputStream.Check beforeSending,
-      TimelineGuard.Call<FSDataOutputStream> create,
+      StoreCall<FSDataOutputStream> create,
       Publication publication,
       Runnable answered) {
     super(content, null, 0);

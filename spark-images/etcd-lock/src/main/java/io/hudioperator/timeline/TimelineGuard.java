@@ -23,17 +23,12 @@ public final class TimelineGuard {
     FileStatus[] list(Path folder) throws IOException;
   }
 
-  /** The store's part of a change. */
-  public interface Call<T> {
-    T run() throws IOException;
-  }
-
   private static final String META = ".hoodie";
   private static final String PROPERTIES = "hoodie.properties";
 
   private TimelineGuard() {}
 
-  public static FSDataOutputStream create(Path path, Lister lister, Call<FSDataOutputStream> create) throws IOException {
+  public static FSDataOutputStream create(Path path, Lister lister, StoreCall<FSDataOutputStream> create) throws IOException {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
       GivenUp.requireNotBeating("create " + path, path);
@@ -71,7 +66,7 @@ public final class TimelineGuard {
     }
   }
 
-  public static boolean rename(Path from, Path to, Lister lister, Call<Boolean> rename) throws IOException {
+  public static boolean rename(Path from, Path to, Lister lister, StoreCall<Boolean> rename) throws IOException {
     TimelinePath source = TimelinePath.of(from);
     TimelinePath target = TimelinePath.of(to);
     requireNotContaining("rename " + from, from);
@@ -97,7 +92,7 @@ public final class TimelineGuard {
     return renamed;
   }
 
-  public static boolean delete(Path path, Call<Boolean> delete) throws IOException {
+  public static boolean delete(Path path, StoreCall<Boolean> delete) throws IOException {
     requireNotContaining("delete " + path, path);
     requireLockForProperties("delete " + path, path);
     TimelinePath target = TimelinePath.of(path);

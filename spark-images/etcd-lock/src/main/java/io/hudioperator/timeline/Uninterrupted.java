@@ -22,7 +22,7 @@ final class Uninterrupted {
 
   private Uninterrupted() {}
 
-  static <T> T run(TimelineGuard.Call<T> call) throws IOException {
+  static <T> T run(StoreCall<T> call) throws IOException {
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
     Future<T> answer =
         THREADS.submit(
