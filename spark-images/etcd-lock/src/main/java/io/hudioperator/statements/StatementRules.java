@@ -179,7 +179,7 @@ public final class StatementRules {
     while (roots.hasNext()) {
       String path = roots.next().toString();
       if (isAmongData(path)) {
-        throw refusal("reading the files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
+        throw Statements.refusal("reading the files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
       }
     }
   }
@@ -202,7 +202,7 @@ public final class StatementRules {
   private static void requireNoStream(StreamingRelation stream) {
     scala.Option<String> path = stream.dataSource().options().get("path");
     if (path.isDefined() && OpenSessions.byPath(path.get()) != null) {
-      throw refusal("a stream of the table that this program writes", "a python source with an Update, or read_table() for each batch");
+      throw Statements.refusal("a stream of the table that this program writes", "a python source with an Update, or read_table() for each batch");
     }
   }
 
@@ -270,7 +270,7 @@ public final class StatementRules {
     String inner = TablePath.comparable(path) + "/";
     for (Session session : OpenSessions.all()) {
       if (inner.startsWith(TablePath.comparable(session.basePath()) + "/")) {
-        throw refusal("writing files into the table's folder, " + path, "df.write.format(\"hudi\")");
+        throw Statements.refusal("writing files into the table's folder, " + path, "df.write.format(\"hudi\")");
       }
     }
   }
@@ -327,9 +327,5 @@ public final class StatementRules {
     } catch (Exception e) { // declared by nobody: Scala
       return null;
     }
-  }
-
-  static RuntimeException refusal(String what, String instead) {
-    return ErrorCode.STATEMENT.exception(what + " is refused; use " + instead + " (docs/what-user-code-may-do.md)");
   }
 }

@@ -1,6 +1,7 @@
 package io.hudioperator.statements;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
 import java.io.IOException;
 import java.io.InputStream;
@@ -72,7 +73,11 @@ final class Statements {
   void require() {
     if (isRefused()) {
       String instead = entry.path("instead").asText("what is listed there");
-      throw StatementRules.refusal(what, instead);
+      throw refusal(what, instead);
     }
+  }
+
+  static RuntimeException refusal(String what, String instead) {
+    return ErrorCode.STATEMENT.exception(what + " is refused; use " + instead + " (docs/what-user-code-may-do.md)");
   }
 }
