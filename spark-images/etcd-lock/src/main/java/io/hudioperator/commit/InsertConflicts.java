@@ -105,7 +105,7 @@ public final class InsertConflicts {
     if (rule == InsertRule.PARTITION) {
       return names(all.get(0), others.get(0));
     }
-    List<Inserted> mine = all.stream().filter(one -> one.previous != null || !InsertsAhead.apart(one.file, instant)).collect(Collectors.toList());
+    List<Inserted> mine = all.stream().filter(one -> one.previous != null || !KnownApart.has(one.file, instant)).collect(Collectors.toList());
     List<Inserted> some = new ArrayList<>();
     long keys = 0;
     for (int n = 0; n < mine.size(); n++) {

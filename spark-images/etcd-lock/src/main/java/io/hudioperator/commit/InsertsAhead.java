@@ -5,9 +5,7 @@ import io.hudioperator.session.Session;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.hudi.common.config.TypedProperties;
@@ -27,27 +25,11 @@ import org.apache.hudi.storage.StoragePathInfo;
  */
 public final class InsertsAhead {
   private static final int ROUNDS = 3; // others may commit while keys are read
-  private static final int KEPT = 10_000; // files
   private static final String NEW_FILE = ".parquet.marker.CREATE";
   private static final String MARKER = ".marker.";
   private static final long MANY = 1_000_000; // keys of a file whose number is not known: not so few that a Bloom filter is asked for each
 
-  private static final Map<StoragePath, Set<String>> APART =
-      new LinkedHashMap<>() {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<StoragePath, Set<String>> eldest) {
-          return size() > KEPT;
-        }
-      };
-
   private InsertsAhead() {}
-
-  /** Is it known that this new file and that completed write have inserted no key in common? */
-  static boolean apart(StoragePath file, String other) {
-    synchronized (APART) {
-      return APART.getOrDefault(file, Set.of()).contains(other);
-    }
-  }
 
   /** Called before each acquire; does nothing unless this session has a pending write beside which others have committed. Never throws. */
   public static void look(Session session, TypedProperties props, StorageConfiguration<?> conf) {
@@ -78,9 +60,7 @@ public final class InsertsAhead {
     HoodieCommitMetadata files = others.isEmpty() ? new HoodieCommitMetadata() : newFiles(metaClient, mine);
     for (String other : files.getWriteStats().isEmpty() ? List.<String>of() : others) {
       if (new InsertConflicts(InsertRule.KEY, false, metaClient).between(files, other).isEmpty()) {
-        synchronized (APART) {
-          files.getWriteStats().forEach(s -> APART.computeIfAbsent(new StoragePath(metaClient.getBasePath(), s.getPath()), f -> new HashSet<>()).add(other));
-        }
+        files.getWriteStats().forEach(s -> KnownApart.add(new StoragePath(metaClient.getBasePath(), s.getPath()), other));
       }
     }
     return !others.isEmpty();
