@@ -363,7 +363,7 @@ COMMITS = (
         "commit-past-the-wrapper",
         "I3 I9",
         "a commit goes through a file system that nobody guards",
-        j("FencedConflictResolutionStrategy", "    CommitChecks.requireGuard(metaClient, base);\n"),
+        j("FencedConflictResolutionStrategy", "    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);\n"),
         t("HudiIntegrationTest.noCommitWithoutTheStorageWrapper"),
     ),
     mutation(
@@ -377,7 +377,7 @@ COMMITS = (
         "commit-under-another-lock",
         "I1",
         "a commit whose options name another lock provider goes on",
-        j("CommitChecks", '    require("hoodie.write.lock.provider", EtcdLockProvider.class.getName(), config.getLockProviderClass());\n'),
+        j("CommitChecks", '    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());\n'),
         t("HudiIntegrationTest.noCommitWithAnotherLockProvider"),
     ),
     mutation(
@@ -440,7 +440,7 @@ COMMITS = (
         "non-blocking-past-the-wrapper",
         "I3",
         "in the non-blocking mode nobody asks for the storage wrapper",
-        j("EtcdLockProvider", "      CommitChecks.requireGuard(metaClient, session.basePath());\n"),
+        j("EtcdLockProvider", "      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);\n"),
         t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
     ),
     mutation(

@@ -114,7 +114,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     boolean good = false;
     try {
       HoodieTableMetaClient metaClient = metaClient();
-      CommitChecks.requireGuard(metaClient, session.basePath());
+      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
       WriteOptions.requireMetadataTable(metaClient, props);
       CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
       CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);

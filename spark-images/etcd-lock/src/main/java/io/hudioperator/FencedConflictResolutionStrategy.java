@@ -67,7 +67,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
       Option<HoodieInstant> lastSuccessful,
       Option<HoodieWriteConfig> writeConfig) {
     String base = metaClient.getBasePath().toString();
-    CommitChecks.requireGuard(metaClient, base);
+    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);
     session = OpenSessions.byPath(base);
     HeldLock lock = session == null ? null : session.heldNow();
     if (lock == null || !lock.isHere()) {
@@ -75,7 +75,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
     if (writeConfig.isPresent()) {
       buckets = countsBuckets(writeConfig.get());
-      CommitChecks.requireOptions(writeConfig.get());
+      CommitChecks.requireOptions(writeConfig.get(), EtcdLockProvider.class);
       TypedProperties props = writeConfig.get().getProps();
       WriteOptions.requireMetadataTable(metaClient, props);
       WriteOptions.require(session, props, metaClient::getTableConfig);

@@ -3,6 +3,7 @@ package io.hudioperator;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.timeline.DataFiles;
 import io.hudioperator.timeline.FolderRules;
+import io.hudioperator.timeline.Guarded;
 import io.hudioperator.timeline.TimelineGuard;
 import io.hudioperator.timeline.TimelinePath;
 import io.hudioperator.workarounds.ClosingInLineFileSystem;
@@ -28,7 +29,7 @@ import org.apache.hadoop.util.Progressable;
  * The storage wrapper for any scheme ({@code fs.<scheme>.impl}): every call that can change a timeline passes {@link TimelineGuard}.
  * A write option or {@code SET} in user code cannot take a file system out of the way.
  */
-public class GuardedFileSystem extends FilterFileSystem {
+public class GuardedFileSystem extends FilterFileSystem implements Guarded {
   private static final String DELEGATE = "hudi.operator.guard.%s.delegate";
   private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem";
 

@@ -1,9 +1,7 @@
 package io.hudioperator.commit;
 
-import io.hudioperator.EtcdLockProvider;
-import io.hudioperator.GuardedFileSystem;
 import io.hudioperator.contract.ErrorCode;
-import io.hudioperator.testing.GuardedLocalFileSystem;
+import io.hudioperator.timeline.Guarded;
 import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
@@ -12,6 +10,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.config.TypedProperties;
+import org.apache.hudi.common.lock.LockProvider;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.schema.HoodieSchema;
@@ -34,8 +33,12 @@ public final class CommitChecks {
 
   private CommitChecks() {}
 
-  /** Both file systems count: the one Hudi works with, and the one that anybody else would get from this configuration. */
-  public static void requireGuard(HoodieTableMetaClient metaClient, String base) {
+  /**
+   * Both file systems count: the one Hudi works with, and the one that anybody else would get from this configuration.
+   *
+   * @param wrapper what the configuration must name
+   */
+  public static void requireGuard(HoodieTableMetaClient metaClient, String base, Class<? extends Guarded> wrapper) {
     Object used = metaClient.getStorage().getFileSystem();
     if (used instanceof HoodieWrapperFileSystem) {
       used = ((HoodieWrapperFileSystem) used).getFileSystem();
@@ -46,19 +49,16 @@ public final class CommitChecks {
     } catch (IOException e) {
       throw ErrorCode.NO_GUARD.exception("cannot open the file system of " + base, e);
     }
-    if (!isGuarded(used) || !isGuarded(resolved)) {
+    if (!(used instanceof Guarded) || !(resolved instanceof Guarded)) {
       throw ErrorCode.NO_GUARD.exception(
           base + " is written through " + used.getClass().getName() + "; fs." + ((FileSystem) resolved).getUri().getScheme() + ".impl must be "
-              + GuardedFileSystem.class.getName());
+              + wrapper.getName());
     }
   }
 
-  private static boolean isGuarded(Object fs) {
-    return fs instanceof GuardedFileSystem || fs instanceof GuardedLocalFileSystem;
-  }
-
-  public static void requireOptions(HoodieWriteConfig config) {
-    require("hoodie.write.lock.provider", EtcdLockProvider.class.getName(), config.getLockProviderClass());
+  /** {@code provider}: the lock provider that the options must name. */
+  public static void requireOptions(HoodieWriteConfig config, Class<? extends LockProvider<?>> provider) {
+    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());
     String mode = config.getWriteConcurrencyMode().name();
     if (!config.getWriteConcurrencyMode().supportsMultiWriter()) {
       require("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", mode);

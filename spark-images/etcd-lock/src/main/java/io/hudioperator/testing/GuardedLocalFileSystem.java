@@ -2,6 +2,7 @@ package io.hudioperator.testing;
 
 import io.hudioperator.timeline.DataFiles;
 import io.hudioperator.timeline.FolderRules;
+import io.hudioperator.timeline.Guarded;
 import io.hudioperator.timeline.TimelineGuard;
 import io.hudioperator.timeline.TimelinePath;
 import java.io.IOException;
@@ -17,7 +18,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /** The storage wrapper for {@code file:}, which Hadoop expects to be a LocalFileSystem. For tests: no cluster keeps a table there. */
-public class GuardedLocalFileSystem extends LocalFileSystem {
+public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
 
   @Override
   public FSDataOutputStream create(
