@@ -25,6 +25,7 @@ import io.hudioperator.protocol.Silence;
 import io.hudioperator.protocol.TableStorage;
 import io.hudioperator.protocol.WallClock;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -58,13 +59,13 @@ public final class Session {
   private final Semaphore turn = new Semaphore(1, true);
   /** Held while an instant is given up, and while one gets leave to be published: it is one or the other. */
   private final Object word = new Object();
-  public final Set<String> pending = ConcurrentHashMap.newKeySet();
-  public volatile InsertRule insertRule = InsertRule.KEY; // as the gate has said it last
+  private final Set<String> pending = ConcurrentHashMap.newKeySet();
+  private volatile InsertRule insertRule = InsertRule.KEY; // as the gate has said it last
   private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
   private final LostExecutors lostExecutors = new LostExecutors();
   private final TableReads reads = new TableReads();
-  final GivenUp givenUp = new GivenUp();
-  volatile HeldLock held; // who of this process has it: HeldLock.isHere
+  private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
+  private volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
   private volatile boolean timelineSeen;
@@ -306,6 +307,16 @@ public final class Session {
     return pending.contains(instant) && liveness.state() != Liveness.State.FENCED;
   }
 
+  /** Instants that this process has begun, or claimed, and neither completed nor given up. */
+  public Set<String> pending() {
+    return Collections.unmodifiableSet(pending);
+  }
+
+  /** This process will not complete the instant, and has said so. */
+  public boolean hasGivenUp(String instant) {
+    return givenUp.contains(instant);
+  }
+
   /** Before {@code <t>.<action>.requested}: the record and the clock come first (F12, I10). */
   public void beforeRequested(String instant, String action) throws TimelineRefusedException {
     if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: what is rolled back is for the table's agent to decide
@@ -412,6 +423,11 @@ public final class Session {
   /** False for an agent. */
   public boolean isWriter() {
     return me.isWriter();
+  }
+
+  /** What the gate said last about inserts. */
+  public InsertRule insertRule() {
+    return insertRule;
   }
 
   /** Hudi asks for conflicts of this instant now, under the lock. Returns what the table's gate says about inserts. */

@@ -5,7 +5,6 @@ import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.protocol.HeldLock;
 import io.hudioperator.protocol.LockProtocol;
 import io.hudioperator.protocol.Publication;
-import io.hudioperator.session.GivenUp;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
 import java.io.IOException;
