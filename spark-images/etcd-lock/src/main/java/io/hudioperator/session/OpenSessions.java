@@ -46,7 +46,7 @@ public final class OpenSessions {
       Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
     boolean opened = false;
     try {
-      Session session = new Session(settings, env, etcd, etcdSettings, halt);
+      Session session = new Session(settings, env, etcd, etcdSettings, halt, OpenSessions::closed);
       session.start();
       opened = true;
       return session;

@@ -32,6 +32,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.hudi.exception.HoodieException;
 
 /**
@@ -47,6 +48,7 @@ public final class Session {
   private static final long RELIST_MILLIS = 1000;
 
   private final Map<String, String> settings;
+  private final Consumer<Session> whenClosed;
   private final Identity me;
   private final TableKeys keys;
   private final String tableId;
@@ -74,8 +76,16 @@ public final class Session {
   private volatile String lastOwner = "";
   private volatile long lastLockWait;
 
-  Session(Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
+  /** {@code whenClosed} is told of a clean exit. */
+  Session(
+      Map<String, String> settings,
+      Map<String, String> env,
+      EtcdClient etcd,
+      EtcdSettings etcdSettings,
+      Liveness.Halt halt,
+      Consumer<Session> whenClosed) {
     this.settings = Map.copyOf(settings);
+    this.whenClosed = whenClosed;
     this.tableId = required("tableId");
     this.basePath = required("basePath");
     this.me = new Identity(settings, env);
@@ -534,7 +544,7 @@ public final class Session {
         return false;
       }
       liveness.close();
-      OpenSessions.closed(this);
+      whenClosed.accept(this);
       etcd.close();
       return true;
     } finally {

@@ -10,9 +10,8 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * Refuses the heartbeat file of an instant that its session has given up. Hudi 1.2 does not end its heartbeat for a write to the metadata table
- * when the commit is refused:
- * a timer of the living driver would make the file anew, every minute, after the table's agent has rolled the instant back (F77). Refused
- * once, the timer ends.
+ * when the commit is refused: a timer of the living driver would make the file anew, every minute, after the table's agent has rolled the
+ * instant back (F77). Refused once, the timer ends.
  */
 final class GivenUp {
   private static final Pattern HEARTBEAT = Pattern.compile("(.+?)/\\.hoodie/(?:metadata/\\.hoodie/)?\\.heartbeat/(\\d{14,17})\\d*");
