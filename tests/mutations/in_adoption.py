@@ -141,7 +141,7 @@ KEEPING = (
         "a-savepoint-of-anybody",
         "I7",
         "the storage wrapper lets whoever holds the lock begin a savepoint",
-        j("TimelineGuard", "if (LockProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) {", "if (false) {"),
+        j("TimelineGuard", "if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) {", "if (false) {"),
         t(GUARD),
     ),
     mutation(
@@ -155,7 +155,7 @@ KEEPING = (
         "a-record-of-a-savepoint-completes-a-commit",
         "I3",
         "under the record of a savepoint its commit may be completed once more",
-        j("Session", "if (savepoints.contains(instant) != LockProtocol.SAVEPOINT.equals(action)) {", "if (false) {"),
+        j("Session", "if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {", "if (false) {"),
         t(GUARD),
     ),
 )

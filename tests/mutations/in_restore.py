@@ -42,7 +42,7 @@ UNDOING = (
         "a-withdrawn-restore-begins",
         "I8 F8",
         "a restore begins although the gate has changed since the lock was acquired",
-        j("LockProtocol", "    txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8\n"),
+        j("InstantProtocol", "    txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8\n"),
         t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
     ),
     mutation(

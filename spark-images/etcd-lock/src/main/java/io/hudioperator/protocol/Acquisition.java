@@ -1,7 +1,6 @@
 package io.hudioperator.protocol;
 
 import io.hudioperator.contract.ErrorCode;
-import io.hudioperator.contract.Json;
 import io.hudioperator.contract.TableKeys;
 import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.KeyValue;
@@ -84,7 +83,7 @@ public final class Acquisition implements AutoCloseable {
     gate = Gate.admitting(view.gate, me, keys.tablePrefix());
     onGate.accept(gate);
     if (view.clock != null) { // before queueing: a slow host must not wait with the lock in its hand (F19)
-      WallClock.passes(Json.text(Json.parse(view.clock.value()), "value"), liveness.durations().maxClockSkew);
+      WallClock.passes(TableClock.time(view.clock), liveness.durations().maxClockSkew);
     }
     if (view.alive == null || view.alive.modRevision() != liveness.aliveRevision()) {
       liveness.putAlive();
@@ -147,7 +146,7 @@ public final class Acquisition implements AutoCloseable {
   public void close() {
     closeWatch();
     if (enqueued) {
-      protocol.leave(ticket);
+      liveness.leave(ticket);
     }
     liveness.waitsNoMore(ticket);
   }

@@ -13,7 +13,7 @@ import java.util.function.BooleanSupplier;
  * Transactions until they have an answer. One without an answer is sent again, so only those may come here that do the same twice as once.
  * Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
  */
-final class DefiniteTxn {
+public final class DefiniteTxn {
   private static final long RETRY_MILLIS = 100;
   private static final long MAX_RETRY_MILLIS = 1000;
 
@@ -22,7 +22,7 @@ final class DefiniteTxn {
   private final ProtocolLog log;
   private final BooleanSupplier gaveUp;
 
-  DefiniteTxn(EtcdClient etcd, TableKeys keys, ProtocolLog log, BooleanSupplier gaveUp) {
+  public DefiniteTxn(EtcdClient etcd, TableKeys keys, ProtocolLog log, BooleanSupplier gaveUp) {
     this.etcd = etcd;
     this.keys = keys;
     this.log = log;

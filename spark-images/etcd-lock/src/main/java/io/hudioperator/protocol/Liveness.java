@@ -41,7 +41,7 @@ public final class Liveness implements Runnable {
   private final AtomicLong aliveRevision = new AtomicLong();
   private final Set<String> waiting = ConcurrentHashMap.newKeySet();
   private volatile Durations durations;
-  private volatile LockProtocol protocol;
+  private volatile Registration registration;
   private volatile long lease;
   private volatile boolean leaseLost;
   private volatile State ended;
@@ -56,8 +56,8 @@ public final class Liveness implements Runnable {
   }
 
   /** Registers, with a new lease for each try, and starts the heartbeat. */
-  public void start(LockProtocol lockProtocol, String threadName) {
-    protocol = lockProtocol;
+  public void start(Registration registration, String threadName) {
+    this.registration = registration;
     register();
     Thread thread = new Thread(this, threadName);
     thread.setDaemon(true);
@@ -71,7 +71,7 @@ public final class Liveness implements Runnable {
       try {
         long sent = silence.now();
         granted = etcd.grantLease(durations.lease);
-        aliveRevision.set(protocol.register(this, granted));
+        aliveRevision.set(registration.register(nextValue(), granted));
         lease = granted;
         silence.acknowledged(sent);
         return;
@@ -158,10 +158,15 @@ public final class Liveness implements Runnable {
     waiting.remove(ticket);
   }
 
+  /** Gives up a place in the queue; the heartbeat repeats it when this has no answer. */
+  void leave(String ticket) {
+    registration.leave(ticket);
+  }
+
   /** Puts {@code alive} on the present lease: after this, no request sent before can acquire or enqueue. */
   void putAlive() {
     try {
-      long revision = protocol.keepalive(this, lease);
+      long revision = registration.keepalive(nextValue(), lease);
       if (revision < 0) {
         gone("registration gone or fenced");
       } else {
@@ -235,7 +240,7 @@ public final class Liveness implements Runnable {
       leaseLost = true;
       renewLease();
     }
-    Txn.Result self = protocol.readSelf();
+    Txn.Result self = registration.readSelf();
     if (ended != null) {
       return;
     }
@@ -257,14 +262,14 @@ public final class Liveness implements Runnable {
     for (KeyValue ticket : self.reads.get(3)) { // a ticket that nobody waits on costs everybody 500 ms at each hand-over (F16)
       String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
       if (!waiting.contains(name)) {
-        protocol.leave(name);
+        registration.leave(name);
       }
     }
   }
 
   private void renewLease() throws EtcdException {
     long granted = etcd.grantLease(durations.lease);
-    long revision = protocol.keepalive(this, granted);
+    long revision = registration.keepalive(nextValue(), granted);
     if (revision < 0) {
       gone("lease lost, and fenced or settled meanwhile");
       return;

@@ -1,6 +1,5 @@
 package io.hudioperator.protocol;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.contract.TableKeys;
 import io.hudioperator.etcd.KeyValue;
@@ -9,7 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Whose work goes before whose where two of them touch the same file groups. Manners, not safety. */
+/** Which writer has priority where two change the same file groups. Fairness only; safety does not depend on it. */
 public final class Precedence {
   private final TableKeys keys;
   private final List<List<KeyValue>> reads;
@@ -33,8 +32,8 @@ public final class Precedence {
     ahead.retainAll(alive);
     Set<String> instants = new HashSet<>();
     for (KeyValue kv : reads.get(2)) {
-      JsonNode record = Json.parse(kv.value());
-      if ("Pending".equals(Json.text(record, "state")) && ahead.contains(LockProtocol.executor(record))) {
+      InstantRecord record = new InstantRecord(kv);
+      if (record.isPending() && ahead.contains(record.executor())) {
         instants.add(rest(kv, keys.instant("")));
       }
     }

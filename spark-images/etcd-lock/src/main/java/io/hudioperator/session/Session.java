@@ -13,14 +13,17 @@ import io.hudioperator.etcd.EtcdSettings;
 import io.hudioperator.etcd.KeyValue;
 import io.hudioperator.etcd.Pause;
 import io.hudioperator.protocol.Acquisition;
+import io.hudioperator.protocol.DefiniteTxn;
 import io.hudioperator.protocol.Durations;
 import io.hudioperator.protocol.Gate;
 import io.hudioperator.protocol.HeldLock;
 import io.hudioperator.protocol.Identity;
 import io.hudioperator.protocol.InsertRule;
+import io.hudioperator.protocol.InstantProtocol;
 import io.hudioperator.protocol.Liveness;
 import io.hudioperator.protocol.LockProtocol;
 import io.hudioperator.protocol.Publication;
+import io.hudioperator.protocol.Registration;
 import io.hudioperator.protocol.Silence;
 import io.hudioperator.protocol.TableStorage;
 import io.hudioperator.protocol.WallClock;
@@ -55,7 +58,9 @@ public final class Session {
   private final String basePath;
   private final EtcdClient etcd;
   private final Liveness liveness;
+  private final Registration registration;
   private final LockProtocol protocol;
+  private final InstantProtocol instants;
   private final ProtocolLog log;
   private final EtcdFacade facade;
   private final Semaphore turn = new Semaphore(1, true);
@@ -99,7 +104,10 @@ public final class Session {
     Durations durations = Durations.of(settings, rules);
     Silence silence = new Silence(System::nanoTime);
     this.liveness = new Liveness(etcd, me, durations, silence, halt);
-    this.protocol = new LockProtocol(etcd, keys, me, log, liveness::silentTooLong);
+    DefiniteTxn definite = new DefiniteTxn(etcd, keys, log, liveness::silentTooLong);
+    this.registration = new Registration(etcd, keys, me, log, definite);
+    this.protocol = new LockProtocol(etcd, keys, me, log, definite);
+    this.instants = new InstantProtocol(keys, me, log, definite);
   }
 
   private String required(String name) {
@@ -111,7 +119,7 @@ public final class Session {
   }
 
   void start() {
-    liveness.start(protocol, "hudi-operator-heartbeat-" + tableId);
+    liveness.start(registration, "hudi-operator-heartbeat-" + tableId);
   }
 
   // ---- who and how
@@ -152,7 +160,7 @@ public final class Session {
   /** The Spark application id, for the registration: executors are proven dead by it. */
   public void setAppId(String appId) {
     me.appId = appId == null ? "" : appId;
-    protocol.updateRegistration();
+    registration.update();
   }
 
   public boolean holdsLock() {
@@ -171,7 +179,7 @@ public final class Session {
 
   /** Pending instants that a commit of this session gives way to; none when it may not yield. */
   public Set<String> pendingAhead() {
-    return me.isWriter() && yieldsLeft > 0 ? protocol.precedence().pendingAhead(me.priority) : Set.of();
+    return me.isWriter() && yieldsLeft > 0 ? instants.precedence().pendingAhead(me.priority) : Set.of();
   }
 
   /** JSON of the last commit that was refused for a conflict; null = none. */
@@ -337,14 +345,14 @@ public final class Session {
     synchronized (lock) {
       lock.requireOpen();
       if (pending.contains(instant)) {
-        protocol.requireHeld(lock.token); // recorded already: the file is written again
+        instants.requireHeld(lock.token); // recorded already: the file is written again
         return;
       }
       if (!InstantTime.isAfter(instant, lock.clock())) { // I10
         throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
       }
       lostExecutors.begins(instant);
-      protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
+      instants.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
       lock.promised(instant);
       reads.begun(instant);
       pending.add(instant);
@@ -363,7 +371,7 @@ public final class Session {
     }
     synchronized (lock) {
       lock.requireOpen();
-      protocol.recordInstant(lock.token, instant, LockProtocol.SAVEPOINT, 0);
+      instants.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
       savepoints.add(instant);
       pending.add(instant);
     }
@@ -411,7 +419,7 @@ public final class Session {
     requireTask(lock, instant, action);
     synchronized (lock) {
       lock.requireOpen();
-      if (savepoints.contains(instant) != LockProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
+      if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
         throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
       }
       boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action); // a clustering replaces what writers change
@@ -424,7 +432,7 @@ public final class Session {
       if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
         throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant + " is not past the table's clock " + lock.clock());
       }
-      protocol.publish(lock.token, instant, completion);
+      instants.publish(lock.token, instant, completion);
       lock.promised(completion);
       return lock.publication(instant, completion, listing);
     }
@@ -463,7 +471,7 @@ public final class Session {
 
   /** For every other change: the lock, as etcd sees it now. */
   public void requireHeldNow(String what) throws TimelineRefusedException {
-    protocol.requireHeld(requireLock(what).token);
+    instants.requireHeld(requireLock(what).token);
   }
 
   /** The lock as this session sees it: enough where a later check follows. */
@@ -483,7 +491,7 @@ public final class Session {
       if (lock != null && lock.hasPublished(instant)) {
         return false;
       }
-      boolean abandoned = protocol.abandon(instant);
+      boolean abandoned = instants.abandon(instant);
       pending.remove(instant);
       givenUp.add(instant);
       return abandoned;
@@ -497,7 +505,7 @@ public final class Session {
 
   /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
   public boolean claim(String instant, String previousOwnerInc) {
-    boolean claimed = protocol.claim(instant, previousOwnerInc);
+    boolean claimed = instants.claim(instant, previousOwnerInc);
     if (claimed) {
       givenUp.remove(instant);
       pending.add(instant);
@@ -507,7 +515,7 @@ public final class Session {
 
   /** Pending instants that this session owns or has claimed, as etcd has them. */
   public List<String> pendingInstants() {
-    return protocol.pendingInstants();
+    return instants.pendingInstants();
   }
 
   /** The lock is held, or an acquire, a publication or a release has no definite outcome yet. */
@@ -536,11 +544,11 @@ public final class Session {
       return false;
     }
     try {
-      if (protocol.acquireUnknown() || !protocol.pendingInstants().isEmpty()) {
+      if (protocol.acquireUnknown() || !instants.pendingInstants().isEmpty()) {
         return false;
       }
       liveness.leaves();
-      if (!protocol.cleanExit()) {
+      if (!registration.cleanExit()) {
         return false;
       }
       liveness.close();

@@ -3,7 +3,7 @@ package io.hudioperator.timeline;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.protocol.HeldLock;
-import io.hudioperator.protocol.LockProtocol;
+import io.hudioperator.protocol.InstantProtocol;
 import io.hudioperator.protocol.Publication;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
@@ -145,7 +145,7 @@ public final class TimelineGuard {
         session.beforeRequested(target.instant, target.action);
         return null;
       case INFLIGHT:
-        if (LockProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
+        if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
           throw ErrorCode.NOT_OWNER.refusal("a savepoint is begun by the table's agent behind the closed gate: " + what);
         }
         if (!session.ownsPending(target.instant)) {

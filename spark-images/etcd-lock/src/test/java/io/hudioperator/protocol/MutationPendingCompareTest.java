@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards two lines of LockProtocol.publish: {@code !isPendingOfMine(seen)} ({@link #abandonedBefore}, {@link #ofSomebodyElse}) and
+ * Guards two lines of InstantProtocol.publish: {@code !isPendingOfMine(seen)} ({@link #abandonedBefore}, {@link #ofSomebodyElse}) and
  * {@code modRevision(keys.instant(time), seen.modRevision())} ({@link #abandonedBetweenReadAndTransaction}). Each test was seen to fail with
  * its line taken out (I7, F4).
  */

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards the three lines {@code createRevision(keys.lock(), token)} of LockProtocol: in recordInstant, publish and release. Each test was
+ * Guards the three lines {@code createRevision(keys.lock(), token)}: in recordInstant and publish of InstantProtocol, in release of LockProtocol. Each test was
  * seen to fail with its line taken out (I1, I3).
  */
 class MutationTokenCompareTest {

@@ -115,12 +115,11 @@ class RegistrationTest {
     table.admit("ns.a");
     Map<String, String> settings = table.settings("ns.a");
     Identity me = new Identity(settings, Map.of());
-    Liveness liveness =
-        new Liveness(table.client, me, Durations.of(settings, Json.object()), new Silence(System::nanoTime), (c, w) -> {});
-    LockProtocol protocol = new LockProtocol(table.client, table.keys, me, new ProtocolLog(table.id, me.inc, me.role), () -> false);
+    ProtocolLog log = new ProtocolLog(table.id, me.inc, me.role);
+    Registration registration = new Registration(table.client, table.keys, me, log, new DefiniteTxn(table.client, table.keys, log, () -> false));
     table.fence(me.inc);
     long lease = table.client.grantLease(5);
-    assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> protocol.register(liveness, lease)));
+    assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> registration.register("{}", lease)));
     assertNull(table.etcd.get("writer/" + me.inc));
   }
 

@@ -1,0 +1,44 @@
+package io.hudioperator.protocol;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.hudioperator.contract.Json;
+import io.hudioperator.etcd.KeyValue;
+
+/** The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it may still be published. */
+final class InstantRecord {
+  /** Not completed, and nobody has said that it will not be. */
+  static final String PENDING = "Pending";
+
+  /** Its owner has said that it will never publish the instant (F4). */
+  static final String ABANDONED = "Abandoned";
+
+  private final ObjectNode json;
+
+  InstantRecord(KeyValue kv) {
+    this.json = (ObjectNode) Json.parse(kv.value());
+  }
+
+  /** The one incarnation that may execute and publish the instant: who has claimed it, else its owner. */
+  String executor() {
+    String claimed = Json.text(json, "claimedBy");
+    return claimed.isEmpty() ? Json.text(json, "inc") : claimed;
+  }
+
+  /** Hudi's action: commit, deltacommit, compaction and so on. */
+  String action() {
+    return Json.text(json, "action");
+  }
+
+  boolean isPending() {
+    return PENDING.equals(Json.text(json, "state"));
+  }
+
+  boolean isAbandoned() {
+    return ABANDONED.equals(Json.text(json, "state"));
+  }
+
+  /** The value with another executor, everything else as it is. */
+  String claimedBy(String inc) {
+    return json.deepCopy().put("claimedBy", inc).toString();
+  }
+}
