@@ -197,14 +197,14 @@ TRANSACTIONS = (
         "clean-exit-with-an-unknown-acquire",
         "F15",
         "a process leaves although it may own the lock without knowing it",
-        j("Session", "if (protocol.acquireUnknown() || !instants.pendingInstants().isEmpty()", "if (!instants.pendingInstants().isEmpty()"),
+        j("Session", "if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()", "if (!instantProtocol.pendingInstants().isEmpty()"),
         t("AcquireTest.anAcquireThatCannotBeResolvedForbidsACleanExit"),
     ),
     mutation(
         "clean-exit-with-a-pending-instant",
         "F12 I7",
         "a process leaves although an instant of its own is pending: nobody settles it",
-        j("Session", " || !instants.pendingInstants().isEmpty()"),
+        j("Session", " || !instantProtocol.pendingInstants().isEmpty()"),
         t("RegistrationTest.aPendingInstantKeepsTheRegistration"),
     ),
     mutation(

@@ -18,7 +18,7 @@ UNDOING = (
         "I8",
         "a writer that holds the lock may remove completed instants",
         j(
-            "Session",
+            "OwnInstants",
             '    if (me.isWriter()) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
             '    if (held == null) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
         ),
@@ -28,14 +28,14 @@ UNDOING = (
         "restored-without-a-request",
         "I8",
         "an agent may begin a restore that nobody has asked for",
-        j("Session", "if (RESTORE.equals(action) && !lock.mayRestore()) {", "if (RESTORE.equals(action) && lock.clock() == null) {"),
+        j("OwnInstants", "if (RESTORE.equals(action) && !lock.mayRestore()) {", "if (RESTORE.equals(action) && lock.clock() == null) {"),
         t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
     ),
     mutation(
         "restored-behind-any-gate",
         "I8 F20",
         "a restore begins behind a gate that is open, or closed for something else",
-        j("Session", "if (me.isWriter() || !lock.isGateRestoring(nonce)) {", "if (me.isWriter()) {"),
+        j("OwnInstants", "if (me.isWriter() || !lock.isGateRestoring(nonce)) {", "if (me.isWriter()) {"),
         t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
     ),
     mutation(

@@ -45,7 +45,7 @@ RELEASE = (
         "given-up-on-the-wire",
         "I3 F1 F4",
         "an instant is given up although its completed file may be on the wire",
-        j("Session", "      if (lock != null && lock.hasPublished(instant)) {\n        return false;\n      }\n"),
+        j("OwnInstants", "      if (lock != null && lock.hasPublished(instant)) {\n        return false;\n      }\n"),
         t("ReleaseTest.anInstantOnTheWireIsNotAbandonedBeforeTheRelease"),
     ),
     mutation(
@@ -79,7 +79,7 @@ CLOCK = (
         "instant-behind-the-clock",
         "I10 F6",
         "an instant is begun although its time is not past the table's clock",
-        j("Session", "if (!InstantTime.isAfter(instant, lock.clock())) { // I10", "if (instant.isEmpty()) { // I10"),
+        j("OwnInstants", "if (!InstantTime.isAfter(instant, lock.clock())) { // I10", "if (instant.isEmpty()) { // I10"),
         t("MutationClockCompareTest.anInstantThatIsNotPastTheClock"),
         t("MutationClockCompareTest.anInstantThatIsNotPastOnesOwnPromise"),
     ),
@@ -87,7 +87,7 @@ CLOCK = (
         "completion-behind-the-clock",
         "I10 I8 F6",
         "a commit is completed although its time is not past the table's clock: readers may never see it",
-        j("Session", "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10", "if (!promised && completion.isEmpty()) { // I10"),
+        j("OwnInstants", "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10", "if (!promised && completion.isEmpty()) { // I10"),
         t("MutationClockCompareTest.aCompletionTimeThatIsNotPastTheClock"),
     ),
     mutation(
@@ -136,7 +136,7 @@ GUARD = (
         "writers-roll-back",
         "I7 F2",
         "a writer may create a rollback or a restore",
-        j("Session", "if (me.isWriter() && DESTRUCTIVE.contains(action)) {", "if (me.isAgent() && DESTRUCTIVE.contains(action)) {"),
+        j("OwnInstants", "if (me.isWriter() && DESTRUCTIVE.contains(action)) {", "if (!me.isWriter() && DESTRUCTIVE.contains(action)) {"),
         t("TimelineGuardTest.aWriterNeverRollsBack"),
         t("TimelineGuardTest.theAgentRollsBackUnderTheLock"),
     ),
@@ -144,7 +144,7 @@ GUARD = (
         "files-without-the-lock",
         "I3 I7",
         "pending files may be written without lock and without owning the instant",
-        j("TimelineGuard", "        if (!session.ownsPending(target.instant)) {\n          session.requireHeldNow(what);\n        }\n"),
+        j("TimelineGuard", "        if (!session.instants().ownsPending(target.instant)) {\n          session.instants().requireHeldNow(what);\n        }\n"),
         t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
     ),
     mutation(
@@ -154,11 +154,11 @@ GUARD = (
         j(
             "TimelineGuard",
             "    if (target.metadataTable || target.temporary) {\n"
-            "      session.requireHeldHere(what);\n"
+            "      session.instants().requireHeldHere(what);\n"
             "    } else if (target.kind == TimelinePath.Kind.COMPLETED) {\n"
-            "      session.beforeCompletedRemoved(what);\n"
+            "      session.instants().beforeCompletedRemoved(what);\n"
             "    } else {\n"
-            "      session.requireHeldNow(what);\n"
+            "      session.instants().requireHeldNow(what);\n"
             "    }\n",
             "",
         ),
@@ -177,8 +177,8 @@ GUARD = (
         "the metadata table's timeline is written without lock and without owning the instant",
         j(
             "TimelineGuard",
-            "      if (target.instant == null || !session.ownsPending(target.instant)) {\n"
-            "        session.requireHeldHere(what);\n"
+            "      if (target.instant == null || !session.instants().ownsPending(target.instant)) {\n"
+            "        session.instants().requireHeldHere(what);\n"
             "      }\n"
             "      return null;\n"
             "    }\n"
@@ -260,7 +260,7 @@ COMMITS = (
         "I9",
         "a commit is published although Hudi has not asked for conflicts under this lock",
         j(
-            "Session",
+            "OwnInstants",
             "boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);",
             "boolean competes = !me.isWriter() && REPLACE.equals(action);",
         ),
@@ -300,7 +300,7 @@ COMMITS = (
         "clustering-without-conflict-check",
         "I9",
         "an agent's clustering is published although Hudi has not asked for conflicts under this lock",
-        j("Session", "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);", "me.isWriter() && INGESTION.contains(action);"),
+        j("OwnInstants", "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);", "me.isWriter() && INGESTION.contains(action);"),
         t("TimelineGuardTest.aClusteringIsPublishedOnlyAfterTheCheck"),
     ),
     mutation(

@@ -34,7 +34,7 @@ public final class InsertsAhead {
   /** Called before each acquire; does nothing unless this session has a pending write beside which others have committed. Never throws. */
   public static void look(Session session, TypedProperties props, StorageConfiguration<?> conf) {
     boolean compares = session.isWriter() && session.insertRule() == InsertRule.KEY && !"BUCKET".equals(props.getString("hoodie.index.type", ""));
-    if (!compares || session.pending().isEmpty()) {
+    if (!compares || session.instants().pending().isEmpty()) {
       return;
     }
     try {
@@ -43,7 +43,7 @@ public final class InsertsAhead {
       for (int round = 0; round < ROUNDS && found; round++) {
         HoodieTableMetaClient metaClient = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(session.basePath()).build();
         found = false;
-        for (String mine : session.pending()) {
+        for (String mine : session.instants().pending()) {
           found |= compare(metaClient, mine, done);
         }
       }

@@ -108,7 +108,7 @@ public final class SnapshotCheck {
   /** What is asked under the lock where Hudi asks nobody for conflicts. The lock that a write begins with is not yet that of its commit. */
   public static void inNonBlockingMode(HoodieTableMetaClient metaClient, TypedProperties props, Session session) {
     TableReads.Write write = session.reads().newest();
-    boolean begins = !session.ownsPending(write.instant);
+    boolean begins = !session.instants().ownsPending(write.instant);
     if (isolation(props) != Isolation.FRAME && (!begins || props.containsKey(BASE))) {
       TypedProperties all = TypedProperties.copy(props);
       all.setProperty(ISOLATION, Isolation.SERIALIZABLE.name());

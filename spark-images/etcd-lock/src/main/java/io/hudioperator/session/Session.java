@@ -28,11 +28,9 @@ import io.hudioperator.protocol.Silence;
 import io.hudioperator.protocol.TableStorage;
 import io.hudioperator.protocol.WallClock;
 import java.io.IOException;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -43,10 +41,6 @@ import org.apache.hudi.exception.HoodieException;
  * (JVM, table); threads of the JVM take turns.
  */
 public final class Session {
-  private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
-  private static final String REPLACE = "replacecommit";
-  private static final String RESTORE = "restore";
-  private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
   private static final long POLL_MILLIS = 20;
   private static final long RELIST_MILLIS = 1000;
 
@@ -60,18 +54,13 @@ public final class Session {
   private final Liveness liveness;
   private final Registration registration;
   private final LockProtocol protocol;
-  private final InstantProtocol instants;
+  private final InstantProtocol instantProtocol;
+  private final OwnInstants instants;
   private final ProtocolLog log;
   private final EtcdFacade facade;
   private final Semaphore turn = new Semaphore(1, true);
-  /** Held while an instant is given up, and while one gets leave to be published: it is one or the other. */
-  private final Object word = new Object();
-  private final Set<String> pending = ConcurrentHashMap.newKeySet();
   private volatile InsertRule insertRule = InsertRule.KEY; // as the gate has said it last
-  private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
-  private final LostExecutors lostExecutors = new LostExecutors();
   private final TableReads reads = new TableReads();
-  private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
   private volatile HeldLock held; // who of this process has it: HeldLock.isHere
   private volatile boolean acquiring;
   private volatile boolean authorityVerified;
@@ -107,7 +96,8 @@ public final class Session {
     DefiniteTxn definite = new DefiniteTxn(etcd, keys, log, liveness::silentTooLong);
     this.registration = new Registration(etcd, keys, me, log, definite);
     this.protocol = new LockProtocol(etcd, keys, me, log, definite);
-    this.instants = new InstantProtocol(keys, me, log, definite);
+    this.instantProtocol = new InstantProtocol(keys, me, log, definite);
+    this.instants = new OwnInstants(tableId, me, liveness, instantProtocol, this::heldNow, reads);
   }
 
   private String required(String name) {
@@ -179,7 +169,7 @@ public final class Session {
 
   /** Pending instants that a commit of this session gives way to; none when it may not yield. */
   public Set<String> pendingAhead() {
-    return me.isWriter() && yieldsLeft > 0 ? instants.precedence().pendingAhead(me.priority) : Set.of();
+    return me.isWriter() && yieldsLeft > 0 ? instantProtocol.precedence().pendingAhead(me.priority) : Set.of();
   }
 
   /** JSON of the last commit that was refused for a conflict; null = none. */
@@ -271,10 +261,8 @@ public final class Session {
       lookUntilKnown(lock);
     }
     List<String> completed = lock.completed();
-    protocol.release(lock.token, lostExecutors.untouched(completed)); // when this throws the lock may still be ours: nobody here takes it again
-    lostExecutors.forget(completed);
-    pending.removeAll(completed);
-    savepoints.removeAll(completed);
+    protocol.release(lock.token, instants.untouched(completed)); // when this throws the lock may still be ours: nobody here takes it again
+    instants.released(completed);
     held = null;
     turn.release();
   }
@@ -308,134 +296,11 @@ public final class Session {
     return reads;
   }
 
-  // ---- timeline rules, asked by TimelineGuard
+  // ---- instants
 
-  private HeldLock requireLock(String what) throws TimelineRefusedException {
-    HeldLock lock = held;
-    if (liveness.state() == Liveness.State.FENCED) { // I2
-      throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + what);
-    }
-    if (lock == null) {
-      throw ErrorCode.NOT_OWNER.refusal("the lock of table " + tableId + " is not held: " + what);
-    }
-    return lock;
-  }
-
-  public boolean ownsPending(String instant) {
-    return pending.contains(instant) && liveness.state() != Liveness.State.FENCED;
-  }
-
-  /** Instants that this process has begun, or claimed, and neither completed nor given up. */
-  public Set<String> pending() {
-    return Collections.unmodifiableSet(pending);
-  }
-
-  /** This process will not complete the instant, and has said so. */
-  public boolean hasGivenUp(String instant) {
-    return givenUp.contains(instant);
-  }
-
-  /** Before {@code <t>.<action>.requested}: the record and the clock come first (F12, I10). */
-  public void beforeRequested(String instant, String action) throws TimelineRefusedException {
-    if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: what is rolled back is for the table's agent to decide
-      throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
-    }
-    HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
-    requireTask(lock, instant, action);
-    synchronized (lock) {
-      lock.requireOpen();
-      if (pending.contains(instant)) {
-        instants.requireHeld(lock.token); // recorded already: the file is written again
-        return;
-      }
-      if (!InstantTime.isAfter(instant, lock.clock())) { // I10
-        throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
-      }
-      lostExecutors.begins(instant);
-      instants.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
-      lock.promised(instant);
-      reads.begun(instant);
-      pending.add(instant);
-    }
-  }
-
-  /**
-   * Before Hudi keeps a completed commit by a savepoint, which bears the commit's own time: the instant is recorded once more, by the agent,
-   * under a lock that was acquired behind the closed gate. The clock does not move before the savepoint's completion time (I10).
-   */
-  public void beginSavepoint(String instant) throws TimelineRefusedException {
-    String what = "begin the savepoint of " + instant;
-    HeldLock lock = requireLock(what);
-    if (me.isWriter() || !lock.isGateClosed()) {
-      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the closed gate may " + what);
-    }
-    synchronized (lock) {
-      lock.requireOpen();
-      instants.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
-      savepoints.add(instant);
-      pending.add(instant);
-    }
-  }
-
-  /** Before Hudi takes completed commits back: the agent, under a lock acquired while the gate was closed for this restore, which must still stand (F8). */
-  public void beginRestore(String nonce) throws TimelineRefusedException {
-    HeldLock lock = requireLock("begin restore " + nonce);
-    if (me.isWriter() || !lock.isGateRestoring(nonce)) {
-      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the gate that is closed for it may begin restore " + nonce);
-    }
-    lock.restores();
-  }
-
-  private static void requireTask(HeldLock lock, String instant, String action) throws TimelineRefusedException {
-    if (RESTORE.equals(action) && !lock.mayRestore()) { // I8
-      throw ErrorCode.NOT_OWNER.refusal("a table is restored by its agent on request only: " + instant);
-    }
-  }
-
-  /** Before a completed file goes: an acknowledged commit stays, whatever a writer does (I8). */
-  public void beforeCompletedRemoved(String what) throws TimelineRefusedException {
-    requireHeldNow(what);
-    if (me.isWriter()) {
-      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove a completed instant: " + what);
-    }
-  }
-
-  /** May the inflight file of a savepoint be written? Only after {@link #beginSavepoint}. */
-  public boolean ownsSavepoint(String instant) {
-    return savepoints.contains(instant) && ownsPending(instant);
-  }
-
-  /** Before the completed file is created or renamed, and once more before the bytes go out. */
-  public Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
-      throws TimelineRefusedException {
-    HeldLock lock = requireLock("complete " + instant);
-    synchronized (word) {
-      return publication(lock, instant, completion, action, listing);
-    }
-  }
-
-  private Publication publication(HeldLock lock, String instant, String completion, String action, Publication.Listing listing)
-      throws TimelineRefusedException {
-    requireTask(lock, instant, action);
-    synchronized (lock) {
-      lock.requireOpen();
-      if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
-        throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
-      }
-      boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action); // a clustering replaces what writers change
-      if (competes && !lock.mayCommit(instant)) { // I9
-        throw ErrorCode.OPTION.refusal(
-            "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
-                + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
-      }
-      boolean promised = lock.hasPromised(instant, completion);
-      if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
-        throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant + " is not past the table's clock " + lock.clock());
-      }
-      instants.publish(lock.token, instant, completion);
-      lock.promised(completion);
-      return lock.publication(instant, completion, listing);
-    }
+  /** The rules for this session's instants, which the storage wrapper asks. */
+  public OwnInstants instants() {
+    return instants;
   }
 
   /** False for an agent. */
@@ -469,16 +334,6 @@ public final class Session {
     }
   }
 
-  /** For every other change: the lock, as etcd sees it now. */
-  public void requireHeldNow(String what) throws TimelineRefusedException {
-    instants.requireHeld(requireLock(what).token);
-  }
-
-  /** The lock as this session sees it: enough where a later check follows. */
-  public void requireHeldHere(String what) throws TimelineRefusedException {
-    requireLock(what);
-  }
-
   // ---- for the runtime
 
   /**
@@ -486,16 +341,25 @@ public final class Session {
    * completed file has been sent under the lock that is held now: only the release finds out what became of it (F1, I3).
    */
   public boolean abandon(String instant) {
-    synchronized (word) { // nothing is sent between the look and the word
-      HeldLock lock = held;
-      if (lock != null && lock.hasPublished(instant)) {
-        return false;
-      }
-      boolean abandoned = instants.abandon(instant);
-      pending.remove(instant);
-      givenUp.add(instant);
-      return abandoned;
-    }
+    return instants.abandon(instant);
+  }
+
+  /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
+  public boolean claim(String instant, String previousOwnerInc) {
+    return instants.claim(instant, previousOwnerInc);
+  }
+
+  /**
+   * Before Hudi keeps a completed commit by a savepoint, which bears the commit's own time: the instant is recorded once more, by the agent,
+   * under a lock that was acquired behind the closed gate. The clock does not move before the savepoint's completion time (I10).
+   */
+  public void beginSavepoint(String instant) throws TimelineRefusedException {
+    instants.beginSavepoint(instant);
+  }
+
+  /** Before Hudi takes completed commits back: the agent, under a lock acquired while the gate was closed for this restore, which must still stand (F8). */
+  public void beginRestore(String nonce) throws TimelineRefusedException {
+    instants.beginRestore(nonce);
   }
 
   /** As {@link #abandon}, for an own record whose instant is gone or completed by a fresh listing; the agent looks for itself and removes it. */
@@ -503,19 +367,9 @@ public final class Session {
     return abandon(instant);
   }
 
-  /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
-  public boolean claim(String instant, String previousOwnerInc) {
-    boolean claimed = instants.claim(instant, previousOwnerInc);
-    if (claimed) {
-      givenUp.remove(instant);
-      pending.add(instant);
-    }
-    return claimed;
-  }
-
   /** Pending instants that this session owns or has claimed, as etcd has them. */
   public List<String> pendingInstants() {
-    return instants.pendingInstants();
+    return instantProtocol.pendingInstants();
   }
 
   /** The lock is held, or an acquire, a publication or a release has no definite outcome yet. */
@@ -544,7 +398,7 @@ public final class Session {
       return false;
     }
     try {
-      if (protocol.acquireUnknown() || !instants.pendingInstants().isEmpty()) {
+      if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()) {
         return false;
       }
       liveness.leaves();

@@ -22,7 +22,7 @@ final class GivenUp {
   static void requireNotBeating(String what, Path path) throws TimelineRefusedException {
     Matcher m = HEARTBEAT.matcher(path.toString());
     Session session = m.matches() ? OpenSessions.byPath(m.group(1)) : null;
-    if (session != null && session.hasGivenUp(m.group(2))) {
+    if (session != null && session.instants().hasGivenUp(m.group(2))) {
       throw ErrorCode.NOT_PENDING.refusal("instant " + m.group(2) + " was given up, Hudi's heartbeat of it ends: " + what);
     }
   }

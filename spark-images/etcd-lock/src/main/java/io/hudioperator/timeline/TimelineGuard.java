@@ -61,7 +61,7 @@ public final class TimelineGuard {
   /** On object stores the request goes out in close(): a requested file is checked again there. */
   private static void recheckOnClose(TimelinePath target, Path path) throws IOException {
     if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {
-      session(target, path).requireHeldNow("close " + path);
+      session(target, path).instants().requireHeldNow("close " + path);
     }
   }
 
@@ -129,33 +129,33 @@ public final class TimelineGuard {
       throw ErrorCode.NOT_OWNER.refusal("only table version 9 is written here: " + what);
     }
     if (target.metadataTable) { // written under the lock or as part of an own instant; it has no records of its own
-      if (target.instant == null || !session.ownsPending(target.instant)) {
-        session.requireHeldHere(what);
+      if (target.instant == null || !session.instants().ownsPending(target.instant)) {
+        session.instants().requireHeldHere(what);
       }
       return null;
     }
     if (target.temporary) { // the rename is what counts
-      if (target.instant == null || !session.ownsPending(target.instant)) {
-        session.requireHeldHere(what);
+      if (target.instant == null || !session.instants().ownsPending(target.instant)) {
+        session.instants().requireHeldHere(what);
       }
       return null;
     }
     switch (target.kind) {
       case REQUESTED:
-        session.beforeRequested(target.instant, target.action);
+        session.instants().beforeRequested(target.instant, target.action);
         return null;
       case INFLIGHT:
-        if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
+        if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.instants().ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
           throw ErrorCode.NOT_OWNER.refusal("a savepoint is begun by the table's agent behind the closed gate: " + what);
         }
-        if (!session.ownsPending(target.instant)) {
-          session.requireHeldNow(what);
+        if (!session.instants().ownsPending(target.instant)) {
+          session.instants().requireHeldNow(what);
         }
         return null;
       case COMPLETED:
-        return session.beforeCompleted(target.instant, target.completion, target.action, () -> length(path, lister));
+        return session.instants().beforeCompleted(target.instant, target.completion, target.action, () -> length(path, lister));
       default:
-        session.requireHeldNow(what);
+        session.instants().requireHeldNow(what);
         return null;
     }
   }
@@ -175,15 +175,15 @@ public final class TimelineGuard {
   private static void beforeRemoval(String what, TimelinePath target, Path path) throws TimelineRefusedException {
     Session session = session(target, path);
     boolean pendingFile = target.kind == TimelinePath.Kind.REQUESTED || target.kind == TimelinePath.Kind.INFLIGHT || target.temporary;
-    if (pendingFile && target.instant != null && session.ownsPending(target.instant)) {
+    if (pendingFile && target.instant != null && session.instants().ownsPending(target.instant)) {
       return;
     }
     if (target.metadataTable || target.temporary) {
-      session.requireHeldHere(what);
+      session.instants().requireHeldHere(what);
     } else if (target.kind == TimelinePath.Kind.COMPLETED) {
-      session.beforeCompletedRemoved(what);
+      session.instants().beforeCompletedRemoved(what);
     } else {
-      session.requireHeldNow(what);
+      session.instants().requireHeldNow(what);
     }
   }
 
@@ -196,7 +196,7 @@ public final class TimelineGuard {
       if (!TimelinePath.isMetadataTable(path, session.basePath())) {
         throw ErrorCode.NOT_OWNER.refusal("the timeline of table " + session.tableId() + " lies below: " + what);
       }
-      session.requireHeldNow(what);
+      session.instants().requireHeldNow(what);
     }
   }
 

@@ -34,7 +34,7 @@ final class Unanswered {
       return NONE;
     }
     Session session = OpenSessions.byPath(target.base);
-    return session == null ? NONE : begun(session, path, target.instant == null || !session.ownsPending(target.instant));
+    return session == null ? NONE : begun(session, path, target.instant == null || !session.instants().ownsPending(target.instant));
   }
 
   /** {@code hoodie.properties} or its backup; any other file is {@link #NONE}. */

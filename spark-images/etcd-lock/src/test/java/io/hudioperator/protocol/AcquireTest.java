@@ -327,7 +327,7 @@ class AcquireTest {
     String completion = TestTable.time(600);
     Files.createFile(table.folder.resolve(".hoodie/timeline/20250101000000000_" + completion + ".commit"));
     assertTrue(table.acquire(session));
-    TimelineRefusedException e = assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(completion, "commit"));
+    TimelineRefusedException e = assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(completion, "commit"));
     assertCode(ErrorCode.CLOCK_NOT_PAST, e);
     session.release();
   }
@@ -340,7 +340,7 @@ class AcquireTest {
     Session session = table.session("ns.a");
     assertTrue(table.acquire(session));
     assertTrue(InstantTime.isAfter(InstantTime.now(), completion), "waited for");
-    assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(completion, "commit")));
+    assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(completion, "commit")));
     session.release();
   }
 
@@ -353,7 +353,7 @@ class AcquireTest {
     String time = TestTable.time(0);
     revoke(table.lock().lease());
     assertNull(table.lock());
-    assertCode(ErrorCode.TOKEN, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(time, "commit")));
+    assertCode(ErrorCode.TOKEN, assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(time, "commit")));
     session.release();
     TestTable.await(Duration.ofSeconds(6), "another lease", () -> table.etcd.get("alive/" + session.inc()) != null);
   }

@@ -39,7 +39,7 @@ class ClaimTest {
     assertEquals(List.of(INSTANT), agent.pendingInstants());
     assertTrue(agent.claim(INSTANT, "old"), "again is the same");
     assertTrue(table.acquire(agent));
-    agent.beforeCompleted(INSTANT, TestTable.time(0), "commit", () -> 1).completed();
+    agent.instants().beforeCompleted(INSTANT, TestTable.time(0), "commit", () -> 1).completed();
     agent.release();
     assertEquals(null, table.instant(INSTANT));
   }

@@ -34,7 +34,7 @@ class MutationClockCompareTest {
     table.clock(clock);
     assertTrue(table.acquire(session));
     for (String instant : new String[] {TestTable.time(-5000), clock}) {
-      assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(instant, "commit")));
+      assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(instant, "commit")));
       assertNull(table.instant(instant));
     }
     assertEquals(clock, table.clock());
@@ -44,12 +44,12 @@ class MutationClockCompareTest {
   void aCompletionTimeThatIsNotPastTheClock() throws TimelineRefusedException {
     assertTrue(table.acquire(session));
     String instant = TestTable.time(0);
-    session.beforeRequested(instant, "commit");
+    session.instants().beforeRequested(instant, "commit");
     session.conflictsChecked(instant);
     for (String completion : new String[] {TestTable.time(-5000), instant}) {
       assertCode(
           ErrorCode.CLOCK_NOT_PAST,
-          assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, completion, "commit", () -> -1)));
+          assertThrows(TimelineRefusedException.class, () -> session.instants().beforeCompleted(instant, completion, "commit", () -> -1)));
     }
     assertEquals(instant, table.clock());
   }
@@ -66,7 +66,7 @@ class MutationClockCompareTest {
     assertTrue(table.acquire(session));
     String earlier = TestTable.time(0);
     String instant = TestTable.time(10);
-    session.beforeRequested(instant, "commit");
-    assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(earlier, "commit")));
+    session.instants().beforeRequested(instant, "commit");
+    assertCode(ErrorCode.CLOCK_NOT_PAST, assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(earlier, "commit")));
   }
 }

@@ -28,7 +28,7 @@ class MutationPendingCompareTest {
   void begin() throws TimelineRefusedException {
     assertTrue(table.acquire(session));
     instant = TestTable.time(0);
-    session.beforeRequested(instant, "commit");
+    session.instants().beforeRequested(instant, "commit");
     session.conflictsChecked(instant);
   }
 
@@ -40,7 +40,7 @@ class MutationPendingCompareTest {
   private void publishIsRefused() {
     assertCode(
         ErrorCode.NOT_PENDING,
-        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
+        assertThrows(TimelineRefusedException.class, () -> session.instants().beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
     assertEquals(instant, table.clock());
   }
 

@@ -37,7 +37,7 @@ class MutationTokenCompareTest {
     assertTrue(table.acquire(session));
     giveTheLockToSomebodyElse();
     String instant = TestTable.time(0);
-    assertCode(ErrorCode.TOKEN, assertThrows(TimelineRefusedException.class, () -> session.beforeRequested(instant, "commit")));
+    assertCode(ErrorCode.TOKEN, assertThrows(TimelineRefusedException.class, () -> session.instants().beforeRequested(instant, "commit")));
     assertNull(table.instant(instant));
   }
 
@@ -45,12 +45,12 @@ class MutationTokenCompareTest {
   void publish() throws TimelineRefusedException {
     assertTrue(table.acquire(session));
     String instant = TestTable.time(0);
-    session.beforeRequested(instant, "commit");
+    session.instants().beforeRequested(instant, "commit");
     session.conflictsChecked(instant);
     giveTheLockToSomebodyElse();
     assertCode(
         ErrorCode.TOKEN,
-        assertThrows(TimelineRefusedException.class, () -> session.beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
+        assertThrows(TimelineRefusedException.class, () -> session.instants().beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
     assertEquals(instant, table.clock());
   }
 

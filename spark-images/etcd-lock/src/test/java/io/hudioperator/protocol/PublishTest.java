@@ -24,7 +24,7 @@ class PublishTest {
 
   private String begun(int after) throws TimelineRefusedException {
     String instant = TestTable.time(after);
-    session.beforeRequested(instant, "compaction");
+    session.instants().beforeRequested(instant, "compaction");
     return instant;
   }
 
@@ -33,7 +33,7 @@ class PublishTest {
     assertTrue(table.acquire(session));
     String first = begun(0);
     table.faults(session).hold(FaultyEtcd.puts(table.keys.clock()));
-    session.beforeCompleted(first, TestTable.time(10), "commit", () -> 1).completed();
+    session.instants().beforeCompleted(first, TestTable.time(10), "commit", () -> 1).completed();
     assertTrue(table.faults(session).holdsSomething(), "the first request had no answer");
     String second = begun(20);
     assertEquals(second, table.clock());
@@ -47,7 +47,7 @@ class PublishTest {
     String first = begun(0);
     String completion = TestTable.time(10);
     table.faults(session).loseAnswerOf(FaultyEtcd.puts(table.keys.clock()));
-    session.beforeCompleted(first, completion, "commit", () -> 1).completed();
+    session.instants().beforeCompleted(first, completion, "commit", () -> 1).completed();
     assertEquals(completion, table.clock());
     session.release();
     assertEquals(null, table.instant(first));

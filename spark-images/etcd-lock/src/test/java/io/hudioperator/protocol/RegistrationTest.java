@@ -174,7 +174,7 @@ class RegistrationTest {
     Session session = table.session("ns.a");
     assertTrue(table.acquire(session));
     String time = TestTable.time(0);
-    session.beforeRequested(time, "commit");
+    session.instants().beforeRequested(time, "commit");
     session.release();
     assertFalse(session.close());
     assertNotNull(table.etcd.get("writer/" + session.inc()));

@@ -172,10 +172,10 @@ final class LockLoad {
       hold(() -> {
         if (completes) {
           session.conflictsChecked(instant[0]);
-          session.beforeCompleted(instant[0], next(), "commit", () -> 1).completed();
+          session.instants().beforeCompleted(instant[0], next(), "commit", () -> 1).completed();
         } else {
           instant[0] = next();
-          session.beforeRequested(instant[0], "commit");
+          session.instants().beforeRequested(instant[0], "commit");
         }
       });
       session.release();

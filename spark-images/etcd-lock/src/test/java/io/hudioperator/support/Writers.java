@@ -90,13 +90,13 @@ public final class Writers implements AutoCloseable {
     try {
       TimeUnit.MILLISECONDS.sleep(2); // times have milliseconds: this one is past those of the owner before
       String instant = InstantTime.now();
-      session.beforeRequested(instant, "commit");
+      session.instants().beforeRequested(instant, "commit");
       create(instant + ".commit.requested");
       session.conflictsChecked(instant);
       TimeUnit.MILLISECONDS.sleep(2);
       String completion = InstantTime.now();
       String name = instant + "_" + completion + ".commit";
-      Publication publication = session.beforeCompleted(instant, completion, "commit", () -> Files.exists(timeline.resolve(name)) ? 1 : -1);
+      Publication publication = session.instants().beforeCompleted(instant, completion, "commit", () -> Files.exists(timeline.resolve(name)) ? 1 : -1);
       create(name);
       publication.completed();
       writer.commits++;
