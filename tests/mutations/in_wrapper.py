@@ -177,13 +177,8 @@ GUARD = (
         "the metadata table's timeline is written without lock and without owning the instant",
         j(
             "TimelineGuard",
-            "      if (target.instant == null || !session.instants().ownsPending(target.instant)) {\n"
-            "        session.instants().requireHeldHere(what);\n"
-            "      }\n"
-            "      return null;\n"
-            "    }\n"
-            "    if (target.temporary)",
-            "      return null;\n    }\n    if (target.temporary)",
+            "    if (target.metadataTable || target.temporary) {\n      if (target.instant == null",
+            "    if (target.metadataTable) {\n      return null;\n    }\n    if (target.temporary) {\n      if (target.instant == null",
         ),
         t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
     ),

@@ -128,13 +128,8 @@ public final class TimelineGuard {
     if (target.kind == TimelinePath.Kind.LEGACY) {
       throw ErrorCode.NOT_OWNER.refusal("only table version 9 is written here: " + what);
     }
-    if (target.metadataTable) { // written under the lock or as part of an own instant; it has no records of its own
-      if (target.instant == null || !session.instants().ownsPending(target.instant)) {
-        session.instants().requireHeldHere(what);
-      }
-      return null;
-    }
-    if (target.temporary) { // the rename is what counts
+    // The metadata table is written under the lock or as part of an own instant, it has no records of its own; of a temporary file the rename counts.
+    if (target.metadataTable || target.temporary) {
       if (target.instant == null || !session.instants().ownsPending(target.instant)) {
         session.instants().requireHeldHere(what);
       }
