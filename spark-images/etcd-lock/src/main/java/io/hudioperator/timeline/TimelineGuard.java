@@ -7,14 +7,16 @@ import io.hudioperator.protocol.InstantProtocol;
 import io.hudioperator.protocol.Publication;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
  * The rules for changing a timeline, in one place for every storage wrapper. Reading is never restricted, and neither is anything
- * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}, but for {@link GivenUp}.
+ * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}, but for {@link GivenUp} and {@code hoodie.properties}.
  */
 public final class TimelineGuard {
   /** Lists a folder on the wrapped file system. */
@@ -31,7 +33,9 @@ public final class TimelineGuard {
     TimelinePath target = TimelinePath.of(path);
     if (target == null) {
       GivenUp.requireNotBeating("create " + path, path);
-      requireLockForProperties("create " + path, path);
+      if (isProperties(path) && exists(path, lister)) {
+        requireLockForProperties("create " + path, path);
+      }
       Unanswered sent = Unanswered.ofProperties(path);
       return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a task that is cancelled ends after its uploads (F31)
     }
@@ -71,7 +75,9 @@ public final class TimelineGuard {
     requireNotContaining("rename " + from, from);
     requireNotContaining("rename to " + to, to);
     requireLockForProperties("rename " + from, from);
-    requireLockForProperties("rename to " + to, to);
+    if (isProperties(to) && exists(to, lister)) {
+      requireLockForProperties("rename to " + to, to);
+    }
     if (source == null && target == null) {
       return rename.run();
     }
@@ -102,16 +108,26 @@ public final class TimelineGuard {
   }
 
   /**
-   * What a table is stands in one file, which Hudi changes under the lock. Without it, or with another one that a program has made, every row is gone
-   * from sight (F91). The agent makes it when the table has nobody's lock yet.
+   * What a table is stands in one file, which Hudi changes under the lock. Without it, or with another one that a program has made of it, every row
+   * is gone from sight (F91).
    */
   private static void requireLockForProperties(String what, Path path) throws TimelineRefusedException {
+    Session session = isProperties(path) ? OpenSessions.byPath(path.getParent().getParent().toString()) : null;
+    if (session != null && session.isWriter()) {
+      session.requireHeldNow(what);
+    }
+  }
+
+  private static boolean isProperties(Path path) {
     Path folder = path.getParent();
-    if (PROPERTIES.equals(path.getName()) && folder != null && folder.getParent() != null && META.equals(folder.getName())) {
-      Session session = OpenSessions.byPath(folder.getParent().toString());
-      if (session != null && session.isWriter()) {
-        session.requireHeldNow(what);
-      }
+    return PROPERTIES.equals(path.getName()) && folder != null && folder.getParent() != null && META.equals(folder.getName());
+  }
+
+  private static boolean exists(Path path, Lister lister) throws IOException {
+    try {
+      return Arrays.stream(lister.list(path.getParent())).anyMatch(status -> status.getPath().getName().equals(path.getName()));
+    } catch (FileNotFoundException e) { // there is no folder yet
+      return false;
     }
   }
 
