@@ -11,27 +11,27 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 preflight: ## what this machine can run: the full tier (a node with pods) or the light one (the API only)
-	@hack/preflight
+	@hack/setup/preflight
 
 deps: ## install missing packages with apt
-	@hack/deps
+	@hack/setup/deps
 
 up: deps ## start the embedded Kubernetes (first time: builds it, about 15 minutes on 2 cores; then 10 seconds)
-	@hack/preflight
-	@hack/build-binaries
-	@hack/cluster up
+	@hack/setup/preflight
+	@hack/build/build-binaries
+	@hack/cluster/cluster up
 
 down: ## stop the embedded Kubernetes; leaves nothing on the machine but the cache directory
-	@hack/cluster down
+	@hack/cluster/cluster down
 
 status: ## what of the embedded Kubernetes is there
-	@hack/cluster status
+	@hack/cluster/cluster status
 
 images: deps ## build the images and hand them to the embedded Kubernetes when it is up
-	@hack/build-binaries etcd versitygw
-	@hack/build-images
+	@hack/build/build-binaries etcd versitygw
+	@hack/images/build-images
 
-demo: ; ./hack/run-demo ## from nothing: one table, four writers, a conflict, a killed writer, every row checked
+demo: ; demo/run ## from nothing: one table, four writers, a conflict, a killed writer, every row checked
 
 test: deps ## the tests of every change that this machine can run; of the Java, component, Spark and cluster tiers a slice (tests/run TIER...: only some tiers; docs/results/shown.md: what each shows)
 	@tests/run
@@ -40,14 +40,14 @@ test-all: deps ## every test, also those that are too long for every change: hou
 	@tests/run --all
 
 lint: ## ruff, mypy, import layers
-	@hack/venv >/dev/null
+	@hack/setup/venv >/dev/null
 	ruff check .
 	ruff format --check .
 	mypy
 	lint-imports
 
 fmt: ## format and sort imports
-	@hack/venv >/dev/null
+	@hack/setup/venv >/dev/null
 	ruff check --fix .
 	ruff format .
 
@@ -55,58 +55,58 @@ model: ## search the protocol exhaustively, with the variants that must fail
 	@tests/run model
 
 faults-setup:
-	@hack/venv >/dev/null
-	@hack/build-binaries etcd versitygw
-	@hack/fetch-jars
+	@hack/setup/venv >/dev/null
+	@hack/build/build-binaries etcd versitygw
+	@hack/jars/fetch-jars
 	@mvn -q -B -f spark-images/etcd-lock/pom.xml package -DskipTests
 
 faults: faults-setup ## storage and process faults put to stock Hudi, to ours in LeaseOnly and to ours; continues where it was cut off; writes docs/results/faults.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults
 
 matrix: faults-setup ## RFC-22's test plan: table types x writers x tests 1-7 x storage, 84 cells; continues where it was cut off (MATRIX="--only mor/disjoint"); writes docs/results/matrix.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.matrix $(MATRIX)
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.matrix $(MATRIX)
 
-values: faults-setup ## edge values of each type in each role, written, tended and read back (VALUES="--only payload"); writes docs/what-a-table-can-hold.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.values $(VALUES)
+values: faults-setup ## edge values of each type in each role, written, tended and read back (VALUES="--only payload"); writes docs/use/what-a-table-can-hold.md
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.values $(VALUES)
 
 history: faults-setup ## three writers read, decide and write at once, one is killed: lost updates, write skew, keys twice (HISTORY="--rounds 8"); writes docs/results/history.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.history $(HISTORY)
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.history $(HISTORY)
 
 kills: ## kill a writer of a real cluster 60 times while three others write; continues where it was cut off; writes docs/results/kills.md
-	@hack/venv >/dev/null
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.kills
+	@hack/setup/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.kills
 
 chaos: ## kill and freeze drivers, agents, operator, etcd and S3 of a real cluster while writers upsert the same keys (CHAOS="mor-default --minutes 5"); writes docs/results/chaos.md
-	@hack/venv >/dev/null
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.chaos $(CHAOS)
+	@hack/setup/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.chaos $(CHAOS)
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.faults.prove
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults.prove
 
 bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.lock_load
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
 
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.bench.starvation
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.starvation
 
 bench-priority: faults-setup ## how long small, important commits take, alone and beside a long backfill; writes docs/results/priority.md
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.bench.priority
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.priority
 
 crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
-	@hack/build-binaries kube
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.crashes $(CRASHES)
+	@hack/build/build-binaries kube
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.crashes $(CRASHES)
 
 mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md
-	@hack/venv >/dev/null
-	@hack/build-binaries etcd
-	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.mutations $(MUTATIONS)
+	@hack/setup/venv >/dev/null
+	@hack/build/build-binaries etcd
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.mutations $(MUTATIONS)
 
 chart: ## copy the CRDs into the chart
 	mkdir -p charts/hudi-operator/files/crds
 	cp crds/*.yaml charts/hudi-operator/files/crds/
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
-	@hack/cluster purge
+	@hack/cluster/cluster purge
 
 purge-cache: purge ## remove the whole cache directory: binaries, images, jars, Python environment
 	rm -rf $(CACHE)

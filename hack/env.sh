@@ -6,7 +6,7 @@ HACK=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 REPO=$(dirname "$HACK")
 
 # The one directory everything goes to that is downloaded, built or run; nothing else on the machine is
-# written to, except by `hack/deps` (apt packages) and by the package clients' own caches (~/go, ~/.m2, pip).
+# written to, except by `hack/setup/deps` (apt packages) and by the package clients' own caches (~/go, ~/.m2, pip).
 : "${HUDI_OPERATOR_CACHE:=${HOME:-/root}/.cache/hudi-operator}"
 # Name of the embedded cluster: its directory, veth and cgroup are derived from it.
 : "${HUDI_OPERATOR_CLUSTER:=hudi}"
@@ -16,21 +16,21 @@ CACHE=$HUDI_OPERATOR_CACHE
 BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, coredns, pause, helm, versitygw, fake-gcs-server
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
-JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/fetch-jars)
-KAFKA=$CACHE/kafka        # the broker that tests start (hack/fetch-kafka)
-HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/fetch-hdfs)
-VENV=$CACHE/venv          # Python for development and tests (hack/venv)
+JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/jars/fetch-jars)
+KAFKA=$CACHE/kafka        # the broker that tests start (hack/jars/fetch-kafka)
+HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/jars/fetch-hdfs)
+VENV=$CACHE/venv          # Python for development and tests (hack/setup/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig
 
-# Versions that no go.mod, pom.xml or requirements file pins (Kubernetes, etcd and CoreDNS: hack/*/go.mod).
+# Versions that no go.mod, pom.xml or requirements file pins (Kubernetes, etcd and CoreDNS: hack/build/*/go.mod).
 GO_MINIMUM=1.26
-KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print substr($2, 2)}' "$HACK/kube/go.mod")
-ETCD_VERSION=$(awk '$1 == "go.etcd.io/etcd/server/v3" {print substr($2, 2)}' "$HACK/etcd/go.mod")
+KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print substr($2, 2)}' "$HACK/build/kube/go.mod")
+ETCD_VERSION=$(awk '$1 == "go.etcd.io/etcd/server/v3" {print substr($2, 2)}' "$HACK/build/etcd/go.mod")
 HELM_VERSION=4.3.1
 VERSITYGW_VERSION=1.8.0
 FAKE_GCS_SERVER_VERSION=1.56.1
-BASE_IMAGE=docker.io/library/python:3.11-slim-bookworm # `FROM python:3.11-slim-bookworm`; made locally, see hack/base-image
+BASE_IMAGE=docker.io/library/python:3.11-slim-bookworm # `FROM python:3.11-slim-bookworm`; made locally, see hack/images/base-image
 
 STARTED=${EPOCHREALTIME/[.,]/}
 # say TEXT...: one progress line on stderr with the seconds since the script started.

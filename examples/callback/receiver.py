@@ -1,4 +1,4 @@
-"""An example of a receiver of commits (docs/callbacks.md): `receiver.py FOLDER [PORT]`, Python's standard library alone.
+"""An example of a receiver of commits (docs/use/callbacks.md): `receiver.py FOLDER [PORT]`, Python's standard library alone.
 
 Each event is one line of FOLDER/events.jsonl, once: a repeat is answered 2xx and dropped by its id. The answer is given after the line is on the disk:
 whatever was answered 2xx is not sent again. With TOKEN in the environment, requests without `Authorization: Bearer TOKEN` are refused.

@@ -1,4 +1,4 @@
-"""``python -m hudi_operator.etcd_auth``: users and roles of docs/contracts.md §1, then authentication on.
+"""``python -m hudi_operator.etcd_auth``: users and roles of docs/design/contracts.md §1, then authentication on.
 
 Run it once per etcd, with a certificate whose common name is ``root``; running it again changes nothing. Users are known by the
 common name of their client certificate, so their passwords are random and forgotten.

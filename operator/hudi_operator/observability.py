@@ -28,7 +28,7 @@ SHOWN_CONDITIONS = ("Ready", "Stalled", "AwaitingProofOfDeath")
 
 
 class _Format(logging.Formatter):
-    """Text or JSON; a protocol line stays as it is (docs/contracts.md §3)."""
+    """Text or JSON; a protocol line stays as it is (docs/design/contracts.md §3)."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()

@@ -15,6 +15,6 @@
 Each package imports only from those above it in its own tower: `read`, `writer` and `api` know nothing of `settle`, `services`, `agent` and
 `callback`, and the other way round (import-linter). So nothing that a driver runs can roll back, sweep, clean or archive.
 
-Safety is not decided here. Lock, fence and publication checks live in the Java session (docs/protocol.md); this package runs sources,
+Safety is not decided here. Lock, fence and publication checks live in the Java session (docs/design/protocol.md); this package runs sources,
 asks the timeline for the truth, classifies failures, and - in the agent - rolls back exactly the instants of settled incarnations.
 """

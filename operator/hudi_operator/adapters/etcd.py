@@ -1,6 +1,6 @@
-"""The operator's side of the lock protocol in etcd: reads of one table and the transactions of docs/contracts.md §2.
+"""The operator's side of the lock protocol in etcd: reads of one table and the transactions of docs/design/contracts.md §2.
 
-Every transaction is written to the protocol log (docs/contracts.md §3), whatever its outcome.
+Every transaction is written to the protocol log (docs/design/contracts.md §3), whatever its outcome.
 """
 
 from __future__ import annotations

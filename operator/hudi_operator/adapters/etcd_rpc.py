@@ -136,7 +136,7 @@ def translate(code: Any, details: str | None, *, method: str, writes: bool) -> E
     """The exception of :mod:`hudi_operator.model.ports` for a gRPC status."""
     message = f"etcd: {method}: {code.name}: {details or ''}".rstrip(": ")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "space exceeded" in (details or ""):
-        return Fatal(f"{message}: make room in etcd (docs/operations.md, etcd)")
+        return Fatal(f"{message}: make room in etcd (docs/operate/operations.md, etcd)")
     if code in _REFUSED:
         return Fatal(message)
     if writes and code not in _DEFINITE:

@@ -46,7 +46,7 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
     field, source, table = "spec.bootstrap.source.path", bootstrap.canonical_path, naming.canonical_path(table_path)
     if bootstrap.mode != FULL_RECORD:
         # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be told from what the first one has left (R13, I5).
-        return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/migrate.md"
+        return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/use/migrate.md"
     if bootstrap.format != PARQUET:
         return f"spec.bootstrap.source.format: {bootstrap.format} is not known, only {PARQUET}"
     if policy == "Adopt":

@@ -25,7 +25,7 @@ class Callback:
     """Whether compaction, log compaction and clustering are told, too."""
 
     def assignment(self) -> dict[str, Any]:
-        """What the agent must know (docs/contracts.md §1)."""
+        """What the agent must know (docs/design/contracts.md §1)."""
         return {"url": self.url, "timeoutSeconds": self.timeout_seconds, "secret": bool(self.secret), "tableServices": self.table_services}
 
 

@@ -112,7 +112,7 @@ def problem(source: KafkaSource | None) -> str:
 
 
 def job(source: KafkaSource) -> JsonDict:
-    """``source.kafka`` of job.json (docs/contracts.md §6)."""
+    """``source.kafka`` of job.json (docs/design/contracts.md §6)."""
     security = source.security
     return {
         "bootstrapServers": list(source.bootstrap_servers),

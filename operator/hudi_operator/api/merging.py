@@ -1,4 +1,4 @@
-"""``spec.merge``: which of two versions of a record stays, and whether a batch may bring some columns alone (docs/merging.md)."""
+"""``spec.merge``: which of two versions of a record stays, and whether a batch may bring some columns alone (docs/use/merging.md)."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
 
 
 def assignment(services: tuple[Service, ...], now_ms: int) -> JsonDict:
-    """What the agent must know of them (docs/contracts.md §1): also the window that is open now, or opens next."""
+    """What the agent must know of them (docs/design/contracts.md §1): also the window that is open now, or opens next."""
     return {s.kind: {"afterCommits": s.after_commits, "scheduled": s.schedule is not None, "options": dict(s.options), **_open(s, now_ms)} for s in services}
 
 

@@ -1,4 +1,4 @@
-"""ConfigMaps of attempts and agents: the files of docs/contracts.md §5 and the attempt itself (§6)."""
+"""ConfigMaps of attempts and agents: the files of docs/design/contracts.md §5 and the attempt itself (§6)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
 
 
 def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonDict:
-    """``job.json``: the attempt as the runtime reads it (docs/contracts.md §6). Paths of Hudi tables that are read must be known by now."""
+    """``job.json``: the attempt as the runtime reads it (docs/design/contracts.md §6). Paths of Hudi tables that are read must be known by now."""
     return {
         "writer": {"namespace": writer.ref.namespace, "name": writer.ref.name, "uid": writer.ref.uid},
         "attempt": {"id": writer.attempt_id(number), "number": number},

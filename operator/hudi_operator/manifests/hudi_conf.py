@@ -1,7 +1,7 @@
 """``hudi-defaults.conf``: the Hudi options that the operator owns, the same in every pod of a table.
 
 Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not reach DataFrame writes). What each
-group is for: docs/protocol.md, "How Hudi is configured so that it stays out of the way".
+group is for: docs/design/protocol.md, "How Hudi is configured so that it stays out of the way".
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _concurrency(table: TableSpec) -> dict[str, str]:
 
 
 def _schema() -> dict[str, str]:
-    """What Hudi makes of other columns when an application writes by itself; the runtime fits the columns of its own writes (docs/schema.md).
+    """What Hudi makes of other columns when an application writes by itself; the runtime fits the columns of its own writes (docs/use/schema.md).
 
     Nulls for missing columns are left to the runtime: with Hudi's option for it an UPDATE in SQL fails (1.2.0: "cannot modify hudi meta col").
     """

@@ -51,7 +51,7 @@ EXIT_CODES = {
     15: FENCED,
     16: HEARTBEAT_LOST,
 }
-"""docs/contracts.md §5."""
+"""docs/design/contracts.md §5."""
 MESSAGE_CLASSES = frozenset(
     {
         USER_ERROR,

@@ -1,4 +1,4 @@
-"""The operator's configuration file (docs/contracts.md §8) as a typed value."""
+"""The operator's configuration file (docs/design/contracts.md §8) as a typed value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class EtcdConfig:
-    """Connection of the operator itself; ``prefix`` is the ``P`` of docs/contracts.md §1. Empty file names: no TLS (tests)."""
+    """Connection of the operator itself; ``prefix`` is the ``P`` of docs/design/contracts.md §1. Empty file names: no TLS (tests)."""
 
     endpoints: tuple[str, ...] = ("https://etcd:2379",)
     prefix: str = "/hudi"

@@ -41,7 +41,7 @@ class LeaseLost(Exception):
 
 
 class EtcdPort(Protocol):
-    """etcd, by the names of docs/contracts.md §2. Each method is one transaction; False means that a compare did not hold."""
+    """etcd, by the names of docs/design/contracts.md §2. Each method is one transaction; False means that a compare did not hold."""
 
     def floors(self) -> Mapping[str, int]:
         """Highest revision seen so far of each etcd cluster, by cluster id; a later answer must not be below it."""

@@ -1,4 +1,4 @@
-"""A table that was there before its HudiTable: what must fit before its gate opens for the first time (docs/migrate.md).
+"""A table that was there before its HudiTable: what must fit before its gate opens for the first time (docs/use/migrate.md).
 
 Everything that does not fit is named with its value, and nothing is written. Pending instants of the former writers are reported and never
 touched here: what a person has named, the operator hands over as instants of a fenced incarnation, and settling brings them to an end (I7).

@@ -1,4 +1,4 @@
-"""Settings of an S3 bucket that damage tables, asked through S3's own API (docs/stores.md). They are reported; nothing is decided by them.
+"""Settings of an S3 bucket that damage tables, asked through S3's own API (docs/operate/stores.md). They are reported; nothing is decided by them.
 
 What the store does not implement, or the table's credentials may not ask, is not known.
 """

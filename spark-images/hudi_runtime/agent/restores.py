@@ -1,4 +1,4 @@
-"""Restore to a savepoint, as the operator asks for it in `request/restore-<nonce>` behind the gate that is closed for it (docs/operations.md, Restore).
+"""Restore to a savepoint, as the operator asks for it in `request/restore-<nonce>` behind the gate that is closed for it (docs/operate/operations.md, Restore).
 
 Which commits go is decided here, by completion time: everything that completed after the savepoint's boundary, whenever it was requested, and nothing
 else. Hudi's own choice would be another one: it takes the time of the one commit that bears the savepoint, and so undoes one that was begun before it

@@ -1,4 +1,4 @@
-"""Savepoints, as the operator asks for them in `request/savepoint-<name>` behind the closed gate (docs/operations.md, Savepoints).
+"""Savepoints, as the operator asks for them in `request/savepoint-<name>` behind the closed gate (docs/operate/operations.md, Savepoints).
 
 A savepoint bears the requested time of the commit that it keeps, and its metadata the name that it was asked under: so one that was taken by an
 agent that died before it could say so is found again, and not taken twice.

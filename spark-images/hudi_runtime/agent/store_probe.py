@@ -1,4 +1,4 @@
-"""What a table's store must be able to do is asked before the table is used (F61, docs/stores.md); the questions are the Java module's StoreProbe."""
+"""What a table's store must be able to do is asked before the table is used (F61, docs/operate/stores.md); the questions are the Java module's StoreProbe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What user code imports: functions of a `python` source and programs of an `application` (docs/sources.md, From Python).
+"""What user code imports: functions of a `python` source and programs of an `application` (docs/use/sources.md, From Python).
 
     from hudi_runtime.api import Reader, Update, current_context, positions
 
@@ -9,7 +9,7 @@ These names stay as they are; everything else in `hudi_runtime` may change with 
 * `Context`: what a function of a `python` source is given. `current_context()`: the same for an application.
 * `Reader`: reads a Hudi table incrementally. `Reader.look()` gives a `ReadSnapshot`, its `pull` a `Pull`.
 * `positions`: how far such a reader has come, in one of three orders; kept as JSON.
-* `RuntimeFailure`: why it cannot go on; `failure` is its class (docs/contracts.md, section 5). Left uncaught, it ends the attempt with that class.
+* `RuntimeFailure`: why it cannot go on; `failure` is its class (docs/design/contracts.md, section 5). Left uncaught, it ends the attempt with that class.
   `PositionLost`: the one for commits that were archived, cleaned or undone before they were read.
 """
 

@@ -3,7 +3,7 @@
     report = audit(spark, "s3a://lake/flights", keys=..., expected=...)
     assert report.outcome is Outcome.OK, report.text()
 
-The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image (docs/operations.md). It only reads.
+The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image (docs/operate/operations.md). It only reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tells a receiver of a table's commits over HTTP (docs/callbacks.md): at least once, in order of completion. Run by the agent.
+"""Tells a receiver of a table's commits over HTTP (docs/use/callbacks.md): at least once, in order of completion. Run by the agent.
 
 `callback_plan.py` says what is told next and is pure, `callback_http.py` sends one request, `callback.py` keeps the position in etcd.
 May use `table` and `process`; never a tower. Invariants: the position moves only when the receiver has answered; only completed commits are told;

@@ -1,4 +1,4 @@
-"""Tells a receiver of a table's commits (`spec.commitCallback`, docs/callbacks.md), beside everything else that the agent does.
+"""Tells a receiver of a table's commits (`spec.commitCallback`, docs/use/callbacks.md), beside everything else that the agent does.
 
 The agent hands over each listing of the timeline and never waits: reading, sending and waiting for a dead receiver happen on one thread of its own, with
 one event in memory at a time. `done/callback` is the position; it moves by compare-and-set and only after the receiver has answered 2xx, so that a

@@ -1,4 +1,4 @@
-"""What a receiver of a table's commits is told next (docs/callbacks.md). Pure: no I/O.
+"""What a receiver of a table's commits is told next (docs/use/callbacks.md). Pure: no I/O.
 
 Everything is in order of completion time, which in one table never goes back (I10). The position is the completion time up to which the receiver has
 answered 2xx; it is durable, and whatever lies behind it is told again after any restart.

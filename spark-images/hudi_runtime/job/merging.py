@@ -1,4 +1,4 @@
-"""Which of two versions of a record stays, as Hudi's table properties say it (docs/merging.md).
+"""Which of two versions of a record stays, as Hudi's table properties say it (docs/use/merging.md).
 
 It is a property of the table: every writer, reader and compaction goes by it, also those of others. A class of the user's own is looked at before
 anything is begun: Hudi 1.2.0 looks for it when the instant of a write is begun, which it leaves behind then.

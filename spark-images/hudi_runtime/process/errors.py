@@ -60,7 +60,7 @@ class RuntimeFailure(Exception):
     def __init__(self, failure: FailureClass, message: str) -> None:
         super().__init__(message)
         self.failure = failure
-        """The class; its value is what status and the termination message say (docs/contracts.md, section 5)."""
+        """The class; its value is what status and the termination message say (docs/design/contracts.md, section 5)."""
 
 
 class UserCodeError(RuntimeFailure):

@@ -22,7 +22,7 @@ class Context:
     """The attempt that user code runs in: handed to `function(spark, context)`, and returned by `current_context()` in an application."""
 
     job: Job
-    """The attempt as the operator has described it (docs/contracts.md, section 6); its fields are the runtime's own."""
+    """The attempt as the operator has described it (docs/design/contracts.md, section 6); its fields are the runtime's own."""
     inc: str
     """Id of this process's incarnation: it stands in the metadata of its commits."""
     spark: SparkSession

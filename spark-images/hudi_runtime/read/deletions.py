@@ -1,4 +1,4 @@
-"""What commits of a table have deleted, for readers that carry it over (docs/sources.md, Deletes).
+"""What commits of a table have deleted, for readers that carry it over (docs/use/sources.md, Deletes).
 
 Hudi keeps no list of deleted records. Three things tell them:
 

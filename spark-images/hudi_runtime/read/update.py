@@ -1,7 +1,7 @@
 """Batches that are made from rows of the writer's own table (read, modify, write), so that no other writer's commit is lost.
 
 Hudi compares a commit with what completed since its write began. Rows were read before that, and a write that lost a race would be made once
-more from the rows of the first try. So (docs/sources.md, Read, modify, write):
+more from the rows of the first try. So (docs/use/sources.md, Read, modify, write):
 
 * an `Update` is a function of the table's rows, asked anew at each try;
 * its commit is compared, under the table's lock, with everything that completed since those rows were read (`HUDIOP-SNAPSHOT-MOVED`);

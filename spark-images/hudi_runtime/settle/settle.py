@@ -1,4 +1,4 @@
-"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have given up (docs/protocol.md, Settling).
+"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have given up (docs/design/protocol.md, Settling).
 
 Everything starts from what etcd and the timeline say now, so an agent that is killed anywhere is continued by the next one (I6). Each outcome is
 written to `settle/<inc>` by compare-and-set before the next instant is looked at; a failure is counted there and tried again with back-off.

@@ -1,4 +1,4 @@
-"""What a row must not hold, whatever writes it: said before the row comes to Hudi, with column, record and rule (docs/what-a-table-can-hold.md).
+"""What a row must not hold, whatever writes it: said before the row comes to Hudi, with column, record and rule (docs/use/what-a-table-can-hold.md).
 
 A partition's value is part of a path, as it is: Hudi and Hadoop would write a row of `a//b`, `..` or `x:y` somewhere else or nowhere, and
 Spark reads the value back from the path. So only values are taken that a path gives back as they were; a table needs no encoding then, and

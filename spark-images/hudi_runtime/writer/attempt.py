@@ -1,4 +1,4 @@
-"""Driver of one attempt: `python -m hudi_runtime.writer`. Exit codes and the termination message: docs/contracts.md, section 5."""
+"""Driver of one attempt: `python -m hudi_runtime.writer`. Exit codes and the termination message: docs/design/contracts.md, section 5."""
 
 from __future__ import annotations
 

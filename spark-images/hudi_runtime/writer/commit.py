@@ -1,7 +1,7 @@
 """One commit, from the write to the truth about it.
 
 What `save()` returns or raises is not evidence: a refused unlock fails it although the commit stands, and a time-out of the store leaves it open.
-The timeline decides (docs/protocol.md, Release): a completed instant that carries this incarnation and this progress is a success.
+The timeline decides (docs/design/protocol.md, Release): a completed instant that carries this incarnation and this progress is a success.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of a key that is there already when the operation looks none up (`duplicates` of a HudiWriter, docs/indexes.md; F62).
+"""What becomes of a key that is there already when the operation looks none up (`duplicates` of a HudiWriter, docs/use/indexes.md; F62).
 
 Hudi's own look-up (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it takes
 every key of a bucket that exists for known. Here the table's snapshot is asked for the columns of the key, whatever the table's type and index, as

@@ -1,7 +1,7 @@
 """How the columns of a batch fit those of the table: decided before an instant is begun, so that a refusal leaves nothing behind (R57).
 
 Hudi decides by itself as well, but otherwise than a table with several writers needs it: an int column becomes a string column for everybody
-when one writer brings text, and numbers that are brought to a string column become text, both without a word (docs/schema.md).
+when one writer brings text, and numbers that are brought to a string column become text, both without a word (docs/use/schema.md).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _BACKOFF_TIMER = "agent/"
 
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
-    """What an agent must know about a table (docs/contracts.md §1)."""
+    """What an agent must know about a table (docs/design/contracts.md §1)."""
     return {
         "T": table.table_id,
         "path": table.canonical_path,

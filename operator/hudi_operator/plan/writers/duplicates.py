@@ -1,4 +1,4 @@
-"""Whether somebody has said that keys may be in the table more than once: then the table promises nothing about them (docs/indexes.md)."""
+"""Whether somebody has said that keys may be in the table more than once: then the table promises nothing about them (docs/use/indexes.md)."""
 
 from __future__ import annotations
 

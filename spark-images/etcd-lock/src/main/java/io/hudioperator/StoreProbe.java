@@ -20,7 +20,7 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * Asks a table's store, before the table is used, for what the protocol leans on (F61). One look proves no property for ever; it tells a store
- * that is made otherwise from one that has it. What leans on each: docs/stores.md.
+ * that is made otherwise from one that has it. What leans on each: docs/operate/stores.md.
  */
 public final class StoreProbe {
   static final String FOLDER = ".hudi-operator-probe";

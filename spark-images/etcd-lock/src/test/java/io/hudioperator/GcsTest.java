@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Google's connector on fake-gcs-server ({@code hack/build-binaries fake-gcs-server}): a file comes into being there when it is closed. */
+/** Google's connector on fake-gcs-server ({@code hack/build/build-binaries fake-gcs-server}): a file comes into being there when it is closed. */
 @Tag("extra")
 class GcsTest extends StoreContract {
   private static String url;

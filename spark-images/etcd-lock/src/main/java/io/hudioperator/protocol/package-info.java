@@ -1,5 +1,5 @@
 /**
- * The lock protocol of {@code docs/protocol.md}: each transaction in one place with its compares, the heartbeat, the queue, the gate, and one
+ * The lock protocol of {@code docs/design/protocol.md}: each transaction in one place with its compares, the heartbeat, the queue, the gate, and one
  * cycle of the lock.
  *
  * <p>It uses {@code contract} and {@code etcd}. It decides nothing about files of a table except the marker that names the lock's authority.

@@ -78,6 +78,6 @@ final class Statements {
   }
 
   static RuntimeException refusal(String what, String instead) {
-    return ErrorCode.STATEMENT.exception(what + " is refused; use " + instead + " (docs/what-user-code-may-do.md)");
+    return ErrorCode.STATEMENT.exception(what + " is refused; use " + instead + " (docs/use/what-user-code-may-do.md)");
   }
 }

@@ -60,7 +60,7 @@ public final class DataFiles {
 
   private static void requireNotAmongData(Path path) throws TimelineRefusedException {
     if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
-      throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path + "; save them elsewhere (docs/what-user-code-may-do.md)");
+      throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path + "; save them elsewhere (docs/use/what-user-code-may-do.md)");
     }
   }
 

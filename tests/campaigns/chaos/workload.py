@@ -1,0 +1,238 @@
+"""What the writers write, and what must be in the table afterwards. Pure: no cluster, no clock.
+
+Writer `n` writes batch after batch of upserts. The keys of a batch, old ones and new ones, are drawn from the seed, so that every attempt of a
+writer, and whoever checks the table, draws the same. All writers draw from one range that grows with the batch: they update each
+other's rows and insert the same new keys at the same time. `ts` grows with the batch and is different for every writer, so one row of each key is the
+right one, whatever the order of the commits.
+
+Each fourth batch of the first two writers is a list-append transaction instead: it reads two lists of the table, appends its mark to one of them (an
+`Update`), and notes in the log of its pod what it has read and written. A batch is the transaction of its last try: a try follows only where the one before did
+not commit. From these notes come the rows that are due, and the history that the Adya checker judges.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tests.campaigns.history.adya import Broken, History, Transaction, anomalies
+
+ROWS = 24
+"""Rows of a batch; their keys are different."""
+START = 60
+"""Keys that may be drawn in the first batch."""
+GROWTH = 4
+"""Keys that come into reach with each batch."""
+PARTITIONS = 3
+THREADS = 2
+"""Of the program that writes with several threads."""
+
+LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
+"""Keys of the lists, in the partition `lists`."""
+APPENDERS = 2
+"""Writers that append to lists: the first ones."""
+NOTE = "CHAOS-NOTE "
+"""How the line of a note begins."""
+
+CODE = f'''
+import json
+import random
+import sys
+import threading
+import time
+
+ROWS, START, GROWTH, PARTITIONS, THREADS = {ROWS}, {START}, {GROWTH}, {PARTITIONS}, {THREADS}
+LISTS, APPENDERS, NOTE = {LISTS}, {APPENDERS}, "{NOTE}"
+SCHEMA = "id long, part string, value string, ts long"
+
+
+def batch_rows(seed, writer, batch):
+    chance = random.Random(f"{{seed}}/{{writer}}/{{batch}}")
+    keys = chance.sample(range(START + GROWTH * batch), ROWS)
+    return [(key, f"p{{key % PARTITIONS}}", f"{{writer}}.{{batch}}", 100 * batch + writer) for key in sorted(keys)]
+
+
+def appends(writer, batch):
+    return writer < APPENDERS and batch % 4 == 3
+
+
+def lists_of(seed, writer, batch):
+    """The two lists that a batch reads; it appends to the first."""
+    return random.Random(f"lists/{{seed}}/{{writer}}/{{batch}}").sample(LISTS, 2)
+
+
+def append(spark, context, seed, writer, batch):
+    from hudi_runtime.api import Update
+
+    tries = 0
+
+    def rows(table):
+        nonlocal tries
+        tries += 1
+        read = lists_of(seed, writer, batch)
+        found = {{row.id: row.value.split() for row in table.where(table.id.isin(read)).collect()}} if table.columns else {{}}
+        mark = f"{{writer}}.{{batch}}.{{context.job.number}}.{{tries}}"
+        made = [*found.get(read[0], []), mark]
+        note = {{"writer": writer, "batch": batch, "attempt": context.job.number, "try": tries, "mark": mark, "read": {{k: found.get(k, []) for k in read}}}}
+        print("\\n" + NOTE + json.dumps(note), flush=True)
+        return spark.createDataFrame([(read[0], "lists", " ".join(made), len(made))], SCHEMA)
+
+    return Update(rows)
+
+
+def batches(spark, context):
+    seed, writer = context.arguments["seed"], int(context.arguments["writer"])
+    for batch in range(int(context.arguments["batches"])):
+        if appends(writer, batch):
+            yield append(spark, context, seed, writer, batch)
+        else:
+            yield spark.createDataFrame(batch_rows(seed, writer, batch), SCHEMA)
+        time.sleep(float(context.arguments["pause"]))
+
+
+def thread(current, seed, writer, batches, pause, failed):
+    """Commits batch after batch; one that lost a race is written again. Writing a batch twice changes nothing: its rows are the same."""
+    options = {{**current.table_options(), "hoodie.datasource.write.operation": "upsert"}}
+    try:
+        for batch in range(batches):
+            while True:
+                frame = current.spark.createDataFrame(batch_rows(seed, writer, batch), SCHEMA)
+                marked = {{**options, **current.commit_metadata(), "hudioperator.batch": f"{{writer}}.{{batch}}"}}
+                try:
+                    frame.write.format("hudi").options(**marked).mode("append").save(current.table_path)
+                    break
+                except Exception as error:
+                    if "WriteConflict" not in str(error):
+                        raise
+            time.sleep(pause)
+    except BaseException as error:
+        failed.append(error)
+
+
+def program():
+    """`main.py SEED FIRST_WRITER BATCHES PAUSE`: two threads of one program write to one table."""
+    from hudi_runtime.api import current_context
+
+    seed, first, batches, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    failed = []
+    threads = [threading.Thread(target=thread, args=(current_context(), seed, first + n, batches, pause, failed)) for n in range(THREADS)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    if failed:
+        raise failed[0]
+
+
+if __name__ == "__main__":
+    program()
+'''
+"""Module of the writers: `batches` is their source, `program` the one with threads."""
+
+_code: dict[str, object] = {"__name__": "writers"}
+exec(CODE, _code)
+
+
+def rows(seed: int, writer: int, batch: int) -> list[tuple[int, str, str, int]]:
+    """(id, part, value, ts) of one batch, as the writers themselves make it."""
+    made = _code["batch_rows"]
+    assert callable(made)
+    found: list[tuple[int, str, str, int]] = made(str(seed), writer, batch)
+    return found
+
+
+def is_append(writer: int, batch: int) -> bool:
+    """Whether a batch is a list-append transaction."""
+    made = _code["appends"]
+    assert callable(made)
+    return bool(made(writer, batch))
+
+
+def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
+    """What the transactions noted in the logs of pods. A line that was cut off by a kill is left out: what it would have said was not written either."""
+    found = []
+    for log in logs:
+        for line in log.splitlines():
+            _, there, text = line.partition(NOTE)
+            try:
+                note = json.loads(text) if there else None
+            except json.JSONDecodeError:
+                continue
+            if note:
+                found.append(note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}})
+    return found
+
+
+def last_tries(noted: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """The note of the last try of each (writer, batch)."""
+    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for note in sorted(noted, key=lambda one: (int(one["attempt"]), int(one["try"]))):
+        found[int(note["writer"]), int(note["batch"])] = note
+    return found
+
+
+def _written(note: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
+    """Key and list that a try wrote."""
+    key = next(iter(note["read"]))
+    return key, (*note["read"][key], note["mark"])
+
+
+def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the list-append transactions show, as `kind: text`; raises nothing: what cannot be a history is told as `broken`.
+
+    The versions of a list are in order of their length: two of one length are a lost update, and show as G-single.
+    """
+    done = {batch for batch in committed if is_append(*batch)}
+    last = last_tries(noted)
+    if unnoted := sorted(done - set(last)):
+        return [f"broken: {writer}.{batch} is committed, and no pod has noted it" for writer, batch in unnoted]
+    marks = {last[batch]["mark"] for batch in done}
+    made: list[Transaction] = []
+    order: dict[str, list[tuple[int, str]]] = {str(key): [] for key in LISTS}
+    for note in noted:
+        key, version = _written(note)
+        made.append(Transaction(note["mark"], {str(k): v for k, v in note["read"].items()}, {str(key): [version]}, committed=note["mark"] in marks))
+        if note["mark"] in marks:
+            order[str(key)].append((len(version), note["mark"]))
+    try:
+        found = anomalies(History(made, {key: [mark for _, mark in sorted(versions)] for key, versions in order.items()}))
+    except Broken as error:
+        return [f"broken: {error}"]
+    return [f"{anomaly.kind}: {anomaly.told}" for anomaly in found]
+
+
+def expected(seed: int, committed: Iterable[tuple[int, int]], noted: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
+    """The rows that the table must hold when exactly these (writer, batch) are committed: of each key the one with the largest ts."""
+    batches, last = list(committed), last_tries(noted)
+    written = [row for writer, batch in batches if not is_append(writer, batch) for row in rows(seed, writer, batch)]
+    for key, version in (_written(last[batch]) for batch in set(batches) & set(last)):
+        written.append((key, "lists", " ".join(version), len(version)))
+    frame = pd.DataFrame(written, columns=["id", "part", "value", "ts"])
+    return frame.sort_values("ts").drop_duplicates("id", keep="last").sort_values("id").reset_index(drop=True)
+
+
+def gaps(committed: Iterable[tuple[int, int]]) -> list[str]:
+    """Batches `writer.batch` that are not committed although a later one of their writer is: each writer begins a batch when the last one is acknowledged."""
+    there = set(committed)
+    last = {writer: max(batch for one, batch in there if one == writer) for writer, _ in there}
+    return [f"{writer}.{batch}" for writer in sorted(last) for batch in range(last[writer]) if (writer, batch) not in there]
+
+
+TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
+"""What faults are put to."""
+
+
+def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, str, int, float]]:
+    """(second, kill or freeze, target, writer of a driver, seconds of a freeze), one every 10 to 30 s; drivers are drawn most often."""
+    chance = random.Random(f"faults/{seed}")
+    found, at = [], 0.0
+    while (at := at + chance.uniform(10, 30)) < seconds:
+        target = chance.choices(TARGETS, weights=(6, 1, 2, 1, 1, 1))[0]
+        how = chance.choice(("kill", "freeze"))
+        longest = 40 if target in ("driver", "executor", "agent") else 8  # an etcd or S3 that is away for long is a fault of its own
+        found.append((round(at, 1), how, target, chance.randrange(writers), round(chance.uniform(1, longest), 1)))
+    return found

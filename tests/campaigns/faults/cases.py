@@ -1,0 +1,478 @@
+"""The forty acceptance cases, by number: the fault, what must come of it, and the tests that are about it.
+
+A test that is named here exists (tests/tiers/unit/faults checks it); what it shows is told by its tier: `unit` tests play everything but the planner,
+`component` tests the kubelet and the JVM, `hudi` and `faults` the operator, `e2e` nothing. Where no tier with real parts is named, the case does
+not count as passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.support.evidence import catalog
+
+UNIT = "tests/tiers/unit"
+SIMULATED = f"{UNIT}/plan/test_simulated.py"
+COMPONENT = "tests/tiers/component/operator"
+CRDS = "tests/tiers/component/crds"
+HUDI = "tests/tiers/hudi"
+E2E = "tests/tiers/e2e"
+JAVA = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One acceptance case. `tests`: `file::test` or `faults::scenario`; `open`: what no test shows yet."""
+
+    number: int
+    fault: str
+    expected: str
+    about: str
+    """Invariants that it is about (docs/design/protocol.md), or what else it is about."""
+    tests: tuple[str, ...] = ()
+    open: str = ""
+
+    @property
+    def tiers(self) -> list[str]:
+        """Tiers of its tests, those with the most real parts last; `+`: of its tests there `make test` runs none."""
+        order = {"unit": 0, "java": 1, "component": 2, "hudi": 3, "faults": 4, "e2e": 5}
+        found: dict[str, set[str]] = {}
+        for test in self.tests:
+            found.setdefault(_tier(test), set()).update(one.run for one in catalog.named(test))
+        return [tier + " +" * (found[tier] <= {catalog.ALL}) for tier in sorted(found, key=lambda tier: order[tier])]
+
+
+def _tier(test: str) -> str:
+    if test.startswith("faults::"):
+        return "faults"
+    if test.startswith(JAVA):
+        return "java"
+    return test.split("/")[2]
+
+
+CASES = (
+    Case(
+        1,
+        "SIGKILL of the driver during a data write",
+        "fenced within 10 s, settled, rolled back; other writers never blocked",
+        "I4, I6",
+        (
+            f"{E2E}/test_faults.py::test_each_kill_is_settled",
+            f"{HUDI}/test_writer.py::test_files_exactly_once_over_sigkill",
+            f"{SIMULATED}::test_killed_without_the_lock",
+        ),
+    ),
+    Case(
+        2,
+        "SIGKILL after acquire, before the completed file",
+        "others wait for proof and drain, then rollback",
+        "I1, I6",
+        (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::listing-fails", f"{SIMULATED}::test_killed_while_holding_the_lock"),
+    ),
+    Case(
+        3,
+        "SIGKILL after the completed file, before release",
+        "the look finds it completed: kept",
+        "I3, I8",
+        (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::inside-the-drain", f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit"),
+    ),
+    Case(
+        4,
+        "SIGSTOP 3 × TTL before acquire, then resume",
+        "acquire refused, the JVM halts, rollback",
+        "I2",
+        (
+            f"{E2E}/test_pod_faults.py::test_frozen_before_acquire",
+            f"{JAVA}/protocol/AcquireTest.java::fencedNeverAcquires",
+            f"{JAVA}/protocol/RegistrationTest.java::theFenceHaltsTheProcess",
+        ),
+    ),
+    Case(
+        5,
+        "SIGSTOP inside the critical section, before the completed file; another writer wants to commit",
+        "it waits; after proof exactly one of the two commits stands",
+        "I1, I9",
+        (
+            "faults::paused-writer",
+            "faults::publication-on-the-wire",
+            f"{E2E}/test_pod_faults.py::test_frozen_in_the_critical_section",
+            f"{E2E}/test_pod_faults.py::test_frozen_while_it_publishes",
+            f"{E2E}/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
+            f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
+        ),
+    ),
+    Case(
+        6,
+        "as 5, the kubelet cannot confirm (node lost)",
+        "no takeover, AwaitingProofOfDeath; goes on after attestation",
+        "I1, I11",
+        (
+            f"{E2E}/test_node_faults.py::test_node_lost_and_back",
+            f"{E2E}/test_node_faults.py::test_node_lost_and_a_person_attests",
+            f"{SIMULATED}::test_node_lost_then_rebooted",
+            f"{SIMULATED}::test_node_proofs_count_only_as_configured",
+            f"{CRDS}/test_policies.py::test_an_attestation_in_ones_own_name",
+        ),
+    ),
+    Case(
+        7,
+        "as 5, a person force-deletes the pod",
+        "no proof: the finalizer keeps the evidence",
+        "I1, I11",
+        (
+            f"{E2E}/test_faults.py::test_force_deletion_is_no_proof",
+            f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
+            f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
+        ),
+    ),
+    Case(
+        8,
+        "the completed file's PUT is held, the driver killed, the PUT arrives inside the drain",
+        "the look sees completion: kept",
+        "I3, I8",
+        ("faults::inside-the-drain", "faults::client-times-out", f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant"),
+    ),
+    Case(
+        9,
+        "the PUT arrives after the drain (assumption broken)",
+        "the audit reports it loudly",
+        "I3",
+        (
+            "faults::after-the-drain",
+            f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back",
+            f"{UNIT}/runtime/audit/test_audit.py::test_each_damage_is_found_by_its_check",
+        ),
+    ),
+    Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", "I3", (), "the mode is not offered"),
+    Case(
+        11,
+        "an executor outlives its driver and finishes a file after the rollback",
+        "impossible (executors are proven dead); the sweep deletes late files",
+        "I5",
+        (
+            f"{E2E}/test_pod_executors.py::test_an_executor_that_outlives_its_driver",
+            f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+            f"{SIMULATED}::test_force_deleted_executor_is_no_proof",
+        ),
+    ),
+    Case(
+        12,
+        "loss of an executor only",
+        "no fence, the job succeeds",
+        "availability",
+        (
+            f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
+            f"{UNIT}/plan/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
+        ),
+    ),
+    Case(
+        13,
+        "driver cut from etcd for 5 s / for longer than lease and suspicion",
+        "survives / is fenced, ended by the operator and settled; one that nobody fences halts by itself",
+        "I2",
+        (
+            f"{E2E}/test_pod_faults.py::test_cut_from_etcd",
+            f"{E2E}/test_pod_faults.py::test_cut_from_everything_in_the_critical_section",
+            f"{E2E}/test_pod_faults.py::test_cut_from_storage_while_it_publishes",
+            f"{JAVA}/protocol/RegistrationTest.java::silenceHaltsTheProcess",
+            f"{JAVA}/protocol/RegistrationTest.java::aLostLeaseIsReplacedAndTheSessionGoesOn",
+        ),
+        "60 s on a real pod: the operator has ended it before",
+    ),
+    Case(
+        14,
+        "etcd's leader is killed while writers run",
+        "no false fence",
+        "availability",
+        (
+            f"{JAVA}/session/QuorumTest.java::theLeaderIsCutOffFromItsPeersAndStillHasClients",
+            f"{JAVA}/session/QuorumTest.java::theLeaderIsKilled",
+            f"{JAVA}/session/QuorumTest.java::theLeaderIsFrozen",
+            f"{JAVA}/session/QuorumTest.java::theConnectionsToAMemberAreHalfOpen",
+            f"{JAVA}/session/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",
+        ),
+        "three members on a real cluster",
+    ),
+    Case(
+        15,
+        "etcd's quorum is lost for minutes",
+        "no commit, no rollback, no deletion; recovers by itself",
+        "I1, I11",
+        (
+            f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+            f"{JAVA}/session/QuorumTest.java::withoutQuorumNothingIsDoneAndItGoesOnByItself",
+            "faults::quorum-lost",
+            f"{UNIT}/plan/test_table_plan.py::test_unknown_is_not_empty",
+        ),
+    ),
+    Case(
+        16,
+        "the response of acquire is lost",
+        "the provider finds its own token",
+        "I1",
+        (f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfAcquireEndsWithTheLock", f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOnTheNetworkEndsWithTheLock"),
+    ),
+    Case(
+        17,
+        "the response of release is lost",
+        "repeated until definite; frees nobody else's lock",
+        "I1",
+        (f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfReleaseIsRepeated", f"{JAVA}/protocol/AcquireTest.java::aLateReleaseDoesNotTouchTheNextOwner"),
+    ),
+    Case(
+        18,
+        "the API server is down for a minute while a writer dies",
+        "no settling; catches up",
+        "I11",
+        (
+            f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",
+            f"{UNIT}/adapters/test_lists_of_pods.py::test_a_list_that_cannot_be_read_whole_is_none",
+            f"{UNIT}/adapters/test_lists_of_pods.py::test_a_server_that_is_gone_lists_nothing",
+        ),
+    ),
+    Case(
+        19,
+        "the operator is killed before and after every write",
+        "same end state",
+        "I6",
+        (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_becomes_of_a_write_the_end_is_the_same",
+            f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
+            f"{SIMULATED}::test_operator_dies_in_each_phase",
+            f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
+        ),
+        "the cases that `make crashes` has not run ([crashes.md](crashes.md))",
+    ),
+    Case(
+        20,
+        "frozen watch, stale list, dropped events",
+        "no deletion on a stale view; converges",
+        "I11",
+        (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
+            f"{COMPONENT}/test_etcd_adapter.py::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",
+        ),
+    ),
+    Case(
+        21,
+        "two operators at once",
+        "no double effect",
+        "I6, I11",
+        (
+            f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
+            f"{UNIT}/control/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
+            f"{COMPONENT}/test_crashes.py::test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time",
+            f"{UNIT}/control/test_loop.py::test_a_former_leader_stops_before_its_next_action",
+        ),
+    ),
+    Case(
+        22,
+        "a driver pod is replaced while the old one lives",
+        "the new one starts only after the old one is fenced",
+        "I9",
+        (
+            f"{COMPONENT}/test_attempts.py::test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock",
+            f"{COMPONENT}/test_attempts.py::test_a_killed_driver_is_fenced_proven_drained_swept_and_followed",
+            f"{UNIT}/plan/test_rules.py::test_an_attempt_that_may_still_register_is_waited_for",
+        ),
+    ),
+    Case(
+        23,
+        "a container restarts inside the same pod",
+        "new incarnation; the old one's instants are settled",
+        "I2, I7",
+        (
+            f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
+            f"{UNIT}/manifests/test_manifests.py::test_every_pod_is_evidence_never_restarts_and_has_its_own_network",
+        ),
+    ),
+    Case(
+        24,
+        "eviction with 30 s grace while holding the lock",
+        "commit or clean release",
+        "I1, I8",
+        (
+            f"{E2E}/test_pod_ends.py::test_evicted_while_it_holds_the_lock",
+            f"{HUDI}/test_writer.py::test_sigterm_gives_up_what_does_not_fit",
+            f"{JAVA}/protocol/RegistrationTest.java::cleanExitRemovesTheRegistration",
+        ),
+    ),
+    Case(
+        25,
+        "a writer's clock is ahead by less or more than 5 s, or behind the table's",
+        "bound enforced, the lock unaffected",
+        "I10",
+        (
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_less_than_the_bound",
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_more_than_the_bound",
+            f"{UNIT}/plan/test_table_plan.py::test_a_fast_clock_is_fenced",
+            f"{JAVA}/protocol/AcquireTest.java::aClockALittleAheadIsWaitedFor",
+            f"{JAVA}/protocol/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
+        ),
+        "a clock that is behind, on a real pod",
+    ),
+    Case(
+        26,
+        "the rollback fails again and again",
+        "resumed, back-off, condition",
+        "I6",
+        (
+            f"{SIMULATED}::test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds",
+            f"{UNIT}/runtime/settle/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
+            f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
+        ),
+        "many failures of a real store; an agent that runs out of memory in a rollback",
+    ),
+    Case(
+        27,
+        "listings fail during the look",
+        "nothing deleted; retried",
+        "I4, I11",
+        ("faults::listing-fails", "faults::store-is-busy", f"{JAVA}/session/ReleaseTest.java::aListingThatFailsDecidesNothing"),
+    ),
+    Case(
+        28,
+        "two writers, one file group",
+        "exactly one commits; the loser is told",
+        "I9",
+        (
+            f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
+            f"{JAVA}/ConflictTest.java::whoConflicts",
+        ),
+    ),
+    Case(
+        29,
+        "two writers, disjoint partitions, 200 commits each",
+        "all commit, nobody conflicts, every row is there",
+        "I8, I9",
+        (f"{HUDI}/test_long_run.py::test_two_hundred_commits_each", f"{JAVA}/ConflictTest.java::whoConflicts"),
+        "their history is not checked for anomalies, only the rows in the end",
+    ),
+    Case(
+        30,
+        "32 writers on one lock",
+        "first come, first served, within tolerance",
+        "I1; fairness",
+        (
+            f"{JAVA}/protocol/FairnessTest.java::thirtyTwoWritersAreServedInTurn",
+            f"{JAVA}/protocol/QueueTest.java::manyContendersExcludeEachOther",
+            f"{JAVA}/protocol/QueueTest.java::firstComeFirstServed",
+        ),
+    ),
+    Case(
+        31,
+        "a foreign writer commits to the table",
+        "reported; never rolled back",
+        "I7",
+        (
+            f"{HUDI}/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
+            f"{HUDI}/test_foreign.py::test_a_foreign_writer_rolls_back_what_a_living_one_has_pending",
+            f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+            f"{UNIT}/runtime/settle/test_settler.py::test_an_unrecorded_instant_is_foreign",
+        ),
+        "several foreign writers with a lock of their own",
+    ),
+    Case(
+        32,
+        "a writer sets options of the operator",
+        "rejected at admission and at launch",
+        "I4, I7, I9",
+        (
+            f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
+            f"{HUDI}/test_writer.py::test_hostile_application_harms_nobody",
+            f"{JAVA}/HudiIntegrationTest.java::theProviderRefusesOptionsThatWouldDestroy",
+        ),
+    ),
+    Case(
+        33,
+        "etcd restored from an older snapshot",
+        "revision went back: frozen until a person has looked",
+        "I10, I11",
+        (
+            f"{COMPONENT}/test_operator_through_outages.py::test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_looked",
+            f"{COMPONENT}/test_etcd_faults.py::test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked",
+            f"{JAVA}/session/EtcdFaultsTest.java::anEtcdThatForgotIsNotWrittenToAndItsWritersEnd",
+            f"{UNIT}/plan/gate/test_gate.py::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
+        ),
+    ),
+    Case(
+        34,
+        "one writer attempts a table upgrade",
+        "refused",
+        "I8",
+        (f"{HUDI}/test_statements.py::test_no_statement_loses_a_row", f"{UNIT}/api/test_options.py::test_owned_hudi_options"),
+        "a writer with a newer Hudi in its image: refused by its version before it registers",
+    ),
+    Case(
+        35,
+        "two HudiTables whose paths differ in spelling only",
+        "the second is refused; one lock",
+        "I1",
+        (
+            f"{E2E}/test_use.py::test_second_table_on_one_path_is_stalled",
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/plan/test_table_plan.py::test_paths",
+            f"{UNIT}/contract/test_naming.py::test_canonical_path",
+        ),
+    ),
+    Case(
+        36,
+        "base path file:///etc, a foreign bucket, an address of the metadata service",
+        "rejected; no key, no pod, so nobody opens it",
+        "isolation",
+        (
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/api/test_spec.py::test_errors_name_the_field",
+            f"{UNIT}/plan/test_table_plan.py::test_paths",
+            f"{UNIT}/plan/test_table_plan.py::test_a_path_that_is_not_allowed_gets_nothing",
+        ),
+    ),
+    Case(
+        37,
+        "another service account without the right to it",
+        "rejected",
+        "isolation",
+        (),
+        "no test, and no such check: whoever may make a HudiTable names any account of its namespace",
+    ),
+    Case(
+        38,
+        "hostPath, pod template, javaagent, secret, newline in sparkConf; words that are no instant",
+        "rejected, one error per key",
+        "isolation",
+        (
+            f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused",
+            f"{CRDS}/test_writers.py::test_values_without_line_breaks",
+            f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
+            f"{UNIT}/api/test_options.py::test_owned_spark_settings",
+        ),
+    ),
+    Case(
+        39,
+        "status, annotations, finalizers edited by hand; the object deleted while it is settled",
+        "destructive steps unaffected; deletion waits",
+        "I6, I11",
+        (
+            f"{SIMULATED}::test_what_people_write_into_status_and_annotations_frees_nothing",
+            f"{SIMULATED}::test_writer_deleted_at_every_step",
+            f"{SIMULATED}::test_writer_and_table_deleted_in_every_phase",
+            f"{CRDS}/test_policies.py::test_evidence_is_written_by_kubelets_only",
+            f"{CRDS}/test_policies.py::test_the_finalizer_is_not_taken_off_by_others",
+        ),
+    ),
+    Case(
+        40,
+        "a pod deletes fences, or gets around its role in etcd",
+        "denied",
+        "I1, I2",
+        (
+            f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",
+            f"{COMPONENT}/test_etcd_access.py::test_a_transaction_does_not_get_a_pod_around_its_role",
+            f"{COMPONENT}/test_etcd_access.py::test_a_range_that_is_not_all_its_own_is_refused",
+            f"{COMPONENT}/test_etcd_access.py::test_a_pod_gives_itself_no_rights",
+            f"{COMPONENT}/test_etcd_access.py::test_a_lease_of_the_operator_is_not_revoked_by_a_pod",
+            f"{COMPONENT}/test_etcd_access.py::test_pods_of_one_table_may_write_the_keys_of_another_one",
+        ),
+        "**not denied**: another table's lock. Older releases of etcd",
+    ),
+)

@@ -1,0 +1,440 @@
+"""The faults: each does the same to any of the three setups and returns what the table is like afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hudi_runtime.audit import Outcome, Report
+from tests.campaigns.faults.sides import DRAIN_SECONDS, SEED, TTL_SECONDS, Side, make, overlaid
+from tests.support import ROOT
+from tests.support.harness import s3proxy
+from tests.support.harness.apart import why
+from tests.support.harness.local import Process, Row, rows, until
+from tests.support.harness.s3proxy import COMPLETED, Held
+
+A, B = rows(range(2), "a", "A", 2), rows(range(2, 4), "a", "B", 2)
+TAKE_OVER_SECONDS = 60.0
+
+
+@dataclass
+class Result:
+    """One cell: what was found, and what else happened that the audit does not see."""
+
+    verdict: str
+    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is silent), or `unknown`."""
+    told: str
+    checks: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    """What the audit lists, some of each check."""
+
+
+def judge(report: Report, *notes: str) -> Result:
+    """The verdict of an audit. Instants that are still pending for want of anybody who settles them are no corruption."""
+    wrong = {check.name: check for check in report.checks if check.outcome is Outcome.VIOLATED}
+    open_ = [check.name for check in report.checks if check.outcome is Outcome.UNKNOWN and check.name != "owners"]
+    checks = {check.name: check.outcome.value for check in report.checks}
+    if wrong:
+        told = "; ".join(f"{name}: {check.sentence}" for name, check in wrong.items())
+        return Result("corrupt", told, checks, list(notes), [f"{name}: {finding}" for name, check in wrong.items() for finding in check.findings[:3]])
+    if open_:
+        return Result("unknown", f"not to be checked: {', '.join(open_)}", checks, list(notes))
+    return Result("ok", "every check of the audit holds", checks, list(notes))
+
+
+def instant_of(held: Held) -> str:
+    """The instant whose completed file is held."""
+    match = COMPLETED.match(held.line)
+    assert match is not None, held.line
+    return match[1]
+
+
+def arrive(held: Held, process: Process) -> None:
+    until("the writer is about to publish", held.arrived.is_set, alive=process)
+
+
+def second_writer(side: Side, first: Process, *, drain: Callable[[], None] = lambda: None, end_first: bool) -> tuple[Process, list[str]]:
+    """B comes while A is stopped: elsewhere it gets the lock once A's lease is over; with ours only after A was ended, proven and drained."""
+    b = side.write("b", B)
+    if side.setup != "ours":
+        assert b.wait() == 0, b.log()[-3000:]
+        return b, ["B got the lock while A was stopped, and committed"]
+    assert side.table is not None
+    until("B waits for the lock", lambda: side.table is not None and side.table.keys("queue/"), alive=b)
+    begin = time.monotonic()
+    while time.monotonic() - begin < TTL_SECONDS + 5:
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was lost with the lease"
+        assert lock["inc"] == first.inc, "B got the lock while A was not proven dead"
+        time.sleep(0.5)
+    notes = [f"B waited for the lock for {TTL_SECONDS + 5} s, past A's lease; it got it after A's end was proven and drained"]
+    assert end_first
+    first.kill()
+    outcomes = side.settle(first, drain=drain)
+    notes.append(f"settled: {outcomes}")
+    assert b.wait() == 0, b.log()[-3000:]
+    return b, notes
+
+
+def final(side: Side, *written: tuple[Process | bool, list[Row]]) -> list[Row]:
+    """The seed and what was acknowledged, in order."""
+    return overlaid(SEED, *[data for who, data in written if (who if isinstance(who, bool) else side.acknowledged(who))])
+
+
+def due(side: Side, process: Process, instant: str) -> bool:
+    """Rows are due when their writer was told so; and when their commit stands although nobody was told anything. An acknowledged one must stand."""
+    return side.acknowledged(process) or side.is_completed(instant)
+
+
+def paused_writer(side: Side) -> Result:
+    """A is stopped inside its critical section, before its completed file, for longer than its lease; B commits to the same file group; A goes on."""
+    held = side.proxy.hold_next(s3proxy.completed_in_metadata)
+    a = side.write("a", A)
+    arrive(held, a)
+    a.signal(signal.SIGSTOP)
+    held.deliver.set()
+    b, notes = second_writer(side, a, end_first=True)
+    if a.poll() is None:
+        a.signal(signal.SIGCONT)
+        a.wait()
+        notes.append(f"A went on and was told: {'committed' if side.acknowledged(a) else 'not committed'}")
+    if side.agent is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (a, A), (b, B))), *notes)
+
+
+def publication_on_the_wire(side: Side) -> Result:
+    """The PUT of A's completed file is held and A stopped, for longer than its lease; B commits to the same file group; then the PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    a = side.write("a", A)
+    arrive(held, a)
+    instant = instant_of(held)
+    a.signal(signal.SIGSTOP)
+    b, notes = second_writer(side, a, drain=held.deliver.set, end_first=True)
+    if not held.delivered.is_set():
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+    notes.append(f"the store's answer to the late PUT: {held.answer}")
+    if a.poll() is None:
+        a.signal(signal.SIGCONT)
+        a.wait()
+    notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
+    if side.setup == "ours":
+        assert side.is_completed(instant), "A's commit had arrived before the drain was over, and was not kept"
+    if side.table is not None:
+        if a.inc in side.table.names("writer/"):
+            side.settle(a)  # it has ended without giving back a lock that it had lost
+        await_quiet(side)
+    return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
+
+
+def arrives_inside_the_drain(side: Side) -> Result:
+    """A dies with its completed file on the wire; the file arrives before the drain is over."""
+    return _dead_writer(side, inside=True)
+
+
+def arrives_after_the_drain(side: Side) -> Result:
+    """A dies with its completed file on the wire; the file arrives after A was settled: the assumption about D is broken."""
+    found = _dead_writer(side, inside=False)
+    if side.setup != "stock" and found.checks.get("late") == "violated":
+        found.verdict = "reported"
+    return found
+
+
+def _dead_writer(side: Side, *, inside: bool) -> Result:
+    held = side.proxy.hold_next(s3proxy.completed)
+    a = side.write("a", A)
+    arrive(held, a)
+    instant = instant_of(held)
+    a.kill()
+    notes: list[str] = []
+
+    def deliver() -> None:
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+
+    other: list[Row] = [(50, "b", "B", 2)]
+    if side.table is not None:
+        notes.append(f"settled: {side.settle(a, drain=deliver if inside else lambda: None)}")
+    elif inside:
+        deliver()
+    if side.stock is not None:
+        time.sleep(11)  # until B calls A dead (stock.py)
+        b = side.write("b", other, services=True)
+    else:
+        b = side.write("b", other)
+    assert b.wait() == 0, b.log()[-3000:]
+    if not inside:
+        deliver()
+    notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
+    if inside and side.stock is None:
+        assert side.is_completed(instant), "A's commit had arrived before the drain was over, and was not kept"
+    return judge(side.audit(final(side, (inside and side.is_completed(instant), A), (b, other))), *notes)
+
+
+TIMEOUT_OPTIONS = {
+    "fs.s3a.connection.timeout": "2000",
+    "fs.s3a.attempts.maximum": "1",
+    "fs.s3a.retry.limit": "1",
+    "fs.s3a.retry.throttle.limit": "1",  # what is refused here is answered with 503: S3A would try 20 times, each pause twice the last one
+}
+
+
+def client_times_out(side: Side) -> Result:
+    """The PUT of A's completed file is held; A's client gives up after 2 s, A lives on; B commits to the same file group; then the PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    refused = side.proxy.refuse(
+        lambda line: held.arrived.is_set() and not held.deliver.is_set() and s3proxy.completed(line) and f"/{instant_of(held)}_" in line
+    )
+    a = side.write("a", A, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
+    arrive(held, a)
+    instant, begin = instant_of(held), time.monotonic()
+    notes = []
+    if side.table is not None:
+        time.sleep(2 + DRAIN_SECONDS / 2)
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was released while the publication was unknown"
+        assert lock["inc"] == a.inc, "the lock was released while the publication was unknown"
+        notes.append(f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the lock")
+        held.deliver.set()
+        assert a.wait() == 0, a.log()[-3000:]
+        b = side.write("b", B)
+    else:
+        a.wait()
+        notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}")
+        b = side.write("b", B)
+    assert b.wait() == 0, b.log()[-3000:]
+    held.deliver.set()
+    refused.stop()
+    until("the PUT has arrived", held.delivered.is_set)
+    notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
+    return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
+
+
+def listing_fails(side: Side) -> Result:
+    """A dies while it writes; the store refuses every listing while the agent looks."""
+    assert side.table is not None
+    held = side.proxy.hold_next(s3proxy.completed_in_metadata)
+    a = side.write("a", A)
+    arrive(held, a)
+    a.kill()
+    held.deliver.set()
+    inc = side.fence_only(a)
+    time.sleep(side.table.drain)
+    refused = side.proxy.refuse(s3proxy.listing)
+    asked = len(side.proxy.lines)
+    side.table.fence(a)
+    until("the agent was refused", lambda: len(refused.lines) >= 2)
+    time.sleep(10)
+    deleted = [line for line in side.proxy.lines[asked:] if s3proxy.deletion(line)]
+    assert not deleted, f"deleted while the listing failed: {deleted[:3]}"
+    assert side.table.outcomes(inc) is None
+    refused.stop()
+    outcomes = until("the agent has settled it", lambda: side.settled(inc), alive=side.agent)
+    notes = [f"{len(refused.lines)} listings refused, nothing deleted", f"settled: {outcomes}"]
+    return judge(side.audit(final(side)), *notes)
+
+
+def store_is_busy(side: Side) -> Result:
+    """The store answers 503 to the first three PUTs of timeline files, and to three of data files."""
+    timeline = side.proxy.refuse(lambda line: line.startswith("PUT ") and "/.hoodie/timeline/" in line, times=3)
+    data = side.proxy.refuse(lambda line: line.startswith("PUT ") and ".parquet" in line, times=3)
+    a = side.write("a", A)
+    code = a.wait()
+    if side.table is not None and code != 0:
+        await_quiet(side)
+    notes = [f"{len(timeline.lines)} + {len(data.lines)} PUTs refused", f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}"]
+    return judge(side.audit(final(side, (a, A))), *notes)
+
+
+def await_quiet(side: Side) -> None:
+    """Until the agent has rolled back what a living writer gave up."""
+    table = side.table
+    assert table is not None
+    until("nothing is pending", lambda: not table.pending() and not table.keys("instant/"), alive=side.agent)
+
+
+def told(folder: Path) -> bool:
+    """Whether a program that was stopped had been told that its write is committed."""
+    return bool(json.loads((folder / "result.json").read_text())["acknowledged"])
+
+
+def stopped_while_publishing(side: Side) -> Result:
+    """A is a stream that its program ends with `query.stop()` while the PUT of its completed file is held; B commits to the same file group; then the
+    PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    a, folder = side.program("a", A, how="query")
+    arrive(held, a)
+    instant = instant_of(held)
+    (folder / "stop").touch()
+    notes = []
+    if side.table is not None:
+        b = side.write("b", B)
+        until("B waits for the lock", lambda: side.table is not None and side.table.keys("queue/"), alive=b)
+        time.sleep(TTL_SECONDS)
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was released while the publication was on the wire"
+        assert lock["inc"] == a.inc, "the lock was released while the publication was on the wire"
+        notes.append(f"{TTL_SECONDS} s after it was stopped, its PUT unanswered, A still held the lock")
+        held.deliver.set()
+        a.wait()
+        assert b.wait() == 0, b.log()[-3000:]
+    else:
+        a.wait()
+        b = side.write("b", B)
+        assert b.wait() == 0, b.log()[-3000:]
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+    notes.append(
+        f"A was told: {'committed' if told(folder) else 'not committed'}; its instant is {'completed' if side.is_completed(instant) else 'not completed'}"
+    )
+    if side.table is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (told(folder) or side.is_completed(instant), A), (b, B))), *notes)
+
+
+def cancelled_while_sending_data(side: Side) -> Result:
+    """A's program cancels its jobs while the PUT of a data file is held, and lives on; what A gave up is rolled back; then the PUT arrives."""
+    held = side.proxy.hold_next(s3proxy.data_file)
+    a, folder = side.program("a", [(60, "c", "A", 2)], how="jobs")
+    arrive(held, a)
+    (folder / "stop").touch()
+    notes = []
+    if side.table is not None:
+        (instant,) = until("A has begun an instant", side.table.pending, alive=a)
+        time.sleep(2 * DRAIN_SECONDS)
+        record = side.table.get(f"instant/{instant}")
+        assert record is not None, "A gave up its instant while a file of it was on the wire"
+        assert record["state"] == "Pending", "A gave up its instant while a file of it was on the wire"
+        notes.append(f"{2 * DRAIN_SECONDS} s after its jobs were cancelled A had not given up its instant: its file had no answer")
+        held.deliver.set()
+        a.wait()
+    else:
+        a.wait()
+        time.sleep(11)  # until B calls A dead (stock.py)
+    other: list[Row] = [(50, "b", "B", 2)]
+    b = side.write("b", other, services=True)
+    assert b.wait() == 0, b.log()[-3000:]
+    if not held.delivered.is_set():
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+    notes.append(f"A was told: {'committed' if told(folder) else 'not committed'}")
+    if side.table is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (told(folder), [(60, "c", "A", 2)]), (b, other))), *notes)
+
+
+def empty_completed_file(side: Side) -> Result:
+    """A dies before its completed file is sent, and the store shows an empty one (as hdfs does from the creation on); B writes to the same file group."""
+    held = side.proxy.hold_next(s3proxy.completed)
+    a = side.write("a", A)
+    arrive(held, a)
+    a.kill()
+    name = held.line.split(" ")[1].partition("?")[0].rsplit("/", 1)[1]
+    (side.timeline() / name).touch()
+    notes = []
+    if side.table is not None:
+        inc = side.fence_only(a)
+        time.sleep(side.table.drain)
+        side.table.fence(a)
+        asked = len(side.proxy.lines)
+        error = until("the agent tells of it", lambda: (side.table.report().get("error") or {}) if side.table else None, alive=side.agent)
+        time.sleep(5)
+        notes.append(f"the agent reports {error}")
+        deleted = [line for line in side.proxy.lines[asked:] if s3proxy.deletion(line)]
+        assert not deleted, f"deleted although nobody knows what became of A's commit: {deleted[:3]}"
+        assert side.table.outcomes(inc) is None, "settled although nobody knows what became of A's commit"
+    b = side.write("b", B)
+    b.wait()
+    notes.append(f"B was told: {'committed' if side.acknowledged(b) else 'not committed'}")
+    found = judge(side.audit(final(side, (b, B))), *notes)
+    if side.table is not None and not side.acknowledged(b) and found.verdict != "ok":
+        found.verdict = "reported"
+    return found
+
+
+OUTAGE_SECONDS = 300
+MAVEN = ("mvn", "-q", "-B", "-f", str(ROOT / "spark-images/etcd-lock/pom.xml"), "-Dsurefire.failIfNoSpecifiedTests=true", "test")
+
+
+def quorum_lost_for_minutes() -> Result:
+    """Two of three etcd members are frozen for 300 s while ten writers commit: nothing is acquired or committed meanwhile, the JVMs halt, others follow."""
+    command = [*MAVEN, "-Dtest=QuorumTest#withoutQuorumNothingIsDoneAndItGoesOnByItself"]
+    done = subprocess.run(command, env={**os.environ, "OUTAGE_SECONDS": str(OUTAGE_SECONDS)}, capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    if done.returncode:
+        return Result("failed", why(done.stdout + done.stderr))
+    return Result("ok", "no commit without quorum; every JVM halted by itself; their followers commit")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One fault: its id, the acceptance case and invariant that it is about, and what each setup must show."""
+
+    id: str
+    run: Callable[[Side], Result] | None
+    case: int
+    invariant: str
+    expected: dict[str, str]
+    """Setup → verdict; `n/a: reason` where there is nothing to run."""
+    s3_options: dict[str, str] = field(default_factory=dict)
+    alone: Callable[[], Result] | None = None
+    """Instead of `run`: what makes its world itself."""
+    takes_seconds: float = 0
+    """What the fault takes beyond the time that every cell has."""
+
+    @property
+    def fault(self) -> str:
+        return " ".join(((self.run or self.alone).__doc__ or "").split())
+
+
+NO_LOOK = "n/a: stock Hudi does not look at the timeline before it rolls back"
+SCENARIOS = (
+    Scenario("paused-writer", paused_writer, 5, "I1, I9", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("publication-on-the-wire", publication_on_the_wire, 5, "I1, I9", {"stock": "corrupt", "lease-only": "corrupt", "ours": "ok"}),
+    Scenario("inside-the-drain", arrives_inside_the_drain, 8, "I3, I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
+    Scenario("after-the-drain", arrives_after_the_drain, 9, "I3", {"stock": "corrupt", "lease-only": "reported", "ours": "reported"}),
+    Scenario("client-times-out", client_times_out, 8, "I1", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}, TIMEOUT_OPTIONS),
+    Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
+    Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
+    Scenario("stopped-while-publishing", stopped_while_publishing, 8, "I1, F31", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("cancelled-while-sending-data", cancelled_while_sending_data, 8, "I5, F35", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("empty-completed-file", empty_completed_file, 8, "I4, F34", {"stock": "corrupt", "lease-only": "reported", "ours": "reported"}),
+    Scenario(
+        "quorum-lost",
+        None,
+        15,
+        "I1, I11",
+        {"stock": "n/a: no etcd", "lease-only": "n/a: the mode decides when a lock is free, nothing here", "ours": "ok"},
+        alone=quorum_lost_for_minutes,
+        takes_seconds=OUTAGE_SECONDS + 60,
+    ),
+)
+
+
+def run(scenario: Scenario, setup: str, folder: Path) -> dict[str, Any]:
+    """Run one cell from nothing; raises AssertionError when a rule was broken on the way."""
+    begin = time.monotonic()
+    if scenario.run is None:
+        assert scenario.alone is not None
+        alone = scenario.alone()
+        return {**dataclasses.asdict(alone), "seconds": {"run": round(time.monotonic() - begin, 1)}}
+    side = make(setup, folder, s3_options=scenario.s3_options)
+    try:
+        ready = time.monotonic()
+        found = scenario.run(side)
+        if side.table is not None:
+            side.world.conform()
+        seconds = {"set up": round(ready - begin, 1), "run": round(time.monotonic() - ready, 1)}
+        return {**dataclasses.asdict(found), "seconds": seconds}
+    finally:
+        side.close()

@@ -1,0 +1,107 @@
+"""The cells. A claim without a test does not stand here: where nothing was run, the cell is None."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What holds, and the test that shows it: `file::name`, with the parameters' id in brackets if it has several."""
+
+    claim: str
+    test: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Writers that do this to one table at once. None: not run."""
+
+    operation: str
+    mode: str
+    index: str
+    type: str
+    duplicates: Cell | None = None
+    lost_update: Cell | None = None
+    write_skew: Cell | None = None
+    reader: Cell | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return f"{self.operation}, {self.mode}, {self.index}, {self.type}"
+
+    @property
+    def cells(self) -> tuple[Cell | None, ...]:
+        """Those of the four columns of phenomena."""
+        return self.duplicates, self.lost_update, self.write_skew, self.reader
+
+
+_INDEX = "tests/tiers/hudi/test_index.py::test_an_index_that_is_allowed"
+_WRITER = "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group"
+_UPDATE = "tests/tiers/hudi/test_updates.py::test_an_update_is_asked_again"
+_ELSEWHERE = "tests/tiers/hudi/test_updates.py::test_another_file_group_is_no_conflict_unless_it_is_serializable"
+_BESIDE = "tests/tiers/hudi/test_non_blocking.py::test_two_writers_of_one_file_group_both_commit"
+_DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_knows_no_ordering_value"
+_INSERTS = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
+_ONE = "none: one new key brought twice at once is one record"
+_REPEATED = "none: the later commit to a file group is repeated"
+_ASKED = "none: the function is asked again"
+_SKEW = "possible: writers of two file groups do not meet"
+_DUE = "a snapshot after the writers has each acknowledged row once"
+_LOOKED = "none with Fail and Drop, alone and beside an upsert of the key"
+COW, MOR, OPTIMISTIC, NON_BLOCKING = "CopyOnWrite", "MergeOnRead", "Optimistic", "NonBlocking"
+
+ROWS = (
+    Row(
+        "Upsert", OPTIMISTIC, "Simple", COW,
+        Cell(_ONE, f"{_INDEX}[simple-spec0-1-1]"),
+        Cell(_REPEATED, f"{_WRITER}[CopyOnWrite-3]"),
+        reader=Cell(_DUE, "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys[CopyOnWrite]"),
+    ),
+    Row(
+        "Upsert", OPTIMISTIC, "Simple", MOR,
+        Cell(_ONE, f"{_INDEX}[simple-merge-spec1-1-1]"),
+        Cell("none: the later commit to a file group is refused", f"{_WRITER}[MergeOnRead-0]"),
+        reader=Cell(_DUE, "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys[MergeOnRead]"),
+    ),
+    Row("Upsert", OPTIMISTIC, "Bloom", COW, Cell(_ONE, f"{_INDEX}[bloom-spec2-1-1]")),
+    Row("Upsert", OPTIMISTIC, "Bloom", MOR, Cell(_ONE, f"{_INDEX}[bloom-merge-spec3-1-1]")),
+    Row("Upsert", OPTIMISTIC, "Bucket", COW, Cell(_ONE, f"{_INDEX}[bucket-spec5-1-1]")),
+    Row("Upsert", OPTIMISTIC, "Bucket", MOR, Cell(_ONE, f"{_INDEX}[bucket-merge-spec6-1-1]")),
+    Row(
+        "Upsert", NON_BLOCKING, "Bucket", MOR,
+        Cell("none: readers merge what both have brought", f"{_INDEX}[bucket-free-spec7-0-1]"),
+        Cell("both commit; the larger ordering value stays, whoever committed last", _BESIDE),
+    ),
+    Row(
+        "Upsert, `insertConflicts: Ignore`", OPTIMISTIC, "Simple", COW,
+        Cell("possible: one new key brought twice at once is two records", f"{_INDEX}[ignored-spec4-0-2]"),
+    ),
+    Row("Insert, BulkInsert", OPTIMISTIC, "Simple", COW, Cell(_LOOKED, f"{_INSERTS}[copy]"), reader=Cell(_DUE, f"{_INSERTS}[copy]")),
+    Row("Insert, BulkInsert", OPTIMISTIC, "Simple", MOR, Cell(_LOOKED, f"{_INSERTS}[merge]"), reader=Cell(_DUE, f"{_INSERTS}[merge]")),
+    Row("Insert, BulkInsert, `duplicates: Allow`", OPTIMISTIC, "Simple", COW, Cell("as many records as the key was inserted", f"{_INSERTS}[copy]")),
+    Row("Insert, BulkInsert, `duplicates: Allow`", OPTIMISTIC, "Simple", MOR, Cell("as many records as the key was inserted", f"{_INSERTS}[merge]")),
+    Row("Update", OPTIMISTIC, "Simple", COW, None, Cell(_ASKED, f"{_UPDATE}[cow]"), Cell(_SKEW, _ELSEWHERE)),
+    Row("Update", OPTIMISTIC, "Simple", MOR, None, Cell(_ASKED, f"{_UPDATE}[mor]")),
+    Row(
+        "Update", NON_BLOCKING, "Bucket", MOR,
+        None, Cell(_ASKED, f"{_UPDATE}[non-blocking]"),
+    ),
+    Row("Update, serializable", OPTIMISTIC, "Simple", COW, None, Cell(_ASKED, _ELSEWHERE)),
+    Row(
+        "`spark.read`, then a write", OPTIMISTIC, "Simple", COW,
+        None, Cell("none: the attempt ends as a conflict", "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too"),
+    ),
+    Row(
+        "Delete", NON_BLOCKING, "Bucket", MOR,
+        None, Cell("against an insert of the key at once: the one that was begun last decides", _DELETE),
+    ),
+)  # fmt: skip
+
+
+def named() -> Iterator[str]:
+    """Those that the cells name."""
+    for row in ROWS:
+        yield from (cell.test for cell in row.cells if cell is not None)

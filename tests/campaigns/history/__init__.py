@@ -1,0 +1,1 @@
+"""Histories of concurrent transactions, checked for Adya's anomalies (`make history`)."""

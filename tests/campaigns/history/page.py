@@ -1,0 +1,96 @@
+"""docs/results/history.md from the results that are there. A cell that was not run says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.campaigns.history.run import CELLS, Cell
+from tests.support import ROOT
+from tests.support.evidence import Evidence, of_results
+
+TARGET = ROOT / "docs" / "results" / "history.md"
+Result = Mapping[str, Any]
+HEAD = """\
+# Histories of concurrent writers
+
+Written by `make history` (`tests/campaigns/history`); do not edit. In a run three writers take the same kinds of steps on the same records of one table, at
+once; one of them is killed while it writes, settled, and followed by another attempt. Each step reads the table, decides and writes
+(`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions is that in which the table's commits completed. Of that,
+the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append transactions and looks for cycles.
+
+| column | is |
+|---|---|
+| commits, conflicts | completed commits; tries that were refused and made again |
+| G0, G1 | dirty writes; aborted, intermediate or circular reads. Snapshot isolation excludes them, as it does the next two |
+| G-single, G-SI | read skew and lost updates; snapshots in opposite orders |
+| lost | appended marks of completed commits that are not in the list in the end |
+| totals | snapshots and states between commits in which transfers have made or lost money |
+| G2 | write skew: two writers read what the other one writes, in another file group |
+| overdrawn | pairs of accounts, in two file groups, of which each writer took its side: write skew that costs |
+| twice (old, new) | keys that two writers have inserted, into a partition that has a file group, and into one that is new |
+
+| promise | means |
+|---|---|
+| snapshot | none of G0 to totals. Write skew and keys that are there twice are possible: RFC-22 excludes neither (R4, R5) |
+| serializable | none of all that |
+| none | counted only: the writers read the table in a way that the runtime does not see ([sources](../use/sources.md#read-modify-write)) |
+"""
+
+
+def page(load: Callable[[Cell], Result | None]) -> str:
+    """The whole page."""
+    found = [result for cell in CELLS if (result := load(cell)) is not None]
+    lines = [
+        HEAD,
+        str(Evidence(of_results(found), f"{len(found)} of {len(CELLS)}", left_out="results before the newest of a run; one that was cut off leaves none")),
+        "",
+        "| run | promise | rounds | commits | conflicts | G0, G1 | G-single | G-SI | lost | totals | G2 | overdrawn | twice (old, new) | verdict | commit |",
+        "|---|---|" + "---:|" * 11 + "---|---|",
+    ]
+    lines += [_row(cell, load(cell)) for cell in CELLS]
+    return "\n".join([*lines, "", *_told(load)]) + "\n"
+
+
+def _row(cell: Cell, result: Result | None) -> str:
+    promise = cell.promise or "none"
+    if result is None:
+        return f"| {cell.name} | {promise} | not run |" + " |" * 12
+    if "found" not in result:
+        return f"| {cell.name} | {promise} | {result['verdict']}: {result['told']} |" + " |" * 11 + f" {result['commit']} |"
+    found = result["found"]
+    kinds = found["anomalies"]
+    early = sum(kinds.get(kind, 0) for kind in ("G0", "G1a", "G1b", "G1c"))
+    numbers = [
+        result["rounds"],
+        found["commits"],
+        result["conflicts"],
+        early,
+        kinds.get("G-single", 0),
+        kinds.get("G-SI", 0),
+        found["lost"],
+        found["wrong_totals"],
+        kinds.get("G2", 0),
+        f"{found['overdrawn']} of {found['of_pairs']}",
+        f"{found['twice_existing']}, {found['twice_new']} of {found['of_keys']}",
+    ]
+    return f"| {cell.name} | {promise} | " + " | ".join(str(n) for n in numbers) + f" | {result['verdict']} | {result['commit']} |"
+
+
+def _told(load: Callable[[Cell], Result | None]) -> list[str]:
+    """The first cycle of each kind, so that a number can be looked at."""
+    lines = []
+    for cell in CELLS:
+        result = load(cell) or {}
+        seen: dict[str, str] = {}
+        for told in result.get("found", {}).get("told", ()):
+            seen.setdefault(told.partition(":")[0], told)
+        lines += [f"* {cell.name}: `{told}`" for told in seen.values()]
+    return ["The first of each kind:", "", *lines] if lines else []
+
+
+def write(load: Callable[[Cell], Result | None]) -> Path:
+    """Write the page; returns its path."""
+    TARGET.write_text(page(load))
+    return TARGET.relative_to(ROOT)

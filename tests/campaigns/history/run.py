@@ -1,0 +1,200 @@
+"""One run: three writers play the workload on one table, one of them is killed in the middle; then the history is read from the table."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hudi_runtime.audit import Outcome
+from hudi_runtime.process.errors import EXIT_CODES, FailureClass
+from hudi_runtime.table import timeline as tl
+from tests.campaigns.history.workload import TOTAL, Commit, Found, judge, parse_notes, seed, steps
+from tests.support.harness.local import Process, Table, World, until
+
+CODE = Path(__file__).with_name("transactions.py")
+AGENT = "agent-history"
+LIMIT = 1500.0
+"""Seconds for one step on a machine with much else to do; nothing is measured."""
+RETRIES = 20
+"""Of a writer in its process: with three writers on one file group two of three tries are lost."""
+ATTEMPTS = 40
+AUDITED = ("origin", "files", "owners", "metadata", "late")
+"""Not `overlap`: that is what modes and workloads differ in."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a run is about. `how`: how the writers read the table (transactions.py)."""
+
+    type: str
+    mode: str
+    index: str
+    how: str
+
+    @property
+    def name(self) -> str:
+        """As `cow/Optimistic/Simple/update`."""
+        return f"{self.type}/{self.mode}/{self.index}/{self.how}"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What of a HudiTable's spec it takes."""
+        index: dict[str, Any] = {"type": self.index} | ({"buckets": 1} if self.index == "Bucket" else {})
+        return {"type": {"cow": "CopyOnWrite", "mor": "MergeOnRead"}[self.type], "concurrency": {"mode": self.mode}, "index": index}
+
+    @property
+    def promise(self) -> str:
+        """`snapshot`, `serializable`, or nothing."""
+        if self.how == "unseen" or (self.how == "frame" and self.mode == "NonBlocking"):
+            return ""
+        return "serializable" if self.how == "serializable" or self.mode == "NonBlocking" else "snapshot"
+
+
+CELLS = (
+    Cell("cow", "Optimistic", "Simple", "update"),
+    Cell("cow", "Optimistic", "Simple", "serializable"),
+    Cell("cow", "Optimistic", "Simple", "frame"),
+    Cell("cow", "Optimistic", "Simple", "unseen"),
+    Cell("cow", "Optimistic", "Bloom", "update"),
+    Cell("cow", "Optimistic", "Bucket", "update"),
+    Cell("mor", "Optimistic", "Simple", "update"),
+    Cell("mor", "Optimistic", "Bucket", "update"),
+    Cell("mor", "NonBlocking", "Bucket", "update"),
+    Cell("mor", "NonBlocking", "Bucket", "unseen"),
+)
+
+
+def commits(table: Table) -> list[Commit]:
+    """Every completed write, in order of completion, with the rows that it wrote."""
+    return [_commit(table, i) for i in table.timeline().completed if i.action in tl.WRITE_ACTIONS]
+
+
+def _commit(table: Table, instant: tl.Instant) -> Commit:
+    options = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.read.begin.instanttime": f"{int(instant.completion) - 1}",  # exclusive; a time that no instant has
+        "hoodie.datasource.read.end.instanttime": instant.completion,
+    }
+    frame = table.world.spark().read.format("hudi").options(**options).load(table.path)
+    found = frame.where(f"_hoodie_commit_time = '{instant.requested}'").select("id", "v", "_hoodie_file_name").collect() if frame.columns else []
+    groups = {row.id: row[2].lstrip(".").split("_")[0] for row in found}
+    return Commit(instant.requested, instant.completion, {row.id: row.v for row in found}, groups)
+
+
+def final(table: Table) -> list[tuple[int, str, str]]:
+    """The rows as they are now."""
+    found = table.world.spark().read.format("hudi").load(table.path).select("id", "p", "v").collect()
+    return sorted((row.id, row.p, row.v) for row in found)
+
+
+class Run:
+    """A table and its writers."""
+
+    def __init__(self, world: World, agent: Process, agent_name: str, cell: Cell, *, rounds: int, writers: int = 3, seed_of_chance: int = 1) -> None:
+        self.world, self.agent, self.cell, self.rounds = world, agent, cell, rounds
+        self.names = [f"w{number}" for number in range(writers)]
+        self._chance = seed_of_chance
+        self.table: Table = world.table("history-" + cell.name.replace("/", "-").lower(), **cell.spec)
+        self.folder = world.folder / f"notes-{self.table.id}"
+        self.folder.mkdir()
+        world.create(self.table, agent=agent_name, process=agent)
+        self.conflicts = 0
+        self.attempts = 0
+
+    def _writer(self, name: str) -> Process:
+        number = self.names.index(name)
+        chance = random.Random(self._chance)  # the same records for all writers of a round
+        arguments = {
+            "steps": steps(number, self.rounds, chance),
+            "how": self.cell.how,
+            "notes": str(self.folder / f"{name}.{self.table.attempts.get(name, 0) + 1}"),
+            "ready": str(self.folder / f"{name}.ready"),
+            "go": str(self.folder / "go"),
+        }
+        self.attempts += 1
+        return self.table.writer(name, file=CODE, function="transactions", python=arguments, retries=RETRIES)
+
+    def play(self, *, kill: bool = True) -> None:
+        """All writers to their ends. With `kill` the first one is killed in the middle of its steps, while it writes."""
+        first = self.table.writer("seed", python={"batches": [{"rows": seed(self.rounds)}]})
+        assert first.wait(LIMIT) == 0, first.log()[-4000:]
+        running = {name: self._writer(name) for name in self.names}
+        for name, process in running.items():
+            until(f"{name} is ready", (self.folder / f"{name}.ready").exists, alive=process, timeout=LIMIT)
+        (self.folder / "go").touch()
+        if kill:
+            running[self.names[0]] = self._killed(running[self.names[0]])
+        conflict = EXIT_CODES[FailureClass.WRITE_CONFLICT]
+        while running:
+            for name, process in list(running.items()):
+                if process.poll() is None:
+                    continue
+                assert process.wait() in (0, conflict), process.log()[-4000:]
+                self.conflicts += int(process.termination()["conflicts"])
+                del running[name]
+                if process.wait() == conflict:
+                    assert self.attempts < ATTEMPTS * len(self.names)
+                    running[name] = self._writer(name)
+            time.sleep(0.2)
+        until("nothing is left pending", lambda: not self.table.pending(), alive=self.agent, timeout=LIMIT)
+
+    def _killed(self, process: Process) -> Process:
+        half = 0 if self.cell.how == "frame" else 3 * self.rounds  # an attempt with frames may end with its first conflict
+        notes = self.folder / f"{self.names[0]}.1"
+        until("the victim is in the middle", lambda: notes.exists() and len(notes.read_text().splitlines()) > half, alive=process, timeout=LIMIT, every=0.02)
+        until("and writes", lambda: any(i.action in tl.WRITE_ACTIONS for i in self.table.timeline().pending), alive=process, timeout=LIMIT, every=0.005)
+        process.kill()
+        self.table.fence(process)
+        return self._writer(self.names[0])
+
+    # -- what came of it
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What every try has seen and wanted."""
+        paths = sorted(path for path in self.folder.iterdir() if path.suffix[1:].isdigit())
+        return [note for path in paths for note in parse_notes(path.read_text())]
+
+    def found(self) -> Found:
+        """What the history shows."""
+        return judge(self.notes(), commits(self.table), final(self.table), self.rounds)
+
+    def violated(self) -> list[str]:
+        """What the audit finds; without the rows, for with lost updates there is no telling which there should be."""
+        report = self.table.audit(only=AUDITED)
+        return [f"audit {c.name}: {c.sentence}" for c in report.checks if c.name in AUDITED and c.outcome is Outcome.VIOLATED]
+
+
+def check(cell: Cell, found: Found) -> list[str]:
+    """What is there that was promised not to be."""
+    return {"": [], "snapshot": found.broken, "serializable": found.not_serializable}[cell.promise]
+
+
+def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int = 1) -> dict[str, Any]:
+    """A run with an etcd and an agent of its own, for `make history`."""
+    begin = time.monotonic()
+    world = World(folder)
+    try:
+        world.start()
+        made = Run(world, world.agent(AGENT), AGENT, cell, rounds=rounds, seed_of_chance=seed_of_chance)
+        made.play()
+        found = made.found()
+        violated = made.violated()
+        world.conform()
+    finally:
+        world.stop()
+    wrong = [*check(cell, found), *violated]
+    return {
+        "verdict": "broken" if wrong else "ok",
+        "told": "; ".join(wrong) or "nothing that was promised not to be",
+        "rounds": rounds,
+        "writers": len(made.names),
+        "attempts": made.attempts,
+        "conflicts": made.conflicts,
+        "tries": len(made.notes()),
+        "total": TOTAL,
+        "found": vars(found),
+        "seconds": round(time.monotonic() - begin),
+    }

@@ -1,0 +1,1 @@
+"""RFC-22's test plan, cell by cell (`make matrix`)."""

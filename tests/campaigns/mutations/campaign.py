@@ -1,0 +1,204 @@
+"""Judge mutations one after the other; each result is a file, so that a run that was cut off is continued."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.campaigns.mutations import judges
+from tests.campaigns.mutations.mutation import Mutation
+from tests.campaigns.mutations.place import OUT, Place, digest, tracked
+from tests.support import ROOT, evidence
+
+RESULTS = ROOT / "docs" / "results" / "mutations.json"
+"""Outcomes by mutation, of whatever code; kept with the code. `key` says for which code one is (none: not known)."""
+SHOWN = 200
+"""Characters of what a test said that are kept."""
+CAUGHT, SURVIVED, INVALID = "caught", "survived", "invalid"
+RELEVANT = {
+    "unit": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "tests/tiers/unit/", "tests/support/", "pyproject.toml"),
+    "model": ("operator/hudi_contract/", "operator/hudi_operator/", "tests/tiers/model/", "tests/support/"),
+    "java": ("spark-images/etcd-lock/", "operator/hudi_contract/protocol.json"),
+    "component": ("operator/hudi_contract/", "operator/hudi_operator/", "crds/", "tests/tiers/component/", "tests/support/", "pyproject.toml"),
+    "hudi": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/", "tests/tiers/hudi/", "tests/support/", "pyproject.toml"),
+}
+"""What the outcome of a tier's tests depends on."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one mutation. ``told``: the first line of each failed test by its name, or why it is invalid (key empty)."""
+
+    outcome: str
+    told: dict[str, str]
+    seconds: float
+
+
+def key(tests: Iterable[str], names: list[str], hashes: dict[str, str]) -> str:
+    """Hash of everything that the outcome of tests depends on."""
+    kinds = sorted({judges.tier(test) for test in tests})
+    for kind in kinds:
+        if kind not in hashes:
+            hashes[kind] = digest([name for name in names if name.startswith(RELEVANT[kind])])
+    return hashlib.sha256("\0".join([*(hashes[kind] for kind in kinds), *sorted(tests)]).encode()).hexdigest()[:24]
+
+
+def beside(file: str) -> set[str]:
+    """Folders with what a file of tests may use: its own, and those around it within its tier."""
+    path, tier = Path(file), judges.tier(file)
+    depth = path.parts.index(tier) + 1 if tier in path.parts else len(path.parts)
+    return {str(path.parent), *(str(folder) for folder in path.parents if len(folder.parts) > depth)}
+
+
+def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
+    """Hash of what a mutation changes, of the tests that must notice it, and of what stands beside those for several tests.
+
+    Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew.
+    """
+    tests = {test.partition("::")[0] for test in one.tests}
+    folders = {folder for file in tests for folder in beside(file)}
+    shared = [name for name in names if str(Path(name).parent) in folders and not Path(name).stem.startswith("test_") and not name.endswith("Test.java")]
+    return hashlib.sha256((digest(sorted({*one.files, *tests, *shared}), root) + repr(one)).encode()).hexdigest()[:24]
+
+
+def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
+    """Caught: every named test has failed. Survived: one has passed. Invalid: that cannot be told."""
+    if seen.invalid and not set(one.tests) & seen.passed:
+        return Verdict(INVALID, {"": seen.invalid}, seconds)
+    if set(one.tests) <= set(seen.failed):
+        return Verdict(CAUGHT, {test: seen.failed[test] for test in one.tests}, seconds)
+    quiet = sorted(set(one.tests) - set(seen.failed))
+    return Verdict(SURVIVED, {**seen.failed, **dict.fromkeys(quiet, "passes")}, seconds)
+
+
+class Campaign:
+    """The mutations of one run, in one copy of the checkout."""
+
+    def __init__(self, chosen: list[tuple[Mutation, str]], *, copy: str = "copy") -> None:
+        """``chosen``: mutations with the outcome that each must have. ``copy``: which copy of the checkout is mutated."""
+        self.chosen = chosen
+        self._place = Place(OUT / copy)
+        self._scratch = OUT / f"{copy}.log"
+        self._names = tracked()
+        self._hashes: dict[str, str] = {}
+
+    def result(self, one: Mutation) -> dict[str, Any] | None:
+        """The stored result of a mutation for this code; None: there is none."""
+        found = stored(one)
+        return found if found is not None and found.get("key") == self._key(one) else None
+
+    def _key(self, one: Mutation) -> str:
+        return own_key(one, self._names)
+
+    def run(self, *, seconds: float = float("inf")) -> bool:
+        """Judge what has no result yet; False when time was over before the end."""
+        end = time.monotonic() + seconds
+        todo = [(one, wanted) for one, wanted in self.chosen if self.result(one) is None]
+        print(f"{len(self.chosen)} mutations, {len(self.chosen) - len(todo)} judged for this code before", flush=True)
+        if not todo:
+            return True
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        alone = (self._scratch / "lock").open("w")
+        try:
+            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"another run uses {self._place.folder}") from None
+        self._place.refresh()
+        self._prepare([one for one, _ in todo])
+        # The cheap ones first; those of one tier share what is compiled.
+        order = ("unit", "model", "java", "component", "hudi")
+        todo.sort(key=lambda pair: max(order.index(judges.tier(test)) for test in pair[0].tests))
+        for number, (one, wanted) in enumerate(todo, 1):
+            if time.monotonic() > end:
+                print(f"time is over: {len(todo) - number + 1} are left", flush=True)
+                return False
+            if self.result(one) is not None:
+                continue  # another run, in another copy, was faster
+            found = self._judge(one)
+            text = next(iter(found.told.values()), "")
+            flag = "" if found.outcome == wanted else f"   <-- must be {wanted}"
+            print(f"{number}/{len(todo)} {one.id}: {found.outcome} ({found.seconds:.0f} s){flag}: {text[:150]}", flush=True)
+        return True
+
+    def _judge(self, one: Mutation) -> Verdict:
+        begin = time.monotonic()
+        self._place.apply(one)
+        try:
+            if any(judges.tier(test) == "hudi" for test in one.tests) and any(name.endswith(".java") for name in one.files):
+                self._package()
+            seen = judges.run(one.tests, self._place.folder, self._scratch, one.files)
+        finally:
+            self._place.restore()
+        found = verdict(one, seen, time.monotonic() - begin)
+        judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
+        told = next(iter(found.told.values()), "")[:SHOWN]
+        value = {"key": judged, "outcome": found.outcome, "told": told, "commit": evidence.commit(), "at": time.strftime("%Y-%m-%d", time.gmtime())}
+        keep(lambda outcomes: outcomes.update({one.id: value}))
+        return found
+
+    def _package(self) -> None:
+        problem = judges.build(self._place.folder, self._scratch, package=True)
+        if problem:
+            raise SystemExit(problem)
+
+    def _prepare(self, todo: list[Mutation]) -> None:
+        """Build what the tests need, and see them pass without a mutation: a test that fails anyhow proves nothing."""
+        tests = sorted({test for one in todo for test in one.tests})
+        kinds = {judges.tier(test) for test in tests}
+        if "hudi" in kinds:
+            self._package()
+        if "java" in kinds and (problem := judges.build(self._place.folder, self._scratch)):
+            raise SystemExit(problem)
+        baseline = OUT / "baseline.json"
+        good: dict[str, str] = json.loads(baseline.read_text()) if baseline.exists() else {}
+        fresh = [test for test in tests if good.get(test) != key([test], self._names, self._hashes)]
+        if not fresh:
+            return
+        print(f"the tests themselves, without a mutation: {len(fresh)}", flush=True)
+        seen = judges.run(fresh, self._place.folder, self._scratch)
+        good = {**(json.loads(baseline.read_text()) if baseline.exists() else {}), **good}
+        good.update({test: key([test], self._names, self._hashes) for test in seen.passed})
+        baseline.write_text(json.dumps(good, indent=1))
+        if seen.failed or seen.invalid:
+            told = "\n".join(f"  {test}: {said}" for test, said in seen.failed.items())
+            raise SystemExit(f"tests fail without any mutation, so they can judge none: {seen.invalid}\n{told}")
+
+
+def chosen_by(pattern: str, all_: Iterable[tuple[Mutation, str]]) -> list[tuple[Mutation, str]]:
+    """Mutations whose id, rule, file or test a regular expression finds."""
+    wanted = re.compile(pattern)
+    return [(one, outcome) for one, outcome in all_ if any(wanted.search(text) for text in (one.id, *one.breaks, *one.files, *one.tests))]
+
+
+def wanted_of(one: Mutation) -> str:
+    """The outcome that a mutation must have."""
+    return SURVIVED if one.redundant else CAUGHT
+
+
+def stored(one: Mutation) -> dict[str, Any] | None:
+    """The newest outcome of a mutation, of whatever code; None: it was never judged."""
+    found: dict[str, Any] | None = _outcomes(RESULTS.stat().st_mtime_ns if RESULTS.exists() else 0).get(one.id)
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _outcomes(_changed: int) -> dict[str, Any]:
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
+
+
+def keep(change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the outcomes that are kept; several campaigns may run at once, each in its copy."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (OUT / "outcomes.lock").open("w") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        outcomes = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        change(outcomes)
+        RESULTS.write_text(json.dumps(outcomes, indent=0, sort_keys=True) + "\n")

@@ -1,0 +1,314 @@
+"""Mutations of the operator: who may start, the gate, and what is collected."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_settling import COLLECTION, GATE, PLAN, REQUESTS, RULES, SIMULATED, o
+from tests.campaigns.mutations.mutation import mutation
+
+ADOPTION = "tests/tiers/unit/plan/gate/test_adoption.py"
+NESTING = "tests/tiers/unit/plan/test_nesting.py"
+
+GATES = (
+    mutation(
+        "the-next-attempt-starts-at-once",
+        "I9 F5",
+        "a writer's next attempt starts although the last one may still commit",
+        o(
+            "plan/writers/admission",
+            "            if not inc.settled and not inc.out_of_the_way:\n                proof",
+            "            if inc.inc == attempt.id:\n                proof",
+        ),
+        f"{SIMULATED}::test_killed_while_holding_the_lock",
+    ),
+    mutation(
+        "fenced-is-out-of-the-way",
+        "I9 F5",
+        "a writer's next attempt starts although the fenced last one has the lock",
+        o("plan/core/view", "return (self.fenced or self.phase is not None) and self.lock is None", "return self.fenced or self.phase is not None"),
+        f"{SIMULATED}::test_killed_while_holding_the_lock",
+    ),
+    mutation(
+        "may-still-register",
+        "I9 F5 F23",
+        "a writer's next attempt starts although the last one may still register",
+        o(
+            "plan/writers/admission",
+            '        if attempt.admitted:\n            return "PreviousAttempt"',
+            '        if attempt.admitted and not attempt.id:\n            return "PreviousAttempt"',
+        ),
+        f"{RULES}::test_an_attempt_that_may_still_register_is_waited_for",
+    ),
+    mutation(
+        "two-single-writers",
+        "I9",
+        "in the mode SingleWriter a writer starts beside an incarnation that may still publish",
+        o("plan/writers/admission", "        if not running and others:\n", "        if running and others:\n"),
+        f"{RULES}::test_a_single_writer_waits_for_whoever_may_still_publish",
+    ),
+    mutation(
+        "no-limit-of-writers",
+        "I9",
+        "more writers run than the table allows",
+        o(
+            "plan/writers/admission",
+            "    if len(running) < view.table.max_writers:\n        return None\n",
+            "    if len(running) < view.table.max_writers or running:\n        return None\n",
+        ),
+        f"{REQUESTS}::test_max_writers_and_priority",
+    ),
+    mutation(
+        "mode-changes-under-writers",
+        "F8",
+        "mode and durations change while writers run that started under others",
+        o(
+            "plan/gate/gate",
+            '    if writers_left(view):\n        return PartialPlan.of(summary="gate closed: waiting for running writers',
+            '    if not view.incs:\n        return PartialPlan.of(summary="gate closed: waiting for running writers',
+        ),
+        f"{REQUESTS}::test_mode_changes_only_without_writers",
+    ),
+    mutation(
+        "mode-of-the-spec",
+        "F8 I1",
+        "settling follows the mode that the spec asks for, not the one that the writers run under",
+        o("plan/core/view", 'return str(self.gate.get("mode") or self.table.fencing.mode)', "return str(self.table.fencing.mode)"),
+        f"{RULES}::test_settling_follows_the_mode_that_writers_run_under",
+    ),
+    mutation(
+        "a-table-in-another-ones-folder",
+        "F61",
+        "a table is made in another one's folder: cleaning and restoring one takes the other's files for its own",
+        o("hudi_contract/naming", "return first.startswith(second) or second.startswith(first)", "return first == second"),
+        f"{NESTING}::test_the_later_one_is_refused",
+    ),
+    mutation(
+        "a-table-that-works-gives-way",
+        "availability",
+        "a table that works is stopped by one that claims to be older and lies in its folder",
+        o("control/nesting", "    return not _was_open(etcd.gate.value) and", "    return"),
+        f"{NESTING}::test_it_is_asked_before_anything_is_made_and_before_the_gate_opens",
+    ),
+    mutation(
+        "closing-stops-those-who-run",
+        "F20",
+        "a gate that closes keeps those out who run",
+        o(
+            "plan/gate/gate",
+            "base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
+            "base=view.gate, **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
+        ),
+        f"{GATE}::test_closing_keeps_those_who_run_admitted",
+        f"{REQUESTS}::test_mode_changes_only_without_writers",
+    ),
+    mutation(
+        "an-old-etcd-is-trusted",
+        "I11 I8",
+        "an etcd whose revision went back is used",
+        o("plan/gate/gate", "if same_cluster and observed.revision_floor > max(", "if not same_cluster and observed.revision_floor > max("),
+        f"{GATE}::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
+        f"{GATE}::test_an_empty_etcd_that_should_not_be_empty_gets_no_gate",
+    ),
+    mutation(
+        "another-etcd-is-trusted",
+        "F10 I11",
+        "an etcd that is another cluster than the one that wrote the gate is used",
+        o("plan/gate/gate", 'if gate.get("clusterId") and gate["clusterId"] != etcd.cluster_id:', 'if gate.get("clusterId") and not etcd.cluster_id:'),
+        f"{GATE}::test_a_gate_from_another_cluster_freezes",
+    ),
+    mutation(
+        "the-second-table-takes-the-path",
+        "F10",
+        "a second HudiTable of one path takes the gate of the first",
+        o(
+            "plan/gate/gate",
+            'and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key',
+            'and gate["tableUid"] == view.table.ref.key',
+        ),
+        f"{GATE}::test_the_first_table_keeps_its_path",
+    ),
+    mutation(
+        "another-authority-is-ignored",
+        "F10",
+        "a table whose marker names another lock stays open",
+        o(
+            "plan/gate/gate",
+            'if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:',
+            'if report_error(view)[0] == OPEN and view.gate.get("state") == OPEN:',
+        ),
+        f"{GATE}::test_another_lock_authority_freezes_an_open_gate",
+    ),
+    mutation(
+        "open-on-anybodys-word",
+        "F10 I11",
+        "the gate opens on the word of an agent that is not registered",
+        o(
+            "plan/gate/gate",
+            "return report.value if inc is not None and inc.registration is not None and inc.record is None else {}",
+            "return report.value if inc is None or inc.registration is not None else {}",
+        ),
+        f"{GATE}::test_the_gate_stays_closed_on_the_word_of_an_agent_that_is_not_registered",
+    ),
+    mutation(
+        "unknown-is-empty",
+        "I11",
+        "an etcd that cannot be read counts as an empty one",
+        (
+            o("plan/table", "from typing import Any\n", "import dataclasses\nfrom typing import Any\n"),
+            o("plan/table", "from hudi_operator.model.facts import Observed", "from hudi_operator.model.facts import EtcdFacts, Observed"),
+            o(
+                "plan/table",
+                "    if observed.etcd is None:\n        reason",
+                '    observed = dataclasses.replace(observed, etcd=observed.etcd or EtcdFacts(1, ""))\n    if observed.etcd is None:\n        reason',
+            ),
+        ),
+        f"{PLAN}::test_unknown_is_not_empty",
+    ),
+    mutation(
+        "the-pod-comes-before-its-number",
+        "I6 F23",
+        "the pod of an attempt is made before it is admitted",
+        (
+            o(
+                "plan/writers/attempts",
+                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n'
+                "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n",
+                "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n"
+                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n',
+            ),
+        ),
+        f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
+    ),
+    mutation(
+        "the-number-comes-after-the-pod",
+        "I6",
+        "an attempt's number is written to status after its pod was made",
+        o(
+            "plan/table",
+            "(*rest, *own.actions, *writers.actions, *step.late, *writers.late)",
+            "(*step.late, *writers.late, *rest, *own.actions, *writers.actions)",
+        ),
+        f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
+    ),
+    mutation(
+        "begun-meanwhile-is-nobodys",
+        "I11",
+        "an attempt that another operator begins during a look counts as one that nobody names",
+        o(
+            "control/observe",
+            "            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):\n",
+            "            if begun := sorted(unnamed & _attempts_of(again) & {key[0]}):\n",
+        ),
+        "tests/tiers/unit/control/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
+    ),
+    mutation(
+        "one-agent-only",
+        "F22",
+        "a suspect agent is waited for before the next one starts",
+        o(
+            "plan/agent/agents",
+            "not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]",
+            "not containers.ended(p)]",
+        ),
+        f"{SIMULATED}::test_node_lost_then_rebooted",
+    ),
+    mutation(
+        "nobody-needs-that-agent",
+        "I11",
+        "an agent's pod goes although it is not known who else needs it",
+        o(
+            "plan/agent/agent_pods",
+            "    if view.observed.agents_in_use is None or view.observed.evidence_needed is None:\n        return PartialPlan()\n    actions",
+            "    actions",
+        ),
+        f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+)
+
+AFTER_ADOPTION = o("plan/gate/adoption", 'view.gate.get("state") != gate.CLOSED or gate.adopted(view):', "not view.gate:")
+OLD_TABLES = (
+    mutation(
+        "adopted-without-a-word",
+        "I7",
+        "pending instants of a table's former writers are rolled back although nobody has named them",
+        o(
+            "plan/gate/adoption",
+            'unnamed = [f for f in found if f["instant"] not in named]',
+            'unnamed = [f for f in found if f["instant"] in named and not named]',
+        ),
+        f"{ADOPTION}::test_pending_instants_stop_the_adoption_and_the_message_says_what_resolves_it",
+        f"{ADOPTION}::test_nothing_is_touched_until_every_pending_instant_is_named",
+    ),
+    mutation(
+        "adopted-for-ever",
+        "I7",
+        "a person's word about the writers before adoption counts whenever the agent speaks of pending instants",
+        AFTER_ADOPTION,
+        f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
+        redundant="the agent asks for such a word only before the table is adopted",
+        pair="adopted-whatever-comes",
+    ),
+    mutation(
+        "adopted-whatever-comes",
+        "I7",
+        "a person's word about the writers before adoption counts for instants that came later",
+        (AFTER_ADOPTION, o("plan/gate/adoption", "if gate.report_error(view)[0] != PENDING:", "if gate.report_error(view)[0] == PENDING + view.agent:")),
+        f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
+    ),
+    mutation(
+        "savepoint-at-once",
+        "I8 F20",
+        "a savepoint is asked for while writers run",
+        o("plan/requests/savepoints", "    if drained:\n        new", "    if wanted:\n        new"),
+        "tests/tiers/unit/plan/requests/test_savepoint_requests.py::test_running_writers_finish_nobody_new_starts_and_then_it_is_taken",
+    ),
+)
+
+COLLECTING = (
+    mutation(
+        "a-persons-word-is-certain",
+        "I2 F30",
+        "the fence of an incarnation that a person has called dead is collected",
+        o(
+            "plan/fencing/collection",
+            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted"})',
+            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted", "Attestation", "OutOfService"})',
+        ),
+        f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
+    ),
+    mutation(
+        "collected-while-named",
+        "I2 F30",
+        "the fence of an incarnation goes although a key names it",
+        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and swept and not evidence"),
+        f"{COLLECTION}::test_a_record_whose_incarnation_any_key_names_stays",
+    ),
+    mutation(
+        "collected-before-it-is-swept",
+        "I4 I5 F30",
+        "a record goes although an instant of it has no outcome",
+        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and not evidence and not named"),
+        f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
+    ),
+    mutation(
+        "collected-with-its-evidence-standing",
+        "F14 F30",
+        "a record goes although a pod needs its proof",
+        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and swept and not named"),
+        f"{COLLECTION}::test_a_record_stays_while_a_pod_carries_its_evidence",
+    ),
+    mutation(
+        "collected-at-once",
+        "I2 F30",
+        "a fence goes while a request of an earlier operator may be on the wire",
+        o("plan/fencing/collection", 'if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)]', "if inc.record is not None]"),
+        f"{COLLECTION}::test_after_a_failover_the_time_begins_again",
+        f"{COLLECTION}::test_the_oldest_beyond_the_kept_ones_go_after_a_while",
+    ),
+    mutation(
+        "never-collected",
+        "F30",
+        "records and fences stay for ever",
+        o("plan/fencing/collection", "[:AT_ONCE]\n    collect", "[:0]\n    collect"),
+        f"{COLLECTION}::test_the_oldest_beyond_the_kept_ones_go_after_a_while",
+    ),
+)

@@ -1,0 +1,384 @@
+"""Mutations of the agent: look and roll back, sweep, settling, services, archival; and of what a writer believes of its own commits."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.mutation import Edit, mutation
+
+RUNTIME = "tests/tiers/unit/runtime"
+ROLLBACK = f"{RUNTIME}/settle/test_rollback.py"
+SETTLER = f"{RUNTIME}/settle/test_settler.py"
+SETTLING = f"{RUNTIME}/settle/test_settling.py"
+SERVICES = f"{RUNTIME}/services/test_service_runner.py"
+TRIGGERS = f"{RUNTIME}/services/test_triggers.py"
+
+
+def a(file: str, old: str, new: str = "") -> Edit:
+    return Edit(f"spark-images/hudi_runtime/{file}.py", old, new)
+
+
+LOOK = (
+    mutation(
+        "completed-is-rolled-back",
+        "I4 I8 F18",
+        "a completed instant of a dead writer is rolled back like a pending one",
+        a(
+            "settle/rollback",
+            '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
+            "    restoring",
+        ),
+        f"{SETTLING}::test_decision",
+        f"{ROLLBACK}::test_completed_is_kept",
+    ),
+    mutation(
+        "one-look-is-enough",
+        "I4 I8 F18",
+        "nobody looks once more directly before the rollback",
+        a("settle/rollback", "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):", "if found is not None and not victim:"),
+        f"{ROLLBACK}::test_completed_between_the_looks_is_kept",
+    ),
+    mutation(
+        "rollback-with-another-policy",
+        "I7 F2",
+        "the rollback goes on with a policy that lets Hudi choose instants by heartbeat",
+        a("settle/rollback", "    if not config.getFailedWritesCleanPolicy().isNever():\n", "    if config is None:\n"),
+        f"{ROLLBACK}::test_policy_must_be_never_on_the_built_config",
+    ),
+    mutation(
+        "policy-of-the-builder",
+        "I7 F2",
+        "the policy NEVER is not set on the built config, where Hudi has made LAZY of it",
+        a("settle/rollback", '    config.setValue(NEVER_KEY, "NEVER")\n'),
+        f"{ROLLBACK}::test_pending_is_rolled_back_and_verified",
+    ),
+    mutation(
+        "hudis-word-is-enough",
+        "I5 F9 F18",
+        "a rollback is done when the call comes back",
+        a("settle/rollback", "    _verify(table, victim)\n    return", "    return"),
+        f"{ROLLBACK}::test_not_done_while_the_timeline_shows_it",
+    ),
+    mutation(
+        "heartbeats-of-the-dead-stay",
+        "F9",
+        "heartbeat files of a dead writer stay, and Hudi refuses its rollback for ever",
+        a("settle/rollback", "    for heartbeat in sorted(touched):\n        remove_heartbeat(table, heartbeat)\n"),
+        f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
+    ),
+    mutation(
+        "heartbeat-of-a-compaction-stays",
+        "F9",
+        "the heartbeat file of a dead executor makes Hudi wait for it when its compaction is executed again",
+        a(
+            "services/rewriting",
+            "        remove_heartbeat(self.table, instant)\n        with self.table.client(self.config(options)) as client:\n            client.compact(",
+            "        with self.table.client(self.config(options)) as client:\n            client.compact(",
+        ),
+        f"{TRIGGERS}::test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again",
+    ),
+    mutation(
+        "gone-is-nothing-to-do",
+        "I5 F18",
+        "an instant that is gone needs nothing, also when a pending rollback names it",
+        a("settle/rollback", 'return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")', 'return Step.NOTHING, ""'),
+        f"{SETTLING}::test_decision",
+        f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
+    ),
+    mutation(
+        "services-are-rolled-back",
+        "F3 I12",
+        "a pending compaction or clean of a dead agent is rolled back exactly",
+        a(
+            "settle/rollback",
+            "        return Step.EXECUTE, instant\n"
+            "    if found is not None:\n"
+            '        return (Step.ROLL_BACK, instant) if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")',
+            "        return Step.ROLL_BACK, instant\n"
+            "    if found is not None:\n"
+            '        return (Step.ROLL_BACK, instant) if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")',
+        ),
+        f"{SETTLING}::test_decision",
+        f"{ROLLBACK}::test_service_instants_are_claimed_for_their_execution",
+    ),
+    mutation(
+        "everything-can-be-rolled-back",
+        "F3",
+        "a pending clustering or restore is rolled back like a commit",
+        a(
+            "settle/rollback",
+            'if found.action in tl.WRITE_ACTIONS else (Step.UNSUPPORTED, "")\n    return (Step.ROLL_BACK',
+            'if found.action else (Step.UNSUPPORTED, "")\n    return (Step.ROLL_BACK',
+        ),
+        f"{SETTLING}::test_decision",
+    ),
+    mutation(
+        "nobody-claims",
+        "I12 I7 F3",
+        "an instant is rolled back without claiming it",
+        a("settle/rollback", "    claim(instant)\n    touched", "    touched"),
+        f"{ROLLBACK}::test_nothing_is_touched_when_the_claim_is_refused",
+        f"{ROLLBACK}::test_pending_is_rolled_back_and_verified",
+    ),
+    mutation(
+        "the-archive-is-not-read",
+        "I4 I8",
+        "an instant that was completed and archived counts as gone: its files are swept",
+        a("settle/sweep", "return table.has_archive() and table.archived_completed(instant)", "return False"),
+        f"{ROLLBACK}::test_archived_as_completed_is_kept",
+    ),
+    mutation(
+        "two-completions-are-one",
+        "I4",
+        "a timeline that says two things about one instant is believed",
+        a("table/timeline", '    if len(completed) > 1:\n        raise TimelineError(f"instant {requested} is completed more than once")\n'),
+        f"{RUNTIME}/table/test_timeline.py::test_ambiguity_stops",
+    ),
+    mutation(
+        "requested-files-say-pending",
+        "I4 I8",
+        "an instant is pending while files of its earlier states are there",
+        a(
+            "table/timeline",
+            "        return replace(completed[0], planned=planned)\n",
+            "        return next((instant for instant in states if instant.pending), replace(completed[0], planned=planned))\n",
+        ),
+        f"{RUNTIME}/table/test_timeline.py::test_pending_is_what_has_no_completed_file",
+    ),
+)
+
+SWEEP = (
+    mutation(
+        "what-counts-is-swept",
+        "I4 I8",
+        "files are swept without a fresh look at their instant",
+        a("settle/sweep", "    _check_uncounted(table, instant)\n    if metadata_timeline", "    if metadata_timeline"),
+        f"{ROLLBACK}::test_sweep_deletes_nothing_of_an_instant_that_counts",
+    ),
+    mutation(
+        "deleted-while-listing",
+        "I4 I11",
+        "data files are deleted before everything could be listed",
+        a(
+            "settle/sweep",
+            '        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)\n',
+            '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n            table.storage.delete(path)\n',
+        ),
+        f"{ROLLBACK}::test_sweep_deletes_nothing_after_a_failed_listing",
+        f"{ROLLBACK}::test_sweep_deletes_nothing_of_an_instant_that_counts",
+    ),
+    mutation(
+        "late-files-of-the-metadata-table-stay",
+        "I5 F11",
+        "late files in the metadata table are not swept",
+        a("settle/sweep", "        found += metadata\n"),
+        f"{ROLLBACK}::test_sweep_deletes_what_bears_the_instant",
+    ),
+    mutation(
+        "late-data-files-stay",
+        "I5 F4",
+        "late data files of a rolled back instant stay, and count after archival",
+        a(
+            "settle/sweep",
+            "    deleted = sum(storage.delete(path) for path in found)\n",
+            "    deleted = sum(storage.delete(path) for path in found if METADATA in path)\n",
+        ),
+        f"{ROLLBACK}::test_sweep_deletes_what_bears_the_instant",
+    ),
+    mutation(
+        "markers-stay",
+        "I5 F11",
+        "markers of a rolled back instant stay",
+        a("settle/sweep", '    storage.delete(f".hoodie/.temp/{instant}", recursive=True)\n    remove_heartbeat(table, instant)\n'),
+        f"{ROLLBACK}::test_sweep_removes_markers_and_heartbeats",
+    ),
+    mutation(
+        "a-prefix-is-enough",
+        "I4 I8",
+        "files of an instant whose time begins like the other's are swept with it",
+        a("settle/sweep", 'rf"_{instant}\\.[^/]+$"', 'rf"_{instant}[^/]+$"'),
+        f"{SETTLING}::test_a_file_bears_its_instant_only",
+    ),
+    mutation(
+        "any-error-means-missing",
+        "I4 I11",
+        "a listing that fails says that there is no such folder",
+        a("table/storage", 'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}', "return bool(name)"),
+        f"{RUNTIME}/table/test_storage.py::test_only_a_definite_answer_says_missing",
+    ),
+)
+
+HANDED_OVER = a(
+    "settle/settle",
+    '            if entry.value.get("phase") == ROLLING_BACK and not stopping():\n                done',
+    '            if entry.value.get("phase") and not stopping():\n                done',
+)
+GIVEN_UP = a(
+    "settle/settle",
+    'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
+    'if entry.value.get("state") and str(entry.value["inc"]) not in records.settles and not stopping():',
+)
+UNPROVEN = a("settle/settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
+CLAIMED = "the claim of an instant asks once more whether its owner is proven dead"
+
+SETTLE = (
+    mutation(
+        "settled-before-it-is-handed-over",
+        "I1 F17",
+        "the agent looks at incarnations that the operator has not handed over",
+        HANDED_OVER,
+        f"{SETTLER}::test_nothing_before_the_operator_hands_over",
+        redundant=CLAIMED,
+        pair="settled-while-on-the-wire",
+    ),
+    mutation(
+        "settled-while-on-the-wire",
+        "I1 I7 F17",
+        "the agent rolls back while requests of the dead may be on the wire",
+        (HANDED_OVER, UNPROVEN),
+        f"{SETTLER}::test_nothing_before_the_operator_hands_over",
+    ),
+    mutation(
+        "drained-is-proven",
+        "F17 I12",
+        "an agent whose requests may be on the wire counts as proven dead",
+        a("settle/settle", "PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})", 'PROVEN_PHASES = frozenset({"Draining", ROLLING_BACK, *SWEPT_PHASES})'),
+        f"{SETTLING}::test_proof",
+        f"{SETTLER}::test_an_unproven_agents_rollback_is_awaited",
+    ),
+    mutation(
+        "pending-is-given-up",
+        "I7 F2",
+        "pending instants of living writers are treated like those that they have given up",
+        GIVEN_UP,
+        f"{SETTLER}::test_living_writers_are_left_alone",
+        redundant=CLAIMED,
+        pair="the-living-are-rolled-back",
+    ),
+    mutation(
+        "the-living-are-rolled-back",
+        "I7 F2",
+        "pending instants of living writers are rolled back",
+        (GIVEN_UP, UNPROVEN),
+        f"{SETTLER}::test_living_writers_are_left_alone",
+    ),
+    mutation(
+        "given-up-by-a-suspect",
+        "I7 F4",
+        "what a suspect has given up is rolled back before it is settled",
+        a(
+            "settle/settle",
+            'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
+            'if entry.value.get("state") == "Abandoned" and not stopping():',
+        ),
+        f"{SETTLER}::test_abandoned_of_a_suspect_waits_for_its_settling",
+    ),
+    mutation(
+        "foreign-instants-are-touched",
+        "I7",
+        "an instant without a record is rolled back along with a recorded one",
+        a("settle/settle", '        raise NotYet(f"instant {instant} has no record: it is foreign")\n'),
+        f"{SETTLER}::test_an_unrecorded_instant_is_foreign",
+    ),
+    mutation(
+        "unproven-owners-are-passed-over",
+        "I12 I7 F22",
+        "an instant is taken over from an agent that is not proven dead",
+        UNPROVEN,
+        f"{SETTLER}::test_an_unproven_agents_rollback_is_awaited",
+    ),
+    mutation(
+        "given-up-is-not-remembered",
+        "I5 F4",
+        "what a living writer has given up is swept once only",
+        a("settle/settle", "                self._remember_given_up(inc, instant)\n", "                assert instant\n"),
+        f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
+    ),
+    mutation(
+        "left-is-not-looked-at",
+        "I5 F4",
+        "what a writer gave up that left by itself is never looked at again",
+        a("settle/settle", "        self._collect(records)\n        return done", "        return done"),
+        f"{SETTLER}::test_after_a_clean_exit_the_sweep_comes_again_too",
+        f"{SETTLER}::test_a_late_requested_file_of_a_writer_that_left_is_rolled_back",
+    ),
+    mutation(
+        "a-changed-record-is-written-on",
+        "I6",
+        "the agent goes on after the operator has changed the record that it works on",
+        a(
+            "settle/settle",
+            "            if updated is None:\n                return done\n            revision = updated\n",
+            '            revision = updated or self.session.etcd.get(f"settle/{inc}").mod_revision\n',
+        ),
+        f"{SETTLER}::test_a_lost_compare_and_set_writes_nothing_more",
+    ),
+    mutation(
+        "swept-with-a-failure",
+        "I4 I5",
+        "a record is Swept although an instant of it has no outcome",
+        a("settle/settle", '        if all(item.get("outcome") is not None for item in instants.values()):', "        if instants:"),
+        f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
+    ),
+    mutation(
+        "one-failure-stops-everything",
+        "F22",
+        "an instant that cannot be rolled back keeps the others from it",
+        a(
+            "settle/settle",
+            "                self._failed(inc, instant, item, error)\n",
+            "                self._failed(inc, instant, item, error)\n"
+            "                self._put(inc, record, revision, instant=instant)\n"
+            "                return done\n",
+        ),
+        f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
+    ),
+    mutation(
+        "claimed-instants-are-not-settled",
+        "F3 I7",
+        "what a dead agent had claimed is left to nobody",
+        a("settle/settle", 'if inc in (entry.value.get("inc"), entry.value.get("claimedBy")):', 'if inc == entry.value.get("inc"):'),
+        f"{SETTLING}::test_instants_of_an_incarnation",
+    ),
+    mutation(
+        "completed-is-swept",
+        "I4 I8",
+        "files of an instant that is found completed are swept",
+        a(
+            "settle/settle",
+            "        if victim:\n            sweep(self.table, victim)\n",
+            "        if outcome:\n            sweep(self.table, victim or instant)\n",
+        ),
+        f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
+    ),
+    mutation(
+        "rolled-back-is-not-swept",
+        "I5 F4",
+        "an instant that is rolled back is not swept",
+        a("settle/settle", "        if victim:\n            sweep(self.table, victim)\n", "        if victim:\n            pass\n"),
+        f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
+        f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
+    ),
+)
+
+AUDIT_OF_ROLLBACKS = (
+    mutation(
+        "archived-overlaps-are-not-seen",
+        "I9",
+        "the audit asks only commits of the active timeline whether they overlap: archival hides them",
+        a("audit/structure", "    every = [*(commit for commit in facts.archived_commits if", "    every = [*(commit for commit in () if"),
+        f"{RUNTIME}/audit/test_audit.py::test_archived_commits_are_asked_too",
+    ),
+    mutation(
+        "non-blocking-commits-overlap-for-ever",
+        "I9",
+        "commits of the time when the table was NonBlocking count as overlapping for ever",
+        a("audit/structure", "> allowed:", "> '':"),
+        f"{RUNTIME}/audit/test_audit.py::test_archived_commits_are_asked_too",
+    ),
+    mutation(
+        "audit-believes-every-plan",
+        "I3",
+        "a compaction that is completed although its rollback removed what it had written is fine, whenever it was completed",
+        a("audit/structure", "if t in completed and not (t in planned and completed[t].completion > r)", "if t in completed and t not in planned"),
+        f"{RUNTIME}/audit/test_audit.py::test_what_is_allowed_is_not_called_wrong",
+    ),
+)

@@ -1,0 +1,75 @@
+"""Mutations of the look at keys that an insert makes."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.mutation import Edit, mutation
+
+HUDI = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
+LOOKED_IN = "tests/tiers/hudi/test_looked_in.py"
+DOUBLED = "tests/tiers/hudi/test_doubled.py"
+OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
+
+LOOKS = (
+    mutation(
+        "inserts-look-no-key-up",
+        "F62",
+        "a key that is in the table already is inserted once more",
+        a("writer/duplicates", "    if not job.looks_up or not job.table.record_keys:\n", "    if job.inserts:\n"),
+        HUDI,
+    ),
+    mutation(
+        "what-inserts-without-a-word-may-double",
+        "F62",
+        "a writer that says nothing allows duplicates",
+        a("job/job", 'data.get("duplicates") or "Fail"', 'data.get("duplicates") or "Allow"'),
+        f"{OPTIONS}::test_hudis_options_for_duplicates_follow_from_ours",
+    ),
+    mutation(
+        "nobody-is-told-of-duplicates",
+        "F62",
+        "a writer that allows duplicates is not shown at the table",
+        Edit("operator/hudi_operator/plan/writers/duplicates.py", ' and w.spec.duplicates == "Allow")', ' and w.spec.duplicates == "Drop")'),
+        "tests/tiers/unit/plan/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
+    ),
+)
+
+PARTITIONS = (
+    mutation(
+        "a-look-relies-on-every-path",
+        "F67",
+        "the partition of null, or of a value that its path may not give back, is not looked in",
+        a("writer/lookup_partitions", " or not all(plain(value) for row in found for value in row):", ":"),
+        "tests/tiers/unit/runtime/writer/test_lookup_partitions.py::test_one_value_in_doubt_means_the_whole_table",
+    ),
+    mutation(
+        "rows-of-partitions-that-nobody-looked-in",
+        "F67",
+        "rows that are computed anew go into partitions whose keys were not read",
+        a("writer/duplicates", "_held(lookup_partitions.held(kept, looked), table,", "_held(kept, table,"),
+        f"{LOOKED_IN}::test_a_source_that_gives_other_rows_the_second_time",
+    ),
+    mutation(
+        "a-look-reads-the-whole-table",
+        "F67",
+        "an insert reads the keys of every partition",
+        a("writer/duplicates", "rows.where(looked), fails=fails)", "rows, fails=fails)"),
+        f"{LOOKED_IN}::test_typed_partitions",
+    ),
+)
+REMOVAL = (
+    mutation(
+        "the-record-stays-that-the-merge-would-drop",
+        "F68",
+        "of doubled keys the record with the least ordering value stays",
+        a("read/remove_duplicates", "functions.col(name).desc_nulls_last()", "functions.col(name).asc()"),
+        f"{DOUBLED}::test_which_record_stays",
+    ),
+    mutation(
+        "doubled-keys-are-removed-with-any-index",
+        "F68",
+        "a partition is written anew with file groups that the index does not know",
+        a("read/remove_duplicates", "if index not in INDEXES:", "if False:"),
+        "tests/tiers/unit/runtime/read/test_remove_duplicates.py::test_a_table_that_it_cannot_be_done_with_is_named",
+    ),
+)

@@ -1,0 +1,106 @@
+"""Mutations of the comparison of inserted keys."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.mutation import mutation
+
+STRATEGY, INSERTS = "FencedConflictResolutionStrategy", "InsertConflicts"
+
+KEYS = (
+    mutation(
+        "inserted-keys-are-not-compared",
+        "I13 F58",
+        "two commits that insert one new key into two file groups are no conflict, as with Hudi's own strategies",
+        j(STRATEGY, " || !sameKeys(mine, other).isEmpty();", ";"),
+        t("InsertConflictsTest.theLaterCommitOfOneNewKeyIsRefused"),
+        t("InsertConflictsTest.theGateSaysWhatIsCompared"),
+    ),
+    mutation(
+        "the-gate-does-not-say-what-is-compared",
+        "I13",
+        "keys are compared whatever the gate says",
+        j("HeldLock", "    return insertConflicts;\n", "    return InsertRule.KEY;\n"),
+        t("InsertConflictsTest.theGateSaysWhatIsCompared"),
+    ),
+    mutation(
+        "ranges-of-other-orders-are-trusted",
+        "I13",
+        "files whose key ranges are apart by one order of strings have no key in common",
+        j(INSERTS, " && plain(one) && plain(two);", ";"),
+        t("InsertConflictsTest.rangesOfKeysThatAreOrderedInTwoWaysTellNothing"),
+    ),
+    mutation(
+        "packed-keys-are-not-inserted",
+        "I13",
+        "only new file groups have inserted keys, not small files into which some were packed",
+        j(INSERTS, "(s.getNumInserts() > 0 || Inserted.isNew(s) && s.getNumWrites() > 0)", "Inserted.isNew(s)"),
+        t("InsertConflictsTest.keysOfTheVersionBeforeWereNotInserted"),
+    ),
+    mutation(
+        "keys-that-were-there-are-inserted",
+        "availability",
+        "all keys of a file into which some were packed count as inserted",
+        j(INSERTS, "        forEachKey(side.previous, both::remove);\n", "        both.remove(side.name());\n"),
+        t("InsertConflictsTest.keysOfTheVersionBeforeWereNotInserted"),
+        t("InsertConflictsTest.manyKeysThatWereThereBefore"),
+    ),
+    mutation(
+        "what-cannot-be-read-has-no-keys",
+        "I13 I11",
+        "files that are gone are no conflict",
+        j(INSERTS, 'conflict: " + e);\n      return names(mine.get(0), others.get(0));\n', 'conflict: " + e);\n      return Set.of();\n'),
+        t("InsertConflictsTest.whatCannotBeReadIsAConflict"),
+    ),
+    mutation(
+        "services-insert-what-they-move",
+        "availability",
+        "what a clustering moves counts as inserted",
+        j(INSERTS, "    if (INSERT_NOTHING.contains(metadata.getOperationType())) {\n      return Map.of();\n    }\n"),
+        t("InsertConflictsTest.servicesInsertNothing"),
+    ),
+    mutation(
+        "the-last-files-are-not-compared",
+        "I13",
+        "files are compared only when there are as many as fit into memory",
+        j(INSERTS, "keys >= HASHES_AT_ONCE || n == mine.size() - 1", "keys >= HASHES_AT_ONCE"),
+        t("InsertConflictsTest.everyFileIsCompared"),
+        t("InsertConflictsTest.theLaterCommitOfOneNewKeyIsRefused"),
+    ),
+    mutation(
+        "a-bloom-filter-is-asked-the-wrong-way",
+        "I13",
+        "what a Bloom filter may contain counts as not contained",
+        j(INSERTS, "maybe[0] || filter.mightContain(key)", "maybe[0] || !filter.mightContain(key)"),
+        t("InsertConflictsTest.fewKeysAgainstMany"),
+    ),
+    mutation(
+        "what-was-compared-is-apart",
+        "I13",
+        "a write that was looked at before the lock is not looked at again, whatever was found",
+        j("InsertsAhead", "between(files, other).isEmpty()", "between(files, other) != null"),
+        t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
+    ),
+    mutation(
+        "nothing-is-compared-before-the-lock",
+        "availability",
+        "all keys are read while the lock is held",
+        j("EtcdLockProvider", "    InsertsAhead.look(session, props, storageConf);\n"),
+        t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
+    ),
+    mutation(
+        "the-audit-does-not-count-keys",
+        "I13",
+        "a key that stands twice is not called wrong",
+        a("audit/rows", "    if twice:\n", "    if twice < 0:\n"),
+        "tests/tiers/hudi/test_audit.py::test_a_key_that_stands_twice",
+    ),
+    mutation(
+        "the-audit-believes-log-files",
+        "availability",
+        "a healthy table is called wrong when a late commit has brought an older version of a row",
+        a("audit/rows", "    if not ordering or ", "    if ordering or "),
+        "tests/tiers/hudi/test_audit.py::test_a_late_commit_that_brings_an_older_version_is_no_damage",
+    ),
+)

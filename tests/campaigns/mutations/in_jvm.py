@@ -1,0 +1,428 @@
+"""Mutations of the lock module: the transactions, the session, the storage wrapper and what Hudi calls."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.mutation import JAVA_SOURCES, JAVA_TESTS, Edit, java_file, mutation
+
+
+def j(file: str, old: str, new: str = "") -> Edit:
+    return Edit(java_file(JAVA_SOURCES, file), old, new)
+
+
+def t(name: str) -> str:
+    """``AcquireTest.onlyOneOwnsIt`` as the id of a test."""
+    file, _, method = name.partition(".")
+    return f"{java_file(JAVA_TESTS, file)}::{method}"
+
+
+GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read, and that admits me (F8)\n"
+ALIVE_COMPARE = ".modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only the heartbeat that I put last counts (F16)"
+
+TRANSACTIONS = (
+    mutation(
+        "acquire-a-lock-that-is-taken",
+        "I1",
+        "acquire does not compare that nobody has the lock",
+        j("LockProtocol", "            .absent(keys.lock()) // I1\n"),
+        t("AcquireTest.aLockThatIsTakenOnTheWayStaysWhereItIs"),
+    ),
+    mutation(
+        "lock-goes-with-the-lease",
+        "I1 F8",
+        "the lock hangs on the lease of its owner, whatever the mode",
+        j("Acquisition", "gate.isLeaseOnly() ? liveness.lease() : 0", "liveness.lease()"),
+        t("AcquireTest.theLockHasNoLeaseAndNamesItsOwner"),
+    ),
+    mutation(
+        "acquire-although-fenced",
+        "I2",
+        "acquire does not compare the fence",
+        j("LockProtocol", "            .absent(keys.fence(me.inc)) // I2\n            .modRevision(keys.alive", "            .modRevision(keys.alive"),
+        t("AcquireTest.fencedOnTheWayNeverAcquires"),
+    ),
+    mutation(
+        "acquire-with-any-heartbeat",
+        "F16",
+        "acquire asks for a heartbeat, not for the one that was put last: a lost request may be executed later",
+        j("LockProtocol", ALIVE_COMPARE, ".exists(keys.alive(me.inc))"),
+        t("AcquireTest.anAcquireThatArrivesAfterGivingUpNeverOwns"),
+    ),
+    mutation(
+        "resolve-by-reading-back",
+        "F16",
+        "an acquire without an answer is looked up and then forgotten, without making it impossible",
+        (
+            j(
+                "LockProtocol",
+                ".otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));\n    ProtocolLog",
+                ".otherwise(Txn.Op.get(keys.lock()));\n    ProtocolLog",
+            ),
+            j("LockProtocol", "      line.write(r.revision, false);\n      liveness.alivePut(r.revision);\n", "      line.write(r.revision, false);\n"),
+        ),
+        t("AcquireTest.anAcquireThatArrivesAfterGivingUpNeverOwns"),
+    ),
+    mutation(
+        "lost-answer-is-a-refusal",
+        "F16 F15",
+        "an acquire without an answer counts as not executed",
+        j("LockProtocol", "Acquired resolved = resolve(liveness, lockValue, nonce);", "Acquired resolved = null;"),
+        t("AcquireTest.anAcquireThatCannotBeResolvedForbidsACleanExit"),
+        t("AcquireTest.aLostAnswerOfAcquireEndsWithTheLock"),
+    ),
+    mutation(
+        "acquire-under-an-old-gate",
+        "F8",
+        "acquire does not compare the gate that was read",
+        j("LockProtocol", GATE_COMPARE),
+        t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),
+    ),
+    mutation(
+        "register-although-fenced",
+        "I2",
+        "registration does not compare the fence",
+        j(
+            "Registration",
+            "                .absent(keys.fence(me.inc)) // I2\n                .then(Txn.Op.put(keys.writer"
+            "(me.inc), me.registration(), 0))\n                .then(Txn.Op.put(keys.alive",
+            "                .then(Txn.Op.put(keys.writer(me.inc), me.registration(), 0))\n                .then(Txn.Op.put(keys.alive",
+        ),
+        t("RegistrationTest.aFencedIncarnationCannotRegister"),
+    ),
+    mutation(
+        "register-without-admission",
+        "F23",
+        "registration does not compare the admission",
+        j("Registration", "                .exists(keys.admit(me.attempt))\n"),
+        t("RegistrationTest.refusedWithoutAdmission"),
+        t("RegistrationTest.refusedAfterTheFenceTookTheAdmissionAway"),
+    ),
+    mutation(
+        "register-without-lease",
+        "F23",
+        "the first heartbeat has no lease: a registration that arrives late stands for ever",
+        j(
+            "Registration",
+            "alive, lease))\n                .otherwise(Txn.Op.get(keys.fence",
+            "alive, 0))\n                .otherwise(Txn.Op.get(keys.fence",
+        ),
+        t("RegistrationTest.aRegistrationThatArrivesLateIsRejectedWhole"),
+    ),
+    mutation(
+        "heartbeat-although-fenced",
+        "I2",
+        "a lost heartbeat is put again without comparing the fence",
+        j("Registration", "            .absent(keys.fence(me.inc)) // I2\n            .exists(keys.writer", "            .exists(keys.writer"),
+        t("RegistrationTest.aLostLeaseIsNotReplacedAfterTheFence"),
+    ),
+    mutation(
+        "fenced-process-goes-on",
+        "I2",
+        "a fenced process does not halt",
+        j("Liveness", "    halt.halt(EXIT_FENCED, why);\n"),
+        t("RegistrationTest.theFenceHaltsTheProcess"),
+    ),
+    mutation(
+        "fenced-waits-for-the-lock",
+        "I2",
+        "a fenced incarnation is not told so: it waits until its time is over",
+        j(
+            "Acquisition",
+            "if (view.fence != null || liveness.state() == Liveness.State.FENCED) { // I2",
+            "if (liveness.state() == Liveness.State.CLOSED) { // I2",
+        ),
+        t("AcquireTest.fencedNeverAcquires"),
+    ),
+    mutation(
+        "an-etcd-that-forgot-is-written-to",
+        "I1 I2 I11",
+        "a process goes on with an etcd that was set back to an older state, which may have forgotten a fence or a lock",
+        j("GrpcEtcdClient", "} else if (header.getRevision() < before) {", "} else if (header.getRevision() < 0) {"),
+        t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
+    ),
+    mutation(
+        "two-releases-of-hudi-write",
+        "F8",
+        "a session takes the lock of a table that was pinned to another release of Hudi after it had begun",
+        j("Gate", "    requireHudi(gate.value, hudiVersion());\n"),
+        t("RegistrationTest.aSessionDoesNotOutliveThePinOfItsTable"),
+    ),
+    mutation(
+        "silent-etcd-is-waited-for",
+        "availability",
+        "a process that does not hear of etcd goes on for ever",
+        j("Liveness", "if (ended == null && silentTooLong()) {", "if (ended != null && silentTooLong()) {"),
+        t("RegistrationTest.silenceHaltsTheProcess"),
+    ),
+    mutation(
+        "lost-lease-ends-the-session",
+        "availability",
+        "a lost lease is never replaced: each long pause costs the attempt",
+        j("Liveness", "      renewLease();\n    }\n    Txn.Result self", "    }\n    Txn.Result self"),
+        t("RegistrationTest.aLostLeaseIsReplacedAndTheSessionGoesOn"),
+    ),
+    mutation(
+        "release-whoever-has-the-lock",
+        "I1",
+        "release deletes the lock without comparing its token",
+        j("LockProtocol", "Txn.when().createRevision(keys.lock(), token).then(Txn.Op.delete(keys.lock()))", "Txn.when().then(Txn.Op.delete(keys.lock()))"),
+        t("MutationTokenCompareTest.release"),
+        t("AcquireTest.aLateReleaseDoesNotTouchTheNextOwner"),
+    ),
+    mutation(
+        "release-is-not-repeated",
+        "I1",
+        "a release without an answer counts as done",
+        j(
+            "LockProtocol",
+            'Txn.Result r = definite.of("release", txn);\n',
+            "Txn.Result r;\n    try {\n      r = etcd.txn(txn);\n    } catch (EtcdException e) {\n      return;\n    }\n",
+        ),
+        t("AcquireTest.aReleaseWithoutAnswerKeepsTheSessionUnresolved"),
+    ),
+    mutation(
+        "clean-exit-with-the-lock",
+        "I1 F15",
+        "a process leaves although it holds the lock",
+        j("Session", "liveness.state() == Liveness.State.FENCED || !turn.tryAcquire()", "liveness.state() == Liveness.State.FENCED"),
+        t("RegistrationTest.cleanExitRemovesTheRegistration"),
+    ),
+    mutation(
+        "clean-exit-taken-for-a-fence",
+        "availability",
+        "a heartbeat that comes in the middle of a clean exit misses the registration and halts the process: a success is told as Fenced",
+        j("Session", "      liveness.leaves();\n"),
+        t("RegistrationTest.aHeartbeatDuringTheCleanExitDoesNotMissTheRegistration"),
+    ),
+    mutation(
+        "clean-exit-with-an-unknown-acquire",
+        "F15",
+        "a process leaves although it may own the lock without knowing it",
+        j("Session", "if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()", "if (!instantProtocol.pendingInstants().isEmpty()"),
+        t("AcquireTest.anAcquireThatCannotBeResolvedForbidsACleanExit"),
+    ),
+    mutation(
+        "clean-exit-with-a-pending-instant",
+        "F12 I7",
+        "a process leaves although an instant of its own is pending: nobody settles it",
+        j("Session", " || !instantProtocol.pendingInstants().isEmpty()"),
+        t("RegistrationTest.aPendingInstantKeepsTheRegistration"),
+    ),
+    mutation(
+        "record-without-the-lock",
+        "I1 F12",
+        "an instant is recorded without comparing the token",
+        j("InstantProtocol", "Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1", "Txn.when().absent(keys.instant(time));"),
+        t("MutationTokenCompareTest.recordInstant"),
+    ),
+    mutation(
+        "record-over-a-record",
+        "I7",
+        "an instant is recorded although somebody else has recorded it",
+        j("InstantProtocol", "createRevision(keys.lock(), token).absent(keys.instant(time)); // I1", "createRevision(keys.lock(), token);"),
+        t("TimelineGuardTest.anExistingRecordOfSomebodyElseIsNotOverwritten"),
+    ),
+    mutation(
+        "file-before-its-record",
+        "F12",
+        "the requested file is created without a record of its owner",
+        j("InstantProtocol", "    txn.then(Txn.Op.put(keys.instant(time), me.instantRecord(action, InstantRecord.PENDING).toString(), 0));\n"),
+        t("TimelineGuardTest.theRecordAndTheClockComeBeforeTheFile"),
+        t("TimelineGuardTest.aCommitFromTheFirstFileToTheLast"),
+    ),
+    mutation(
+        "clock-not-moved-by-instants",
+        "I10 F6",
+        "the table's clock is not written ahead of a requested file",
+        j(
+            "InstantProtocol",
+            "    if (!savepoint) {\n      txn.then(Txn.Op.put(keys.clock()",
+            "    if (!savepoint && time.isEmpty()) {\n      txn.then(Txn.Op.put(keys.clock()",
+        ),
+        t("TimelineGuardTest.theRecordAndTheClockComeBeforeTheFile"),
+    ),
+    mutation(
+        "savepoints-move-the-clock-back",
+        "I10 F6",
+        "a savepoint, which bears the time of an old commit, sets the table's clock back to it",
+        j(
+            "InstantProtocol",
+            "    if (!savepoint) {\n      txn.then(Txn.Op.put(keys.clock()",
+            "    if (!time.isEmpty()) {\n      txn.then(Txn.Op.put(keys.clock()",
+        ),
+        t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
+    ),
+    mutation(
+        "clock-not-moved-by-completions",
+        "I10 F6",
+        "the table's clock is not written ahead of a completed file",
+        j("InstantProtocol", "            .then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10\n"),
+        t("TimelineGuardTest.theClockIsWrittenBeforeTheCompletedFile"),
+    ),
+    mutation(
+        "publish-without-the-lock",
+        "I1 I3",
+        "a commit is published without comparing the token",
+        j("InstantProtocol", "            .createRevision(keys.lock(), token) // I1, I3\n"),
+        t("MutationTokenCompareTest.publish"),
+        t("ReleaseTest.closingAfterTheLockWentAwaySendsNothing"),
+    ),
+    mutation(
+        "publish-what-was-abandoned",
+        "I7 F4",
+        "a commit is published although its owner has given it up, or somebody else owns it",
+        j("InstantProtocol", "if (seen == null || !isPendingOfMine(seen)) { // I7", "if (seen == null) { // I7"),
+        t("MutationPendingCompareTest.abandonedBefore"),
+        t("MutationPendingCompareTest.ofSomebodyElse"),
+    ),
+    mutation(
+        "publish-what-is-abandoned-meanwhile",
+        "I7 F4",
+        "a commit is published without comparing that its record is still the one that was read",
+        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // mine and Pending, as just read\n"),
+        t("MutationPendingCompareTest.abandonedBetweenReadAndTransaction"),
+    ),
+    mutation(
+        "publish-although-fenced",
+        "I2 I3",
+        "a commit is published without comparing the fence",
+        j(
+            "InstantProtocol",
+            "            .absent(keys.fence(me.inc)) // I2\n            .modRevision(keys.clock()",
+            "            .modRevision(keys.clock()",
+        ),
+        t("TimelineGuardTest.aFencedSessionWritesNothing"),
+    ),
+    mutation(
+        "publish-twice",
+        "I10 F38",
+        "a request to publish that is executed after its repetition sets the clock back",
+        j("InstantProtocol", "            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice\n"),
+        t("PublishTest.aRequestThatIsExecutedAfterItsRepetitionMovesNothing"),
+    ),
+    mutation(
+        "publish-without-the-lost-answer",
+        "F38 availability",
+        "a publication whose answer is lost is taken for a refused one",
+        j("InstantProtocol", "boolean before = moved != null && completion.equals(TableClock.time(moved));", "boolean before = false;"),
+        t("PublishTest.anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess"),
+    ),
+    mutation(
+        "claim-from-the-unknown",
+        "I12 F70",
+        "an owner without settle record and registration is taken for one that has left",
+        j("InstantProtocol", "    if (settle == null) {\n      return false;", "    if (settle == null) {\n      return true;"),
+        t("ClaimTest.notTakenFromAnOwnerOfWhomNothingIsKnown"),
+    ),
+    mutation(
+        "claim-from-the-living",
+        "I12 F3",
+        "a service instant is taken over although its executor is not settled",
+        j(
+            "InstantProtocol",
+            "if (!previousOwner.equals(record.executor()) || !isSettled(now.one(1))) {",
+            "if (!previousOwner.equals(record.executor())) {",
+        ),
+        t("ClaimTest.notTakenFromALivingOwner"),
+    ),
+    mutation(
+        "claim-while-draining",
+        "I12 F3 F17",
+        "a service instant is taken over while requests of its executor may be on the wire",
+        j("InstantProtocol", 'return "RollingBack".equals(phase)', 'return "Draining".equals(phase) || "RollingBack".equals(phase)'),
+        t("ClaimTest.notTakenFromALivingOwner"),
+    ),
+    mutation(
+        "claim-together",
+        "I12 F3",
+        "a claim does not compare that the record is still the one that was read",
+        j(
+            "InstantProtocol",
+            "            .modRevision(keys.instant(time), seen.modRevision())\n            .absent(keys.fence(me.inc))\n",
+            "            .absent(keys.fence(me.inc))\n",
+        ),
+        t("ClaimTest.twoDoNotClaimTheSame"),
+    ),
+    mutation(
+        "claim-although-fenced",
+        "I2 I12",
+        "a claim does not compare the fence",
+        j(
+            "InstantProtocol",
+            "            .modRevision(keys.instant(time), seen.modRevision())\n            .absent(keys.fence(me.inc))\n",
+            "            .modRevision(keys.instant(time), seen.modRevision())\n",
+        ),
+        t("ClaimTest.fencedClaimsNothing"),
+    ),
+    mutation(
+        "ticket-without-a-heartbeat",
+        "F16",
+        "a place in the queue is taken without comparing the heartbeat: a late ticket stands in everybody's way",
+        j(
+            "LockProtocol",
+            "Txn.when().absent(keys.fence(me.inc)).modRevision(keys.alive(me.inc), liveness.aliveRevision());",
+            "Txn.when().absent(keys.fence(me.inc));",
+        ),
+        t("AcquireTest.aLateTicketIsNoZombie"),
+    ),
+    mutation(
+        "zombie-tickets-stay",
+        "F16",
+        "tickets that nobody waits on are never removed",
+        j("Liveness", "if (!waiting.contains(name)) {", "if (waiting.isEmpty() && waiting.contains(name)) {"),
+        t("QueueTest.theHeartbeatRemovesTicketsThatNobodyWaitsOn"),
+    ),
+    mutation(
+        "strict-priority",
+        "F24",
+        "who is overtaken again and again never comes first",
+        j(
+            "Queue",
+            "Comparator.comparing((Ticket t) -> t.overtaken < MAX_OVERTAKES)\n          .thenComparing(t -> t.overtaken < MAX_OVERTAKES ? -t.priority : 0)",
+            "Comparator.comparing((Ticket t) -> -t.priority)",
+        ),
+        t("QueueTest.priorityThenAgeAndNobodyIsOvertakenMoreThanEightTimes"),
+        t("QueueTest.whoWasOvertakenEightTimesIsNext"),
+    ),
+    mutation(
+        "last-come-first-served",
+        "F24",
+        "the youngest waiter is first",
+        j("Queue", ".thenComparing(t -> t.createRevision);", ".thenComparing(t -> -t.createRevision);"),
+        t("QueueTest.firstComeFirstServed"),
+    ),
+    mutation(
+        "one-etcd-member-only",
+        "availability",
+        "calls stay with the first member of etcd, also when it is gone",
+        j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
+        t("FailoverTest.aSessionSurvivesTheLossOfAnyOneMember"),
+    ),
+    mutation(
+        "the-dead-go-first",
+        "availability",
+        "instants of a writer of higher priority that is dead keep the others back",
+        j("Precedence", "    ahead.retainAll(alive);\n"),
+        t("PrecedenceTest.theLivingWithAHigherPriority"),
+    ),
+    mutation(
+        "waiters-poll",
+        "availability",
+        "who waits for the lock looks again every 50 ms: with many waiters etcd has nothing else to do",
+        j("Acquisition", "TimeUnit.SECONDS.toNanos(3)", "TimeUnit.MILLISECONDS.toNanos(50)"),
+        t("FairnessTest.waitersAskSeldom"),
+    ),
+    mutation(
+        "everybody-overtakes",
+        "availability",
+        "tickets that go first anyhow count as overtakers",
+        j("LockWatch", "if (!older.contains(ticket)) {", "if (true) {"),
+        t("LockWatchTest.whoIsYoungerAndHasTheLockHasOvertaken"),
+    ),
+    mutation(
+        "an-old-read-is-believed",
+        "availability",
+        "what a read says of the lock counts although an event is newer",
+        j("LockWatch", "if (view.revision > lockRevision) {", "if (view.revision > 0) {"),
+        t("LockWatchTest.aReadThatIsOlderThanAnEventIsNotBelieved"),
+    ),
+)

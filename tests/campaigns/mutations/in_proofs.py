@@ -1,0 +1,204 @@
+"""Mutations of what the operator takes for a death: boots, kubelets' words, containers."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, PROOF, RULES, o
+from tests.campaigns.mutations.mutation import mutation
+
+BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
+EVENTS = "tests/tiers/unit/control/test_events_last.py"
+FEED = "tests/tiers/unit/plan/test_commit_feed.py"
+RACES = "tests/tiers/component/operator/test_finalizer_races.py"
+REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
+SIGHTINGS = "tests/tiers/unit/plan/fencing/test_sightings.py"
+
+BOOTS = (
+    mutation(
+        "a-boot-id-needs-no-sighting",
+        "I1 F13 F43",
+        "the boot id that a JVM has read is taken for its node's",
+        (
+            o("plan/fencing/sightings", " or node.boot_id != inc.boot_id:\n        return None", ":\n        return None"),
+            o("plan/fencing/sightings", '"bootId": node.boot_id}', '"bootId": inc.boot_id}'),
+        ),
+        f"{SIGHTINGS}::test_what_is_seen_too_late_proves_nothing",
+        f"{SIGHTINGS}::test_a_sandbox_with_a_kernel_of_its_own_is_no_reboot",
+    ),
+    mutation(
+        "any-machine-of-that-name-reboots",
+        "I1 F13 F43",
+        "another machine under the node's name counts as the node, rebooted",
+        o("model/proof", "return (node.name, node.uid, node.machine) == (seen.node, seen.node_uid, seen.machine)", "return node.name == seen.node"),
+        f"{SIGHTINGS}::test_another_machine_under_the_nodes_name_is_no_reboot",
+        f"{SIGHTINGS}::test_another_machine_behind_the_same_object_is_no_reboot",
+        f"{PROOF}::test_proofs",
+        f"{PROOF}::test_trusted_nodes",
+    ),
+    mutation(
+        "an-executor-is-rebooted-with-its-driver",
+        "I1 F26 F43",
+        "the boot of a driver's node is taken for that of its executors",
+        o("plan/fencing/settling", "node=node, evidence=bool", "node=node, seen=sightings.seen(view, inc), evidence=bool"),
+        f"{SIGHTINGS}::test_a_reboot_proves_nothing_of_an_executor",
+    ),
+    mutation(
+        "a-sighting-of-anybody-counts",
+        "I1 F43",
+        "a note about another pod or node is believed",
+        o("plan/fencing/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
+        f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
+    ),
+)
+
+CONTAINERS = (
+    mutation(
+        "an-attempt-ends-with-its-pod",
+        "F45 availability",
+        "an attempt goes on until every container of its pod has ended",
+        o("model/containers", "return pod.phase in TERMINAL or (jvm is not None and jvm.terminated)", "return pod.phase in TERMINAL"),
+        f"{BESIDE}::test_an_attempt_ends_with_its_driver",
+    ),
+    mutation(
+        "a-driver-that-ended-is-dead",
+        "I1 F7 F45",
+        "the end of the driver's container is taken for the death of the pod",
+        o("model/proof", "    if not terminal(pod):\n        return None\n", "    if not containers.ended(pod):\n        return None\n"),
+        f"{PROOF}::test_proofs",
+        f"{BESIDE}::test_proof_still_needs_every_container",
+    ),
+    mutation(
+        "an-executors-pod-is-left-to-others",
+        "F45 availability",
+        "an executor's pod is left alone while a container beside it runs",
+        o("plan/fencing/evidence", "return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
+        f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
+    ),
+    mutation(
+        "every-container-holds-a-pod",
+        "F45 availability",
+        "a pod is deleted, with its log, although the kubelet is about to end it",
+        o("plan/fencing/evidence", " or ran_out(pod) or containers.winding_down(pod) else", " or ran_out(pod) else"),
+        f"{BESIDE}::test_an_attempt_ends_with_its_driver",
+    ),
+    mutation(
+        "any-container-speaks-for-the-driver",
+        "F45 availability",
+        "the exit code of a container beside the driver decides what became of the attempt",
+        o("model/classify", "        [jvm] if jvm is not None and jvm.terminated else [],\n", ""),
+        "tests/tiers/unit/model/test_classify.py::test_a_container_beside_the_drivers_has_no_say",
+    ),
+)
+
+REFUSALS = (
+    mutation(
+        "a-refusal-is-proof",
+        "I1 F27 F52",
+        "a pod that a kubelet has refused counts as dead before the kubelet has looked for its containers",
+        o("model/proof", "(hosted or silent(pod) or node is None", "(hosted or node is None"),
+        f"{PROOF}::test_proofs",
+        f"{REFUSED}::test_a_refused_executor_is_proven_when_the_kubelet_has_looked",
+        f"{REFUSED}::test_a_refused_executor_of_a_living_driver_goes",
+    ),
+    mutation(
+        "a-refused-pod-is-not-deleted",
+        "F52 availability",
+        "a refused pod is waited for, and nothing makes the kubelet say more",
+        (
+            o("plan/fencing/evidence", "(containers.held(pod) or silent(pod))", "(containers.held(pod) or pod_proof)"),
+            o("plan/agent/agent_pods", "        return silent(pod)\n", "        return silent is None\n"),
+        ),
+        f"{REFUSED}::test_a_refused_driver_and_a_refused_agent_leave_nothing_behind",
+    ),
+    mutation(
+        "any-kubelets-word-counts",
+        "I1 F27 F43",
+        "that nothing was found of a pod is believed of whatever machine has the node's name now",
+        o("model/proof", "return bool(node.created_at) and node.created_at < pod.created_at", "return node.name == pod.node"),
+        f"{PROOF}::test_proofs",
+    ),
+)
+
+OWNERS = (
+    mutation(
+        "executors-are-known-by-label-only",
+        "I1 F26 F51",
+        "an executor that a pod template has left without our labels is overlooked by settling and by whoever drops evidence",
+        o("plan/core/view", "    observed = labelled(observed)\n", ""),
+        f"{RULES}::test_an_executor_without_our_labels_is_settled_with_its_driver",
+        f"{RULES}::test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other",
+    ),
+)
+
+OUTSIDE = (
+    mutation(
+        "the-kubelets-clock-decides",
+        "F57 availability",
+        "the next agent is started by the clock of the node on which the last one ended",
+        o("plan/agent/agents", "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))", "(ended_ms - view.now_ms) / 1000 + delay"),
+        "tests/tiers/unit/plan/agent/test_agents.py::test_the_next_agent_does_not_wait_for_the_kubelets_clock",
+    ),
+    mutation(
+        "a-race-is-a-refusal",
+        "F49 availability",
+        "a finalizer that somebody else has changed meanwhile is taken for a refusal",
+        o("adapters/kubernetes", "if error.status == 422 and await", "if error.status == 423 and await"),
+        f"{RACES}::test_an_object_that_somebody_else_has_changed_is_a_conflict",
+    ),
+    mutation(
+        "a-watch-never-forgets-its-failures",
+        "F50 availability",
+        "the back-off of a watch grows with every interruption, whatever lies between them",
+        o("adapters/etcd_watch", "        self._failures = 0\n        if response.created", "        if response.created"),
+        f"{ADAPTER}::test_a_watch_that_works_again_is_repeated_soon_when_it_breaks_once_more",
+    ),
+)
+
+PEOPLE = (
+    mutation(
+        "every-commit-is-an-event",
+        "F55 availability",
+        "a busy table makes an Event for each commit",
+        o("plan/table_status", "    if commits := new_commits(old, status):\n", "    for commits in ([c] for c in new_commits(old, status)):\n"),
+        f"{FEED}::test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much",
+    ),
+    mutation(
+        "everything-waits-for-events",
+        "F55 availability",
+        "what a plan does waits for the events that come before it",
+        o("control/executor", "                    events.append(action)\n", "                    await self._emit_event(context, action)\n"),
+        f"{EVENTS}::test_events_come_last",
+        f"{EVENTS}::test_events_that_are_slow_do_not_keep_the_table",
+    ),
+    mutation(
+        "gauges-follow-writes-only",
+        "F54 availability",
+        "a table's gauges are set only when its status is written",
+        o("observability", "        self._shown(observed, done)\n", "        if done:\n            self._shown(observed, done)\n"),
+        f"{FEED}::test_a_silent_table_has_its_series_after_a_restart",
+    ),
+)
+
+LAUNCHES = (
+    mutation(
+        "other-requests-than-the-crds-say",
+        "F53 availability",
+        "pods get another CPU request than the CRDs' text says",
+        o("manifests/pods", 'requests.setdefault("cpu", "100m")', 'requests.setdefault("cpu", "1")'),
+        f"{MANIFESTS}::test_what_the_crds_say_about_requests_is_what_pods_get",
+    ),
+    mutation(
+        "any-path-for-any-jvm-option",
+        "F56 availability",
+        "a JVM option may name a file of more options",
+        o("api/pod_settings", '_PATHS = "XX:(HeapDumpPath|ErrorFile)=', '_PATHS = "XX:[A-Za-z]+='),
+        f"{MANIFESTS}::test_jvm_options_that_lead_elsewhere_are_refused",
+        f"{MANIFESTS}::test_the_crds_and_the_code_allow_the_same",
+    ),
+    mutation(
+        "the-crd-knows-the-names",
+        "F56 availability",
+        "the operator believes that every variable's name was looked at",
+        o("api/pod_settings", "if re.fullmatch(OWNED_ENV, name.upper()):", "if not name:"),
+        f"{MANIFESTS}::test_names_of_variables_are_looked_at_again",
+    ),
+)

@@ -1,0 +1,143 @@
+"""Mutations of restore: who may undo acknowledged commits, when, which ones, and how often."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.mutation import mutation
+
+RESTORES = "tests/tiers/unit/runtime/agent/test_restores.py"
+REQUESTS = "tests/tiers/unit/plan/requests/test_restore_requests.py"
+POSITIONS = "tests/tiers/unit/runtime/read/test_positions.py"
+PROGRESS = "tests/tiers/unit/runtime/read/test_progress.py"
+
+UNDOING = (
+    mutation(
+        "a-writer-removes-commits",
+        "I8",
+        "a writer that holds the lock may remove completed instants",
+        j(
+            "OwnInstants",
+            '    if (me.isWriter()) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
+            '    if (held == null) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
+        ),
+        t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
+    ),
+    mutation(
+        "restored-without-a-request",
+        "I8",
+        "an agent may begin a restore that nobody has asked for",
+        j("OwnInstants", "if (RESTORE.equals(action) && !lock.mayRestore()) {", "if (RESTORE.equals(action) && lock.clock() == null) {"),
+        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
+    ),
+    mutation(
+        "restored-behind-any-gate",
+        "I8 F20",
+        "a restore begins behind a gate that is open, or closed for something else",
+        j("OwnInstants", "if (me.isWriter() || !lock.isGateRestoring(nonce)) {", "if (me.isWriter()) {"),
+        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
+    ),
+    mutation(
+        "a-withdrawn-restore-begins",
+        "I8 F8",
+        "a restore begins although the gate has changed since the lock was acquired",
+        j("InstantProtocol", "    txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8\n"),
+        t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
+    ),
+    mutation(
+        "restored-beside-writers",
+        "I8 F20",
+        "the gate says that it is closed for a restore while writers may still commit",
+        o("plan/gate/gate", "!= nonce and not writers_left(view):", "!= nonce:"),
+        f"{REQUESTS}::test_running_writers_finish_nobody_new_starts_and_then_commits_are_undone",
+    ),
+    mutation(
+        "what-is-there-at-the-beginning-is-restored",
+        "I8",
+        "a nonce that was there when the table was created is carried out",
+        o("plan/requests/restores", "view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):", "view.table.suspend:"),
+        f"{REQUESTS}::test_a_nonce_that_is_there_at_the_beginning_is_never_carried_out",
+    ),
+    mutation(
+        "a-nonce-counts-twice",
+        "I8",
+        "a nonce that was carried out is carried out again when it comes back",
+        o("plan/requests/restores", '.get("result") in (COMPLETED, FAILED) else wanted', '.get("result") in (FAILED,) else wanted'),
+        f"{REQUESTS}::test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again",
+    ),
+    mutation(
+        "half-a-restore-is-withdrawn",
+        "I6 I8",
+        "a restore that has begun is given up when the spec does not name it any more",
+        o(
+            "plan/requests/restores",
+            "    if going_on is not None:\n        return going_on\n",
+            "    if going_on == view.table.restore:\n        return going_on\n",
+        ),
+        f"{REQUESTS}::test_what_has_begun_is_ended_and_what_has_not_may_be_withdrawn",
+    ),
+    mutation(
+        "a-withdrawn-restore-leaves-the-gate",
+        "I8 F8",
+        "the gate opens from the revision at which it was closed for a restore",
+        o("plan/gate/gate", "    if view.gate.get(restores.RESTORING):\n", "    if restores.recorded(view):\n"),
+        f"{REQUESTS}::test_a_withdrawn_request_moves_the_gate_before_it_opens",
+    ),
+    mutation(
+        "undone-by-requested-time",
+        "I8",
+        "what a restore undoes is told by requested time",
+        a("agent/restores", "[i for i in writes if i.completion > savepoint.completion]", "[i for i in writes if i.completion > savepoint.requested]"),
+        f"{RESTORES}::test_what_completed_after_the_boundary_goes_and_nothing_else",
+    ),
+    mutation(
+        "a-service-is-named-once",
+        "I6",
+        "an agent that dies after a compaction was made pending again leaves it on the timeline",
+        a("agent/restores", "        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):\n", "        if instant.pending:\n"),
+        f"{RESTORES}::test_what_a_service_wrote_is_named_as_it_is_and_as_it_was",
+    ),
+    mutation(
+        "restored-without-its-files",
+        "I8",
+        "commits are undone although a file that the savepoint needs is gone",
+        a("agent/restores", "        if missing:\n", '        if missing == "all":\n'),
+        f"{RESTORES}::test_what_cannot_be_restored_is_refused_and_untouched",
+    ),
+    mutation(
+        "restored-with-something-pending",
+        "I7 I8",
+        "commits are undone beside a pending instant of nobody",
+        a("agent/restores", "        if foreign:\n", '        if foreign == ["all"]:\n'),
+        f"{RESTORES}::test_what_cannot_be_restored_is_refused_and_untouched",
+    ),
+    mutation(
+        "restored-twice",
+        "I6 I8",
+        "an agent does not look whether the one before it has completed the restore",
+        a("agent/restores", "done = self._ended(base) or self._restore(id, request, base)", "done = self._restore(id, request, base)"),
+        f"{RESTORES}::test_one_whose_agent_died_before_its_word_is_found",
+    ),
+    mutation(
+        "rollbacks-of-a-restore-are-settled",
+        "I7",
+        "settling rolls back by itself what a restore has made pending again",
+        a("settle/rollback", "    if found is not None and restoring:", "    if found is not None and restoring == instant:"),
+        f"{RESTORES}::test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution",
+    ),
+    mutation(
+        "a-reader-of-what-was-undone-goes-on",
+        "I9",
+        "an incremental reader does not notice that the commit it stands behind was undone",
+        a("read/positions", "if t != BEGINNING and t not in known and", "if t != BEGINNING and not known and"),
+        f"{POSITIONS}::test_a_position_behind_a_commit_that_was_undone_is_lost",
+    ),
+    mutation(
+        "progress-of-a-savepoint-is-pruned",
+        "I9",
+        "the list of files that a writer had read at a savepoint is deleted",
+        a("read/progress", '            found.add(str(checkpoint["digest"]))\n', '            found.discard(str(checkpoint["digest"]))\n'),
+        f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
+    ),
+)

@@ -1,0 +1,334 @@
+"""Mutations of table services and archival, of what a writer believes of its own commits, of the columns that it takes, and of the audit."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
+from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
+
+SCHEMA = f"{RUNTIME}/writer/test_schema.py"
+WITH_SPARK = "tests/tiers/hudi/test_schema.py"
+
+TENDING = (
+    mutation(
+        "two-agents-begin-services",
+        "I12 F22",
+        "an agent begins a service beside another one that is not proven dead",
+        a("services/services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.rolling_back():"),
+        f"{SERVICES}::test_settling_and_other_agents_come_first",
+    ),
+    mutation(
+        "services-before-settling",
+        "I5 I9",
+        "an agent begins a service while something is to be rolled back",
+        a("services/services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.other_agents(self._session.inc):"),
+        f"{SERVICES}::test_settling_and_other_agents_come_first",
+    ),
+    mutation(
+        "old-records-begin-a-service",
+        "I12",
+        "an agent executes again what it knows from records that it read before the last run ended",
+        a("services/services", "            self._running = None\n            return\n", "            self._running = None\n"),
+        f"{SERVICES}::test_records_read_before_a_run_ended_decide_nothing",
+    ),
+    mutation(
+        "archived-commits-are-forgotten",
+        AVAILABILITY,
+        "commits that were archived do not count for a service that waits for more of them than are left",
+        a("services/services", "            self._count()\n", ""),
+        f"{SERVICES}::test_commits_that_were_archived_are_not_forgotten",
+    ),
+    mutation(
+        "services-of-others-are-executed",
+        "I12 F3",
+        "an agent executes pending service instants of others",
+        a("settle/settle", '            and (entry.value.get("claimedBy") or entry.value.get("inc")) == me\n', "            and me\n"),
+        f"{SETTLING}::test_service_instants_of_one_executor",
+        f"{SERVICES}::test_an_instant_of_somebody_else_is_not_executed",
+    ),
+    mutation(
+        "claimed-away-is-executed",
+        "I12 F3",
+        "an agent goes on with a service instant that another one has claimed",
+        a(
+            "settle/settle",
+            'and (entry.value.get("claimedBy") or entry.value.get("inc")) == me\n',
+            'and me in (entry.value.get("claimedBy"), entry.value.get("inc"))\n',
+        ),
+        f"{SETTLING}::test_service_instants_of_one_executor",
+    ),
+    mutation(
+        "foreign-cleans-are-executed",
+        "I12 F3",
+        "a clean executes every pending clean that Hudi finds",
+        a("services/service_actions", "        if others:\n", "        if others and not mine:\n"),
+        f"{TRIGGERS}::test_a_clean_of_somebody_else_is_not_executed_along",
+    ),
+    mutation(
+        "services-with-another-policy",
+        "I7 F2",
+        "a service runs with a policy that lets Hudi roll back what it takes for dead",
+        a("services/service_actions", "        if not config.getFailedWritesCleanPolicy().isNever():\n", "        if config is None:\n"),
+        f"{TRIGGERS}::test_no_service_runs_with_another_policy_than_never",
+    ),
+    mutation(
+        "a-service-is-done-when-it-returns",
+        "I8 I12",
+        "a compaction counts as completed when the call comes back",
+        a(
+            "services/rewriting",
+            '    if found is None or found.pending:\n        raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n',
+            "    assert found is None or found.requested\n",
+        ),
+        f"{TRIGGERS}::test_a_compaction_is_done_when_the_timeline_says_so",
+    ),
+    mutation(
+        "a-lost-clustering-stays",
+        "I9 I12",
+        "a clustering that lost to a writer keeps its plan, which describes file groups that are no more",
+        a("services/rewriting", "            self._withdraw(client, instant)\n            ended(instant)\n", "            ended(instant)\n"),
+        f"{RUNTIME}/services/test_rewriting.py::test_one_that_lost_is_withdrawn",
+    ),
+    mutation(
+        "a-completed-clustering-is-withdrawn",
+        "I4 I8",
+        "a clustering is rolled back without a look at the timeline",
+        a(
+            "services/rewriting",
+            "        if found is None or not found.pending or found.action != ACTION:\n",
+            "        if found is not None and found.action == instant:\n",
+        ),
+        f"{RUNTIME}/services/test_rewriting.py::test_only_a_pending_clustering_is_withdrawn",
+    ),
+    mutation(
+        "archived-before-the-sweep",
+        "I5 F4",
+        "archival passes instants whose late files are not swept yet",
+        a("services/service_actions", "            named |= set(instants_of(inc, entry.value, records))\n", "            named |= set()\n"),
+        f"{TRIGGERS}::test_archival_stays_behind_what_is_not_swept",
+    ),
+    mutation(
+        "archived-before-the-last-sweep",
+        "I5 F4",
+        "archival passes instants that a living writer has given up",
+        a("services/service_actions", '        named |= {str(instant) for instant in entry.value.get("instants", [])}\n', "        named |= set()\n"),
+        f"{TRIGGERS}::test_archival_stays_behind_what_is_not_swept",
+    ),
+    mutation(
+        "archived-before-its-conflict-check",
+        "I9",
+        "archival takes commits away that a pending one has to be checked against",
+        a("services/service_actions", 'return min(named | pending | overlapping, default="")', 'return min(named | pending, default="")'),
+        f"{TRIGGERS}::test_commits_that_overlap_a_pending_one_stay",
+    ),
+    mutation(
+        "the-timeline-begins-too-late",
+        "I5",
+        "the active timeline begins with an instant that is not swept: its late files count as committed",
+        a(
+            "services/service_actions",
+            "return 1 + sum(1 for i in timeline.completed if i.requested >= oldest",
+            "return sum(1 for i in timeline.completed if i.requested >= oldest",
+        ),
+        f"{TRIGGERS}::test_the_active_timeline_begins_before_the_floor",
+    ),
+    mutation(
+        "archival-without-the-lock",
+        "I9 I10",
+        "what may be archived is found out before the lock is held",
+        a(
+            "services/service_actions",
+            "        with self.table.locked(self.config(options)):\n            timeline = self.table.timeline()\n",
+            "        timeline = self.table.timeline()\n        with self.table.locked(self.config(options)):\n",
+        ),
+        f"{TRIGGERS}::test_a_backlog_is_archived_in_several_runs",
+    ),
+    mutation(
+        "a-recorded-instant-without-file-is-nothing",
+        "F12 I5",
+        "archival passes an instant whose requested file may still be on the wire",
+        a("services/service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
+        f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
+        redundant="such an instant counts as pending too",
+        pair="a-recorded-instant-without-file-is-no-instant",
+    ),
+    mutation(
+        "a-recorded-instant-without-file-is-no-instant",
+        "F12 I5",
+        "archival passes an instant whose requested file may still be on the wire, and nothing of it is pending",
+        (
+            a("services/service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
+            a("services/service_actions", " | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}"),
+        ),
+        f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
+    ),
+    mutation(
+        "a-log-file-is-no-write",
+        "I8",
+        "a partition whose rows are updated in log files expires",
+        a(
+            "services/expiry",
+            "        return last_write(self.table.storage.names(partition))",
+            '        return last_write(n for n in self.table.storage.names(partition) if n[0] != ".")',
+        ),
+        "tests/tiers/unit/runtime/services/test_expiry.py::test_a_log_file_is_a_write",
+    ),
+    mutation(
+        "a-day-of-twelve-hours",
+        "I8",
+        "partitions expire in half of their time",
+        a("services/expiry", "timedelta(days=days)", "timedelta(hours=12 * days)"),
+        "tests/tiers/unit/runtime/services/test_expiry.py::test_a_day_has_24_hours_however_many_they_are",
+    ),
+)
+
+PROGRESS = (
+    mutation(
+        "files-are-taken-again",
+        "I9 F5",
+        "a restarted writer commits files once more that a completed commit names",
+        a("read/progress", "waiting = sorted(item for item in files if item not in progress.files)", "waiting = sorted(files)"),
+        f"{RUNTIME}/read/test_progress.py::test_a_restart_goes_on_where_the_commit_was",
+    ),
+    mutation(
+        "a-rewritten-file-is-the-same",
+        "I9",
+        "a file that was rewritten counts as processed",
+        a(
+            "read/progress",
+            "class SourceFile:\n"
+            '    """One input file. A file that was rewritten (other size or time) is another file."""\n'
+            "\n"
+            "    path: str\n"
+            "    size: int\n"
+            "    modified: int\n",
+            'class SourceFile:\n    """One input file."""\n\n    path: str\n    size: int = field(compare=False)\n    modified: int = field(compare=False)\n',
+        ),
+        f"{RUNTIME}/read/test_progress.py::test_a_rewritten_file_is_another_file",
+    ),
+    mutation(
+        "leaves-with-a-lost-executor",
+        "I5 F4",
+        "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
+        a("writer/attempt", "if self._committer.gave_up and sp.lost_executors(self._spark):", "if self._committer.gave_up and self._committer is self:"),
+        f"{RUNTIME}/writer/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
+    ),
+)
+
+COLUMNS = (
+    mutation(
+        "whole-numbers-become-fractions",
+        "I8",
+        "a bigint column becomes double when a batch brings one: committed numbers beyond 2^53 are changed",
+        a(
+            "writer/schema",
+            "    types.FloatType: (types.DoubleType,),\n",
+            "    types.FloatType: (types.DoubleType,),\n    types.LongType: (types.DoubleType,),\n",
+        ),
+        f"{SCHEMA}::test_types_that_are_refused_are_named_with_column_and_rule",
+    ),
+    mutation(
+        "parts-of-columns-become-wider",
+        "I8",
+        "a field of a struct becomes wider: Spark cannot read committed files any more",
+        a("writer/schema", "        if nested:\n", "        if nested and old is new:\n"),
+        f"{SCHEMA}::test_nothing_becomes_wider_inside_a_column",
+    ),
+    mutation(
+        "keys-become-wider",
+        "I9",
+        "the type of a key changes: one key is in two file groups, because they are found by its text",
+        a("writer/schema", "if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):", "if old.name in rules.fixed and old is new:"),
+        f"{SCHEMA}::test_their_type_stays",
+    ),
+    mutation(
+        "columns-that-differ-by-case",
+        "I8",
+        "a column that differs from another one by case only is taken: neither can be read any more",
+        a("writer/schema", "if spelled.get(name.lower(), name) != name:", "if spelled.get(name.lower(), name) == name.swapcase() == name:"),
+        f"{SCHEMA}::test_names_that_differ_by_case_alone_are_refused",
+    ),
+    mutation(
+        "missing-columns-are-null",
+        "I8",
+        "a batch without a column overwrites it with nulls although the table says Refuse",
+        a("writer/schema", "        if not rules.null_for_missing:\n", "        if not rules.null_for_missing and new is not None:\n"),
+        f"{SCHEMA}::test_a_missing_column_is_null_or_refused",
+    ),
+    mutation(
+        "deleted-values-come-back",
+        "I8",
+        "deletions are written to the log files of a table with partial updates: a record that comes again has its deleted values",
+        a("writer/schema", "    if not rules.deletes and", "    if rules.deletes and not rules.deletes and"),
+        f"{RUNTIME}/read/test_merged_reads.py::test_partial_updates_and_deletes_do_not_meet_in_log_files",
+    ),
+    mutation(
+        "a-compaction-hides-rows",
+        "I9",
+        "commits are pulled together with the compaction between them: rows whose newest version another commit wrote are left out",
+        a("read/incremental", "        if instant.requested in chosen:\n            pieces[-1]", "        if instant.requested:\n            pieces[-1]"),
+        f"{RUNTIME}/read/test_merged_reads.py::test_commits_between_which_another_one_completed_are_read_apart",
+    ),
+    mutation(
+        "another-merge-is-adopted",
+        "I8",
+        "a table that merges by another rule than the HudiTable says is adopted",
+        a("job/merging", "if found is not None and found.lower() != needed.lower():", "if found is None and needed is None:"),
+        f"{RUNTIME}/agent/test_adopted_tables.py::test_a_table_merges_as_the_spec_says",
+    ),
+    mutation(
+        "another-class-merges",
+        "I8",
+        "a class that calls its merge otherwise than the table is taken: each write fails with its instant begun",
+        a("job/merging", "if found.strategy_id != merge.strategy_id:", "if found.strategy_id is None:"),
+        f"{RUNTIME}/read/test_merged_reads.py::test_a_class_that_merges_is_what_the_table_needs",
+    ),
+    mutation(
+        "services-without-the-class",
+        "I8",
+        "a compaction or a clustering is planned without the class that merges the table",
+        a("services/service_actions", "        self.table.require_merger(self.merge)\n", ""),
+        f"{TRIGGERS}::test_versions_are_not_merged_without_the_class_that_says_how",
+    ),
+    mutation(
+        "writes-without-the-class",
+        "I8",
+        "a driver begins to write without the class that merges the table",
+        a("writer/attempt", "merging.require(self._spark.sparkContext._jvm, self._job.table.merge)", "pass"),
+        "tests/tiers/hudi/test_merging.py::test_nothing_is_begun_without_the_class",
+    ),
+    mutation(
+        "columns-come-with-the-rows",
+        "I8",
+        "a column that a long write brings is hidden by a short one that began after it",
+        a("writer/commit", "            if not fit.evolves:\n", "            if fit is not None:\n"),
+        f"{WITH_SPARK}::test_a_long_write_that_brings_a_column_is_not_hidden_by_a_short_one",
+    ),
+    mutation(
+        "one-float-becomes-two-doubles",
+        "I8",
+        "a float of a batch becomes another double than the same float in an old file",
+        a("writer/schema", "column.cast(types.StringType()).cast(new)", "column.cast(new)"),
+        f"{WITH_SPARK}::test_a_column_becomes_wider_beside_a_writer_of_the_narrow_type",
+    ),
+)
+
+AUDIT = (
+    mutation(
+        "late-commits-are-not-reported",
+        "I3",
+        "the audit does not see a commit that was completed after it was rolled back",
+        a(
+            "audit/structure",
+            'if outcome in ("RolledBack", "Gone") and instant in completed:',
+            'if outcome in ("RolledBack", "Gone") and instant not in facts.rolled_back and not completed:',
+        ),
+        f"{RUNTIME}/audit/test_audit.py::test_each_damage_is_found_by_its_check",
+    ),
+    mutation(
+        "overlaps-are-not-reported",
+        "I9",
+        "the audit does not see two commits that overlap on a file group",
+        a("audit/structure", "if later.instant.requested < earlier.instant.completion]", "if later.instant.completion < earlier.instant.requested]"),
+        f"{RUNTIME}/audit/test_audit.py::test_each_damage_is_found_by_its_check",
+    ),
+)

@@ -1,0 +1,153 @@
+"""Mutations of what a writer reads from Kafka, and of runs that do not end."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import RUNTIME, a
+from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.mutation import mutation
+
+KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
+RUN = f"{RUNTIME}/writer/test_run.py"
+ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
+CHANGES = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
+
+STREAMS = (
+    mutation(
+        "the-time-to-a-boundary-begins-anew",
+        "F71",
+        "the time-out of a change counts from the operator's own start",
+        o("plan/writers/ending_for_change", "return at_once or over or view", "return at_once or view"),
+        f"{CHANGES}::test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator",
+    ),
+    mutation(
+        "each-change-has-its-own-time",
+        "F71",
+        "another change that joins sets the time back",
+        o("plan/gate/gate", "since = closed_for_ms(view) or view.now_ms", "since = view.now_ms"),
+        f"{CHANGES}::test_another_change_gives_no_more_time",
+    ),
+    mutation(
+        "removed-offsets-are-passed-over",
+        "I9",
+        "records that retention has removed before they were read are left out without a word",
+        a("read/kafka_positions", "    if wanted < now.earliest[part]:\n", "    if wanted < 0:\n"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "a-topic-made-again-is-the-same",
+        "I9",
+        "a topic that was deleted and made again is read from the old one's offset",
+        a("read/kafka_positions", "        if known.id and now.id and known.id != now.id:\n", "        if not known.next:\n"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "a-new-partition-begins-where-it-is-now",
+        "I9",
+        "a partition that appears later is read from what is left of it, as if nothing had been removed",
+        a("read/kafka_positions", "known.next + (0,) * (len(now.earliest) - len(known.next))", "known.next + now.earliest[len(known.next) :]"),
+        f"{KAFKA}::test_what_is_gone_is_told",
+    ),
+    mutation(
+        "offsets-are-taken-again",
+        "I9 F5",
+        "the position that travels with a commit is the one before it",
+        a("read/kafka_positions", "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))", "tuple(topic.next)"),
+        f"{KAFKA}::test_the_limit_is_shared_fairly",
+    ),
+    mutation(
+        "a-topic-off-the-list-is-forgotten",
+        "I9",
+        "a topic that is taken off the list and put back is read from its beginning once more",
+        a(
+            "read/kafka_positions",
+            "    topics = dict(position.topics)\n",
+            "    topics = {name: topic for name, topic in position.topics.items() if name in seen}\n",
+        ),
+        f"{KAFKA}::test_a_topic_that_is_read_no_more_keeps_its_place",
+    ),
+    mutation(
+        "a-stream-looks-from-the-beginning",
+        "I9 F5",
+        "the second look of a streaming run begins where the first one began",
+        a("writer/run", "            done = batch.done\n", ""),
+        f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
+    ),
+    mutation(
+        "a-stopped-stream-has-succeeded",
+        "availability",
+        "a streaming writer that was suspended counts as finished and never goes on",
+        a(
+            "writer/run",
+            'raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")',
+            "return",
+        ),
+        f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
+    ),
+    mutation(
+        "a-stream-uses-up-its-retries",
+        "availability",
+        "failures of a streaming run count for ever",
+        o("plan/writers/attempts", '        if entry.get("advanced"):\n            break\n', ""),
+        f"{ATTEMPTS}::test_failures_of_a_streaming_run_count_since_it_got_on",
+    ),
+    mutation(
+        "a-run-does-not-look-at-the-gate",
+        "F44",
+        "a run goes on behind a gate that is closed for a change",
+        a("writer/run", "            self._end_if_closed()\n            base =", "            base ="),
+        f"{RUN}::test_a_closed_gate_ends_it_between_two_commits",
+    ),
+    mutation(
+        "a-run-that-waits-does-not-look-at-the-gate",
+        "F44",
+        "a streaming run whose source has nothing more sees the closed gate at its next look only",
+        a("writer/run", "            self._end_if_closed()\n            seconds -= nap", "            seconds -= nap"),
+        f"{RUN}::test_a_closed_gate_ends_it_while_it_waits",
+    ),
+    mutation(
+        "a-silent-etcd-ends-runs",
+        "F44",
+        "a run ends because etcd has not answered once",
+        a("writer/gate", '        return ""\n    return', '        return "unknown"\n    return'),
+        f"{RUN}::test_what_a_gate_says",
+    ),
+    mutation(
+        "a-closed-gate-does-not-say-for-what",
+        "F44",
+        "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
+        o("plan/gate/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})", "admitted=present_attempts(view))"),
+        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+    ),
+    mutation(
+        "a-run-that-hangs-is-waited-for",
+        "F44",
+        "a run that never comes to a commit boundary blocks the change for ever",
+        o("plan/writers/ending_for_change", "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
+        f"{CHANGES}::test_a_run_that_hangs_is_ended_when_its_time_is_over",
+    ),
+    mutation(
+        "an-application-is-waited-for",
+        "F44",
+        "an application that never ends blocks the change until the time-out",
+        o("plan/writers/ending_for_change", "attempt.writer.application is not None or unregistered", "unregistered"),
+        f"{CHANGES}::test_an_application_gets_its_grace",
+    ),
+    mutation(
+        "a-change-uses-up-retries",
+        "F44",
+        "an attempt that was ended for a change counts as a failure: a few savepoints fail the writer",
+        o("model/classify", "STOPPED = (CANCELLED, ENDED_FOR_CHANGE)", "STOPPED = (CANCELLED,)"),
+        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+    ),
+    mutation(
+        "a-change-hides-failures",
+        "F44",
+        "a failure beside a change is repeated for ever instead of told",
+        o(
+            "plan/writers/ending_for_change",
+            'return bool(gate.ends_runs(view)) and (deleted or view.timer(f"stop/{attempt.id}") is not None)',
+            "return bool(gate.ends_runs(view))",
+        ),
+        f"{CHANGES}::test_a_failure_beside_a_change_is_a_failure",
+    ),
+)

@@ -1,0 +1,76 @@
+"""Mutations of read, modify, write: batches made from rows of their own table."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.mutation import mutation
+
+UNIT = "tests/tiers/unit/runtime/read/test_update.py"
+
+UPDATES = (
+    mutation(
+        "updates-are-not-compared",
+        "I9",
+        "a commit is compared with what completed since its write began, not since its rows were read",
+        j("FencedConflictResolutionStrategy", "Stream.concat(moved.stream().map(m -> m.instant), super", "Stream.concat(Stream.<HoodieInstant>empty(), super"),
+        t("SnapshotMovedTest.whatCompletedBetweenTheReadAndTheBeginningOfTheWrite"),
+    ),
+    mutation(
+        "removed-records-come-back",
+        "I9",
+        "records that were removed since the read are no conflict: they are written again into another file group",
+        j("FencedConflictResolutionStrategy", "    if (removedWhatWasRead(mine, other)) {\n      return true;\n    }\n"),
+        t("SnapshotMovedTest.whoeverRemovedRecordsOfThePartitionIsInTheWay"),
+    ),
+    mutation(
+        "serializable-is-not",
+        "I9",
+        "a serializable update goes on over commits to other file groups",
+        j("SnapshotCheck", "        requireUnmoved(props, completed, metadata, base.completion);\n"),
+        t("SnapshotMovedTest.serializableMeansThatNobodyHasCommittedRows"),
+        t("SnapshotMovedTest.inTheNonBlockingModeAnUpdateMeetsEveryCommit"),
+    ),
+    mutation(
+        "non-blocking-updates-are-not-compared",
+        "I9",
+        "in the non-blocking mode an update is not compared with anything",
+        j("EtcdLockProvider", "      SnapshotCheck.inNonBlockingMode(metaClient, props, session);\n"),
+        t("SnapshotMovedTest.inTheNonBlockingModeAnUpdateMeetsEveryCommit"),
+    ),
+    mutation(
+        "own-commits-are-in-the-way",
+        "availability",
+        "an update conflicts with an earlier commit of its own attempt",
+        j("TableReads", "return other != null && write.follows(other);", "return other != null && false;"),
+        t("SnapshotMovedTest.onesOwnCommitsAreKnown"),
+    ),
+    mutation(
+        "floor-without-pending-writes",
+        "I9 I11",
+        "archival is compared with the newest commit, although an older write was pending when the rows were read",
+        a("read/update", 'min(pending or [max((i.requested for i in writes), default="0")])', 'max((i.requested for i in writes), default="0")'),
+        f"{UNIT}::test_the_base_is_the_newest_completion_and_the_floor_what_may_still_complete",
+    ),
+    mutation(
+        "old-rows-are-written-again",
+        "I9",
+        "a frame that was made from the table is written once more after a lost race",
+        a("writer/commit", "            if batch.base is not None:\n", "            if batch.base is not None and batch.base.floor == '':\n"),
+        f"{UNIT}::test_a_lost_race_of_a_frame_from_the_table_ends_the_attempt",
+    ),
+    mutation(
+        "frames-forget-when-they-were-read",
+        "I9",
+        "a frame that was made from the table is compared only with what completed since its write began",
+        a("writer/commit", 'return batch.frame, batch.base.options("frame") if batch.base else {}', "return batch.frame, {}"),
+        f"{UNIT}::test_a_frame_keeps_the_base_that_it_has",
+    ),
+    mutation(
+        "queries-of-the-own-table-are-asked-once",
+        "I9",
+        "a query over the table that it writes is asked once, whatever is committed until it is written",
+        a("read/sources", "    if not own:\n", "    if not own or table is not None:\n"),
+        f"{UNIT}::test_a_query_of_the_own_table_is_an_update",
+    ),
+)

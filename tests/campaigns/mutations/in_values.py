@@ -1,0 +1,196 @@
+"""Mutations of what keeps values out that a table cannot hold."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
+
+HUDI = "tests/tiers/hudi/test_values.py"
+FILES = "tests/tiers/hudi/test_files.py"
+MANIFESTS = "operator/hudi_operator/manifests/spark_conf.py"
+
+VALUES = (
+    mutation(
+        "files-leave-the-table",
+        "F39",
+        "a data file is created wherever the partition of a row leads",
+        j("DataFiles", "    if (!bases.isEmpty()) {\n", "    if (bases.size() > 1000) {\n"),
+        t("DataFilesTest.nothingOfAWriteIsCreatedOutsideOfTheTable"),
+    ),
+    mutation(
+        "data-files-in-hudis-own-folders",
+        "F39",
+        "a data file is created in the metadata table, or beside the timeline",
+        j("DataFiles", "    if (!allowed) {\n", "    if (!allowed && path.isRoot()) {\n"),
+        t("DataFilesTest.noDataFileIsCreatedInHudisOwnFolders"),
+    ),
+    mutation(
+        "executors-do-not-know-their-table",
+        "F39",
+        "only a process with a session knows which table its files belong to",
+        Edit(MANIFESTS, '    settings[_TABLE_PATH] = table.path\n    settings["spark.plugins"]', '    settings["spark.plugins"]'),
+        "tests/tiers/unit/manifests/test_held_values.py::test_executors_know_which_table_their_files_belong_to",
+    ),
+    mutation(
+        "every-value-is-a-path",
+        "F39",
+        "rows are written whatever their partition's value does to the path",
+        a("table/values", "        rules += [(name, value.rlike(expression), why) for expression, why in UNSAFE]\n"),
+        f"{HUDI}::test_a_partition_is_a_value_that_its_path_gives_back",
+    ),
+    mutation(
+        "rows-are-not-looked-at",
+        "F39 F41",
+        "a batch is written without a look at its values",
+        a("writer/commit", 'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")', "fit.apply(frame)"),
+        f"{HUDI}::test_no_file_leaves_the_table",
+    ),
+    mutation(
+        "no-ordering-value",
+        "F41",
+        "a row without a value in an ordering column is written",
+        a("table/values", "*([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]", "]"),
+        f"{HUDI}::test_an_ordering_column_has_a_value",
+    ),
+    mutation(
+        "null-for-what-does-not-parse",
+        "F41",
+        "lines that do not parse become null",
+        a("read/files", 'else {"mode": "FAILFAST"}', "else {}"),
+        f"{HUDI}::test_a_file_that_cannot_be_read_is_named",
+    ),
+    mutation(
+        "files-do-not-say-their-calendar",
+        "F41",
+        "base files are written as Hudi writes them: Spark does not read old dates in them",
+        j("DatedWriteSupport", "    addFooterMetadata(WRITTEN_BY, SINCE);\n"),
+        t("DatedWriteSupportTest.filesSayThatTheyWereWrittenBySparkThree"),
+    ),
+    mutation(
+        "bad-data-is-tried-again",
+        "F41",
+        "an attempt that has met bad data is repeated",
+        Edit("operator/hudi_operator/model/classify.py", "PARTITION_NOT_DECLARED, BAD_DATA})", "PARTITION_NOT_DECLARED})"),
+        "tests/tiers/unit/model/test_classify.py::test_bad_data_is_not_tried_again",
+    ),
+    mutation(
+        "names-are-patterns",
+        "F85",
+        "Spark takes the name of a file for a pattern",
+        a("read/files", 'AS_NAMED = {"__globPaths__": "false"}', "AS_NAMED: dict[str, str] = {}"),
+        f"{FILES}::test_a_name_is_no_pattern",
+    ),
+    mutation(
+        "patterns-find-what-is-hidden",
+        "F85",
+        "a pattern finds files that another job is writing",
+        a("read/files", " if not _is_matched_by_chance(str(s.getPath().toString()), text)]", "]"),
+        f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
+    ),
+    mutation(
+        "one-header-for-all",
+        "F86",
+        "the header of one CSV file counts for all of a commit",
+        a("read/files", 'enforceSchema="false"', 'enforceSchema="true"'),
+        f"{FILES}::test_csv_of_one_commit_has_one_header",
+    ),
+    mutation(
+        "one-schema-for-all",
+        "F86",
+        "the columns of one Parquet or ORC file count for all of a commit",
+        a("read/files", '{"mergeSchema": "true"} if', '{"mergeSchema": "false"} if'),
+        f"{FILES}::test_files_of_one_commit_have_the_columns_of_all",
+    ),
+    mutation(
+        "one-avro-schema-for-all",
+        "F86",
+        "the columns of one Avro file count for all of a commit",
+        a("read/files", 'source.format == "avro"', 'source.format == ""'),
+        f"{FILES}::test_files_of_one_commit_have_the_columns_of_all",
+    ),
+    mutation(
+        "empty-files-have-columns",
+        "F87",
+        "a file without rows is written as a batch, with the columns that Spark makes up",
+        a("read/files", "return source.format in STRICT and frame.isEmpty()", "return source.format in STRICT and frame is None"),
+        f"{FILES}::test_an_empty_file_is_in_nobodys_way",
+    ),
+    mutation(
+        "names-of-hudis-own",
+        AVAILABILITY,
+        "a batch brings a column that Hudi takes for one of its own, and is repeated in vain",
+        a("writer/schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
+        "tests/tiers/unit/runtime/writer/test_schema.py::test_names_of_hudis_own_are_refused",
+    ),
+    mutation(
+        "children-come-back",
+        AVAILABILITY,
+        "a child that a program has forked ends the attempt of its parent",
+        a("writer/application", "        if os.getpid() != process:", "        if os.getpid() < 0:"),
+        "tests/tiers/unit/runtime/writer/test_application.py::test_a_child_of_the_program_does_not_come_back",
+    ),
+    mutation(
+        "the-first-value-of-a-line",
+        "F94",
+        "of a line of JSON the first value is read, and the others are left out",
+        a("read/files", '    if source.format == "json" and _lower', '    if source.format == "" and _lower'),
+        f"{FILES}::test_what_follows_a_value_is_not_left_out",
+    ),
+    mutation(
+        "the-first-value-of-a-record",
+        "F94",
+        "of a record of Kafka the first JSON value is read, and the others are left out",
+        a("read/kafka", "getField(_CORRUPT).isNotNull() | more", "getField(_CORRUPT).isNotNull()"),
+        f"{FILES}::test_what_follows_the_value_of_a_record_is_not_left_out",
+    ),
+    mutation(
+        "a-record-without-a-key",
+        "F80",
+        "a row without a record key comes to Hudi, which fails in the middle of the write",
+        a("table/values", '            rules += [(name, value.isNull(), "a record key has a value")]\n'),
+        f"{HUDI}::test_a_record_has_a_key",
+    ),
+    mutation(
+        "a-key-of-any-type",
+        "F80",
+        "a record key may be binary, of which a bulk insert and an upsert make two keys",
+        a("table/values", "    _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)\n"),
+        f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
+    ),
+    mutation(
+        "an-ordering-of-any-type",
+        "F81",
+        "an ordering column may be a struct, which readers of a MergeOnRead table cannot compare",
+        a("table/values", "    _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)\n"),
+        f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
+    ),
+    mutation(
+        "types-that-hudi-does-not-keep",
+        "F82",
+        "new columns are taken whatever their type",
+        a("writer/schema", "    _check_kept(field.name, field.dataType)\n"),
+        "tests/tiers/unit/runtime/writer/test_schema.py::test_what_hudi_cannot_keep_is_refused_by_column",
+    ),
+    mutation(
+        "decimals-order-updates",
+        "F81",
+        "a CopyOnWrite table may have an ordering column of decimals, which Hudi cannot compare when it updates",
+        a("table/values", "        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, DECIMAL_RULE)\n", "        pass\n"),
+        f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
+    ),
+    mutation(
+        "a-bulk-insert-makes-keys-of-its-own",
+        "F92",
+        "the row writer makes another key of a timestamp than every other write does",
+        a("job/options", 'return {ROW_WRITER: "false"} if any(', 'return {ROW_WRITER: "true"} if any('),
+        "tests/tiers/hudi/test_time_keys.py::test_a_bulk_insert_makes_the_key_of_an_upsert",
+    ),
+    mutation(
+        "a-program-makes-keys-of-its-own",
+        "F92",
+        "a program may use the row writer with a timestamp in the key",
+        j("WriteOptions", "        && isTimeInKey(props, table)) {", "        && isTimeInKey(props, table) && props.isEmpty()) {"),
+        t("WriteOptionsTest.aBulkInsertMakesNoKeysOfItsOwn"),
+    ),
+)

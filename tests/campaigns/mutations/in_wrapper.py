@@ -1,0 +1,456 @@
+"""Mutations of what stands between Hudi and the store: session, storage wrapper, conflict strategy, lock provider."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
+
+BUCKETS = " || (buckets && !sharedBuckets(mine, other).isEmpty())"
+CONFLICT = f"!compaction && (super.hasConflict(mine, other){BUCKETS} || wroteToDeletedPartition(mine, other))"
+NO_GUARD_OF_FOLDERS = "      if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n        throw"
+
+RELEASE = (
+    mutation(
+        "release-before-the-drain",
+        "I1 I3 F1",
+        "a lock is released as soon as a look does not show the publication: its request may still be on the wire",
+        j("Session", "      Pause.millis(liveness.durations().drain * 1000L); // the wait before release\n"),
+        t("MutationWaitBeforeReleaseTest.nobodyGetsTheLockBeforeARequestOnTheWireHasLanded"),
+        t("ReleaseTest.aRequestThatDiedKeepsTheLockForTheDrainAndTheRecord"),
+    ),
+    mutation(
+        "an-exception-is-an-answer",
+        "I1 F1",
+        "a publication that ends with an exception counts as not published",
+        (
+            j("Publication", "private volatile Outcome outcome = Outcome.UNKNOWN;", "private volatile Outcome outcome = Outcome.ABSENT;"),
+            j("Publication", "    outcome = Outcome.UNKNOWN;\n", "    outcome = Outcome.ABSENT;\n"),
+        ),
+        t("MutationWaitBeforeReleaseTest.nobodyGetsTheLockBeforeARequestOnTheWireHasLanded"),
+        t("ReleaseTest.aRequestThatLandsDuringTheDrainIsACompletedInstant"),
+        t("ReleaseTest.aStreamThatIsNeverClosedIsUnknown"),
+    ),
+    mutation(
+        "a-failed-listing-is-empty",
+        "I4 I11",
+        "a listing that fails says that the commit is not there",
+        j(
+            "Publication",
+            "    long found = listing.length();\n",
+            "    long found = -1;\n    try {\n      found = listing.length();\n    } catch (IOException e) {\n      found = -1;\n    }\n",
+        ),
+        t("ReleaseTest.aListingThatFailsDecidesNothing"),
+    ),
+    mutation(
+        "given-up-on-the-wire",
+        "I3 F1 F4",
+        "an instant is given up although its completed file may be on the wire",
+        j("OwnInstants", "      if (lock != null && lock.hasPublished(instant)) {\n        return false;\n      }\n"),
+        t("ReleaseTest.anInstantOnTheWireIsNotAbandonedBeforeTheRelease"),
+    ),
+    mutation(
+        "published-while-released",
+        "I1",
+        "a second publication begins while the lock is being released",
+        j("HeldLock", "    if (releasing) {\n", "    if (releasing && publications.isEmpty()) {\n"),
+        t("ReleaseTest.nothingIsPublishedWhileReleasing"),
+    ),
+    mutation(
+        "one-check-per-file",
+        "I3",
+        "a completed file is checked when it is opened, not when its request goes out",
+        j(
+            "TimelineGuard",
+            '            beforeWrite("close " + path, target, path, lister);\n',
+        ),
+        t("ReleaseTest.closingAfterTheLockWentAwaySendsNothing"),
+    ),
+    mutation(
+        "one-check-per-requested-file",
+        "I1 I3",
+        "a requested file is checked when it is opened, not when its request goes out",
+        j("TimelineGuard", "if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {", "if (target.base == null) {"),
+        t("ReleaseTest.closingARequestedFileAfterTheLockWentAwaySendsNothing"),
+    ),
+)
+
+CLOCK = (
+    mutation(
+        "instant-behind-the-clock",
+        "I10 F6",
+        "an instant is begun although its time is not past the table's clock",
+        j("OwnInstants", "if (!InstantTime.isAfter(instant, lock.clock())) { // I10", "if (instant.isEmpty()) { // I10"),
+        t("MutationClockCompareTest.anInstantThatIsNotPastTheClock"),
+        t("MutationClockCompareTest.anInstantThatIsNotPastOnesOwnPromise"),
+    ),
+    mutation(
+        "completion-behind-the-clock",
+        "I10 I8 F6",
+        "a commit is completed although its time is not past the table's clock: readers may never see it",
+        j("OwnInstants", "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10", "if (!promised && completion.isEmpty()) { // I10"),
+        t("MutationClockCompareTest.aCompletionTimeThatIsNotPastTheClock"),
+    ),
+    mutation(
+        "no-clock-means-the-beginning",
+        "I10",
+        "a table without a clock begins at no time at all, whatever its timeline says",
+        j(
+            "Session",
+            "        clock = InstantTime.max(clock, storage.latestTime());\n",
+        ),
+        t("AcquireTest.withoutAClockTheTimelineIsRead"),
+        t("AcquireTest.aClockThatEtcdHasForgottenIsReadFromTheTimeline"),
+    ),
+    mutation(
+        "clock-not-waited-for",
+        "I10 F6",
+        "a host whose clock is behind begins before the table's clock has passed there",
+        j("Session", "        WallClock.passes(clock, liveness.durations().maxClockSkew); // I10\n", ""),
+        t("MutationClockCompareTest.aClockThatMovesFarAheadOnTheWay"),
+    ),
+    mutation(
+        "slow-host-waits-with-the-lock",
+        "F19",
+        "a host whose clock is far behind finds out with the lock in its hand",
+        j("Acquisition", "if (view.clock != null) { // before queueing", "if (view.clock == null && view.gate == null) { // before queueing"),
+        t("AcquireTest.theClockOfTheTableMustNotBeFarAhead"),
+    ),
+)
+
+GUARD = (
+    mutation(
+        "a-lost-instant-beats-on",
+        "F77",
+        "Hudi's heartbeat file of an instant that was given up may be made anew",
+        j("TimelineGuard", '      GivenUp.requireNotBeating("create " + path, path);\n'),
+        t("TimelineGuardTest.theHeartbeatOfAnInstantThatWasGivenUpEnds"),
+    ),
+    mutation(
+        "files-of-others-among-the-data",
+        "F78",
+        "a writer's program may create any file in the table's folder, as long as its name is not one of Hudi's",
+        j("DataFiles", "      requireNotAmongData(path);\n"),
+        t("DataFilesTest.aWriterPutsNoFileOfItsOwnAmongTheData"),
+    ),
+    mutation(
+        "writers-roll-back",
+        "I7 F2",
+        "a writer may create a rollback or a restore",
+        j("OwnInstants", "if (me.isWriter() && DESTRUCTIVE.contains(action)) {", "if (!me.isWriter() && DESTRUCTIVE.contains(action)) {"),
+        t("TimelineGuardTest.aWriterNeverRollsBack"),
+        t("TimelineGuardTest.theAgentRollsBackUnderTheLock"),
+    ),
+    mutation(
+        "files-without-the-lock",
+        "I3 I7",
+        "pending files may be written without lock and without owning the instant",
+        j("TimelineGuard", "        if (!session.instants().ownsPending(target.instant)) {\n          session.instants().requireHeldNow(what);\n        }\n"),
+        t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
+    ),
+    mutation(
+        "completed-files-may-be-deleted",
+        "I8 I3",
+        "a file of the timeline is deleted or moved without the lock",
+        j(
+            "TimelineGuard",
+            "    if (target.metadataTable || target.temporary) {\n"
+            "      session.instants().requireHeldHere(what);\n"
+            "    } else if (target.kind == TimelinePath.Kind.COMPLETED) {\n"
+            "      session.instants().beforeCompletedRemoved(what);\n"
+            "    } else {\n"
+            "      session.instants().requireHeldNow(what);\n"
+            "    }\n",
+            "",
+        ),
+        t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
+    ),
+    mutation(
+        "folders-may-be-deleted",
+        "I8",
+        "a folder that holds the timeline may be deleted, also under the lock",
+        j("TimelineGuard", NO_GUARD_OF_FOLDERS, "      if (path.isRoot()) {\n        throw"),
+        t("TimelineGuardTest.theFoldersAboveATimelineStay"),
+    ),
+    mutation(
+        "metadata-table-is-free",
+        "I8",
+        "the metadata table's timeline is written without lock and without owning the instant",
+        j(
+            "TimelineGuard",
+            "    if (target.metadataTable || target.temporary) {\n      if (target.instant == null",
+            "    if (target.metadataTable) {\n      return null;\n    }\n    if (target.temporary) {\n      if (target.instant == null",
+        ),
+        t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
+    ),
+    mutation(
+        "gate-asks-agents-too",
+        "F20",
+        "a closed gate keeps the agent out: nothing can be settled",
+        j("Gate", "        if (me.isAgent()) {\n          return true;\n        }\n"),
+        t("AcquireTest.theGateDecidesWhoMay"),
+    ),
+    mutation(
+        "frozen-is-open",
+        "F8",
+        "a frozen gate admits everybody",
+        j(
+            "Gate",
+            "      default: // frozen, or something this version does not know\n        return false;",
+            "      default: // frozen, or something this version does not know\n        return true;",
+        ),
+        t("AcquireTest.theGateDecidesWhoMay"),
+        t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),
+    ),
+    mutation(
+        "no-gate-is-open",
+        "F8",
+        "an etcd without a gate admits everybody",
+        j(
+            "Gate",
+            '      throw ErrorCode.NO_GATE.exception("table " + tableId + " has no gate in etcd");',
+            '      kv = new KeyValue("gate", "{\\"state\\":\\"open\\"}", 0, 0, 0);',
+        ),
+        t("AcquireTest.noGateNobody"),
+    ),
+    mutation(
+        "two-tables-at-one-place",
+        "F10",
+        "a table that is marked with another table id is used",
+        j("TableStorage", "if (!name.equals(tableId)) {", "if (name.isEmpty()) {"),
+        t("AcquireTest.anotherTableIdIsRefused"),
+    ),
+    mutation(
+        "two-authorities-for-one-table",
+        "F10",
+        "a table that another etcd locks too is used",
+        j("TableStorage", "if (!theirs.equals(ours)) {", "if (ours.isEmpty()) {"),
+        t("AcquireTest.anotherAuthorityIsRefused"),
+    ),
+    mutation(
+        "no-marker",
+        "F10",
+        "the first process that sees a table leaves no marker",
+        j("TableStorage", "if (!found && create(fs, mine, content)) {", "if (!found) {"),
+        t("AcquireTest.theMarkerNamesTheAuthority"),
+    ),
+    mutation(
+        "s3-is-not-s3a",
+        "F10",
+        "two spellings of one path are two tables",
+        j("TablePath", '      scheme = "s3a";\n', "      scheme = m.group(1);\n"),
+        t("ProtocolDataTest.canonicalPaths"),
+    ),
+    mutation(
+        "streams-stay-open",
+        AVAILABILITY,
+        "Hudi's own streams of blocks inside log files are used, which keep a connection to the object store for ever",
+        j("GuardedFileSystem", "    ClosingInLineFileSystem.serve(name.getAuthority(), conf);\n"),
+        t("ClosingInLineFileSystemTest.whatABlockIsReadFromIsClosedWithIt"),
+    ),
+)
+
+COMMITS = (
+    mutation(
+        "commit-without-conflict-check",
+        "I9",
+        "a commit is published although Hudi has not asked for conflicts under this lock",
+        j(
+            "OwnInstants",
+            "boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);",
+            "boolean competes = !me.isWriter() && REPLACE.equals(action);",
+        ),
+        t("TimelineGuardTest.aCommitThatWasNotCheckedForConflictsIsRefused"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        t("NonBlockingTest.aLockThatTheProviderDidNotTakeAllowsNoCommit"),
+    ),
+    mutation(
+        "conflict-check-of-an-earlier-lock",
+        "I9",
+        "a conflict check counts also for a later lock cycle",
+        j("HeldLock", "private final Set<String> checked = new HashSet<>();", "private static final Set<String> checked = new HashSet<>();"),
+        t("TimelineGuardTest.aCommitThatWasNotCheckedForConflictsIsRefused"),
+    ),
+    mutation(
+        "no-commit-conflicts",
+        "I9",
+        "two commits of one file group are no conflict",
+        j("FencedConflictResolutionStrategy", f"return {CONFLICT};", "return false;"),
+        t("ConflictTest.whoConflicts"),
+    ),
+    mutation(
+        "compaction-beats-writers",
+        "availability",
+        "a compaction that completed meanwhile makes a delta commit fail",
+        j("FencedConflictResolutionStrategy", "return !compaction && (super", "return (super"),
+        t("ConflictTest.whoConflicts"),
+    ),
+    mutation(
+        "partitions-are-deleted-over-writes",
+        "I9",
+        "a partition is deleted although it was written to meanwhile, as Hudi itself would",
+        j("FencedConflictResolutionStrategy", " || wroteToDeletedPartition(mine, other));", ");"),
+        t("ConflictTest.aPartitionIsNotDeletedOverAWriteToIt"),
+    ),
+    mutation(
+        "clustering-without-conflict-check",
+        "I9",
+        "an agent's clustering is published although Hudi has not asked for conflicts under this lock",
+        j("OwnInstants", "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);", "me.isWriter() && INGESTION.contains(action);"),
+        t("TimelineGuardTest.aClusteringIsPublishedOnlyAfterTheCheck"),
+    ),
+    mutation(
+        "two-files-of-one-bucket",
+        "I9",
+        "two commits that each made the first file of a bucket are no conflict",
+        j("FencedConflictResolutionStrategy", BUCKETS),
+        t("HudiIntegrationTest.twoFirstFilesOfOneBucketAreAConflict"),
+    ),
+    mutation(
+        "buckets-of-every-index",
+        "availability",
+        "file groups whose names begin alike count as one bucket with every index",
+        j("FencedConflictResolutionStrategy", "(buckets && !sharedBuckets(mine, other).isEmpty())", "!sharedBuckets(mine, other).isEmpty()"),
+        t("HudiIntegrationTest.withoutNumberedBucketsTheBeginningOfANameMeansNothing"),
+    ),
+    mutation(
+        "columns-of-an-older-table",
+        "I9",
+        "a commit goes on although the table's schema was changed after its columns had been fitted",
+        j("FencedConflictResolutionStrategy", "      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);\n"),
+        t("SchemaMovedTest.betweenTheLookAndTheBeginningOfTheWrite"),
+    ),
+    mutation(
+        "columns-of-an-older-table-non-blocking",
+        "I8",
+        "in the non-blocking mode a commit goes on although the table's schema was changed: readers take it from the commit begun last",
+        j(
+            "EtcdLockProvider",
+            '      CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);\n',
+        ),
+        t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
+    ),
+    mutation(
+        "a-table-service-has-a-schema",
+        "availability",
+        "a compaction counts as a change of the columns",
+        j("CommitChecks", "schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType())", "schema == null"),
+        t("SchemaMovedTest.aTableServiceMovesNothing"),
+    ),
+    mutation(
+        "progress-is-not-compared",
+        "I9 F5",
+        "a writer commits although another incarnation of it has committed after it read its progress",
+        j("FencedConflictResolutionStrategy", '      CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());\n'),
+        t("HudiIntegrationTest.progressThatMovedStopsTheCommit"),
+    ),
+    mutation(
+        "unreadable-progress-is-no-progress",
+        "I11 F5",
+        "a commit whose metadata cannot be read counts as somebody else's",
+        j(
+            "CommitChecks",
+            '      throw ErrorCode.PROGRESS_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);',
+            "      return;",
+        ),
+        t("HudiIntegrationTest.progressThatCannotBeReadStopsTheCommit"),
+    ),
+    mutation(
+        "commit-past-the-wrapper",
+        "I3 I9",
+        "a commit goes through a file system that nobody guards",
+        j("FencedConflictResolutionStrategy", "    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);\n"),
+        t("HudiIntegrationTest.noCommitWithoutTheStorageWrapper"),
+    ),
+    mutation(
+        "commit-under-no-lock",
+        "I1 I9",
+        "conflicts are looked for although the lock is not held",
+        j("FencedConflictResolutionStrategy", "if (lock == null || !lock.isHere()) {", "if (session == null) {"),
+        t("HudiIntegrationTest.noCommitWithoutTheLock"),
+    ),
+    mutation(
+        "commit-under-another-lock",
+        "I1",
+        "a commit whose options name another lock provider goes on",
+        j("CommitChecks", '    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());\n'),
+        t("HudiIntegrationTest.noCommitWithAnotherLockProvider"),
+    ),
+    mutation(
+        "eager-rollback-by-option",
+        "I7 F2",
+        "an option makes a writer roll back what living writers have pending",
+        j("EtcdLockProvider", 'if ("EAGER".equalsIgnoreCase(', 'if ("".equalsIgnoreCase('),
+        t("HudiIntegrationTest.theProviderRefusesOptionsThatWouldDestroy"),
+    ),
+    mutation(
+        "single-writer-by-option",
+        "I9",
+        "an option makes Hudi take the lock without looking for conflicts",
+        j("EtcdLockProvider", 'if ("SINGLE_WRITER".equalsIgnoreCase(', 'if ("NONE".equalsIgnoreCase('),
+        t("HudiIntegrationTest.theProviderRefusesOptionsThatWouldDestroy"),
+    ),
+    mutation(
+        "a-fenced-writer-retries",
+        "I2",
+        "what a fenced writer is told makes Hudi try again",
+        j("ErrorCode", "return new HoodieException(message(detail));", "return new org.apache.hudi.exception.HoodieLockException(message(detail));"),
+        t("HudiIntegrationTest.aFencedWriterGetsAnExceptionThatHudiDoesNotRetry"),
+    ),
+    mutation(
+        "non-blocking-lock-by-option",
+        "I9",
+        "the lock provider makes the non-blocking mode's checks for any table whose options ask for it",
+        j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        redundant="a commit asks the gate's word in the lock cycle once more",
+        pair="non-blocking-by-option",
+    ),
+    mutation(
+        "non-blocking-commit-by-option",
+        "I9",
+        "a commit that was checked as in the non-blocking mode may be published in any mode",
+        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+        redundant="the lock provider makes these checks only when the gate says that the mode is on",
+        pair="non-blocking-by-option",
+    ),
+    mutation(
+        "non-blocking-by-option",
+        "I9",
+        "an option switches the conflict checks off",
+        (
+            j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
+            j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+        ),
+        t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
+    ),
+    mutation(
+        "non-blocking-without-checks",
+        "I9 F5",
+        "in the non-blocking mode a commit needs no check at all",
+        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || nonBlocking"),
+        t("NonBlockingTest.aLockThatTheProviderDidNotTakeAllowsNoCommit"),
+    ),
+    mutation(
+        "non-blocking-past-the-wrapper",
+        "I3",
+        "in the non-blocking mode nobody asks for the storage wrapper",
+        j("EtcdLockProvider", "      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);\n"),
+        t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
+    ),
+    mutation(
+        "non-blocking-progress-is-not-compared",
+        "I9 F5",
+        "in the non-blocking mode nobody compares a writer's progress",
+        j("EtcdLockProvider", '      CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");\n'),
+        t("NonBlockingTest.progressThatMovedStopsTheCommit"),
+    ),
+    mutation(
+        "non-blocking-refusal-keeps-the-lock",
+        "I1",
+        "a lock whose commit was refused is not given back",
+        j("EtcdLockProvider", "      if (!good) {\n        unlock();\n      }\n", ""),
+        t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
+        t("NonBlockingTest.progressThatMovedStopsTheCommit"),
+    ),
+)

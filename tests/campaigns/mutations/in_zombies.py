@@ -1,0 +1,61 @@
+"""Mutations of what happens to files that a lost executor writes after the commit."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_agent import RUNTIME, SETTLER, a
+from tests.campaigns.mutations.in_jvm import j
+from tests.campaigns.mutations.mutation import mutation
+
+LATE = f"{RUNTIME}/settle/test_late_of_completed.py"
+
+ZOMBIES = (
+    mutation(
+        "a-commit-with-a-lost-executor-is-forgotten",
+        "I5 F36",
+        "the record of an instant goes with its commit, although an executor was lost that may still write for it",
+        j("LostExecutors", "now == atBegin.getOrDefault(t, 0L)", "atBegin.getOrDefault(t, 0L) <= now"),
+        "tests/tiers/hudi/test_zombies.py::test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept",
+    ),
+    mutation(
+        "of-a-completed-instant-nothing-is-swept",
+        "I5 F36",
+        "settling leaves files of a completed instant that no commit names",
+        a("settle/settle", "        elif outcome is Outcome.COMPLETED:\n            sweep_unnamed(self.table, instant)\n"),
+        f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
+    ),
+    mutation(
+        "completed-at-the-word-is-done",
+        "I5 F36",
+        "what is completed at its owner's word is not looked at again after the owner's end",
+        a("settle/settle", "            if instant not in self.ended or", "            if outcome is not Outcome.COMPLETED and instant not in self.ended or"),
+        f"{SETTLER}::test_what_was_completed_at_its_owners_word_is_looked_at_again_after_its_end",
+    ),
+    mutation(
+        "another-commits-file-is-swept",
+        "I8 F36",
+        "a file is deleted because its own commit does not name it, although another one does",
+        a("settle/sweep", "tuple(other for other in timeline.completed if other.action in WRITE_ACTIONS)", "(found,)"),
+        f"{LATE}::test_what_another_commit_names_stays",
+    ),
+    mutation(
+        "what-the-metadata-table-lists-is-swept",
+        "I4 I8 F36",
+        "a file goes that the metadata table lists: readers fail",
+        a("settle/sweep", "    if listed:\n", "    if listed and not unnamed:\n"),
+        f"{LATE}::test_what_the_metadata_table_lists_is_kept_and_reported",
+    ),
+    mutation(
+        "a-changed-instant-is-swept",
+        "I4 F36",
+        "files are deleted by metadata of an instant that is not completed any more",
+        a("settle/sweep", "    if again is None or again.completion != found.completion:\n", "    if again is None and found is None:\n"),
+        f"{LATE}::test_an_instant_that_changes_meanwhile_keeps_everything",
+    ),
+    mutation(
+        "log-files-of-a-completed-instant-are-swept",
+        "I8 F36",
+        "log files go, too: an older table's bear the instant of their base file, whoever wrote them",
+        a("settle/sweep", ' if not path.rsplit("/", 1)[-1].startswith(".")}', "}"),
+        f"{LATE}::test_only_the_base_file_that_no_commit_names_goes",
+    ),
+)

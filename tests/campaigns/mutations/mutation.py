@@ -1,0 +1,108 @@
+"""What a mutation is, and how it is put into a source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.support import ROOT
+
+JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+JAVA_SOURCES = "spark-images/etcd-lock/src/main/java/io/hudioperator"
+INVARIANTS = tuple(f"I{n}" for n in range(1, 14))
+FINDINGS = (*(f"F{n}" for n in range(1, 31)), *re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "design" / "findings.md").read_text(), re.MULTILINE))
+"""The first thirty, which docs/design/protocol.md and comments name, and those of docs/design/findings.md."""
+AVAILABILITY = "availability"
+"""What no invariant asks for: that work goes on."""
+REQUIRED = (*INVARIANTS, *FINDINGS[:12])
+"""What may not be without a mutation; of the later findings those are covered that the code has a place for."""
+
+
+@cache
+def java_file(folder: str, name: str) -> str:
+    """Path of a Java class below a folder, in whichever package; without such a class a path that does not exist, which the checks report."""
+    found = sorted((ROOT / folder).rglob(f"{name}.java"))
+    return str(found[0].relative_to(ROOT)) if found else f"{folder}/{name}.java"
+
+
+def java_class(test: str) -> str:
+    """Class of a listed test of Java, with its package."""
+    return test.partition("/java/")[2].partition(".java")[0].replace("/", ".")
+
+
+class Drifted(Exception):
+    """The source does not say any more what a mutation wants to replace: the mutation is brought up to date, or it proves nothing."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One replacement; ``old`` must stand in the file exactly once."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One deliberate mistake. ``says``: what the mutated code does, as a naive design would.
+
+    ``tests``: ``file::test`` as in tests/campaigns/faults/cases.py; every one of them must fail. ``redundant``: why nothing may notice this one alone;
+    it must then survive, and the mutation that is called ``pair`` takes out both checks and must be caught.
+    """
+
+    id: str
+    breaks: tuple[str, ...]
+    says: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+    redundant: str = ""
+    pair: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that it changes."""
+        return tuple(dict.fromkeys(edit.file for edit in self.edits))
+
+
+def mutation(name: str, breaks: str, says: str, edits: Edit | Sequence[Edit], *tests: str, redundant: str = "", pair: str = "") -> Mutation:
+    """A mutation; ``breaks`` is a list of invariants and findings with blanks between them."""
+    return Mutation(name, tuple(breaks.split()), says, (edits,) if isinstance(edits, Edit) else tuple(edits), tests, redundant, pair)
+
+
+def mutated(text: str, edit: Edit, name: str) -> str:
+    """The source with one replacement made. Raises Drifted, which names the mutation."""
+    count = text.count(edit.old)
+    if count != 1:
+        first = edit.old.strip().splitlines()[0]
+        raise Drifted(f"mutation {name}: its text ({first} ...) stands {count} times in {edit.file}, not once: bring tests/campaigns/mutations up to date")
+    if edit.old == edit.new:
+        raise Drifted(f"mutation {name} changes nothing in {edit.file}")
+    return text.replace(edit.old, edit.new)
+
+
+def sources(of: Mutation, root: Path = ROOT) -> dict[str, str]:
+    """Mutated text of every file that a mutation changes. Raises Drifted."""
+    texts = {file: (root / file).read_text() if (root / file).exists() else "" for file in of.files}
+    for edit in of.edits:
+        texts[edit.file] = mutated(texts[edit.file], edit, of.id)
+    return texts
+
+
+def missing_tests(tests: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Those of the named tests that do not exist."""
+    found = []
+    for test in tests:
+        file, _, name = test.partition("::")
+        path = root / file
+        if not path.exists() or f" {name}(" not in path.read_text():
+            found.append(test)
+    return found
+
+
+def of(rule: str, mutations: Iterable[Mutation]) -> list[Mutation]:
+    """Mutations that stand for an invariant or finding: those that must be caught."""
+    return [one for one in mutations if rule in one.breaks and not one.redundant]

@@ -1,0 +1,69 @@
+"""The copy of the checkout that is mutated; the checkout itself is never touched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from tests.campaigns.mutations.mutation import Mutation, sources
+from tests.support import ROOT
+
+OUT = ROOT / "build" / "mutations"
+
+
+def tracked() -> list[str]:
+    """Files of the checkout, without those that git ignores."""
+    said = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
+    return sorted(name for name in said.decode().split("\0") if name and (ROOT / name).is_file())
+
+
+class Place:
+    """A directory that equals the checkout, but for one mutation at a time."""
+
+    def __init__(self, folder: Path = OUT / "copy") -> None:
+        self.folder = folder
+        self._changed: dict[str, str] = {}
+
+    def refresh(self) -> None:
+        """Bring the copy to what the checkout says now; files that are equal keep their time, so that only what differs is compiled."""
+        wanted = set(tracked())
+        for name in wanted:
+            data, target = (ROOT / name).read_bytes(), self.folder / name
+            if not target.exists() or target.read_bytes() != data:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+            os.chmod(target, (ROOT / name).stat().st_mode & 0o777)
+        for folder in ("operator", "spark-images/hudi_runtime", "spark-images/etcd-lock/src", "tests"):
+            for path in (self.folder / folder).rglob("*"):
+                if path.is_file() and str(path.relative_to(self.folder)) not in wanted:
+                    path.unlink()
+
+    def apply(self, one: Mutation) -> None:
+        """Put a mutation into the copy. Raises Drifted."""
+        assert not self._changed, "one at a time"
+        for name, text in sources(one, self.folder).items():
+            self._changed[name] = (self.folder / name).read_text()
+            self._write(name, text)
+
+    def restore(self) -> None:
+        """Take it out again."""
+        for name, text in self._changed.items():
+            self._write(name, text)
+        self._changed = {}
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.write_text(text)
+        now = time.time()
+        os.utime(path, (now, now))
+
+
+def digest(names: list[str], root: Path = ROOT) -> str:
+    """Hash of files."""
+    found = hashlib.sha256()
+    for name in names:
+        found.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return found.hexdigest()

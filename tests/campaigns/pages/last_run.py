@@ -1,0 +1,207 @@
+"""What each group of tests said when it was run last: docs/results/last-run.md.
+
+    python -m tests.campaigns.pages.last_run hudi build/test/hudi.xml      take over a report of pytest (or a folder of Maven's), run on the commit that is
+    checked out
+    python -m tests.campaigns.pages.last_run hudi REPORT --commit C        of another checkout
+    python -m tests.campaigns.pages.last_run hudi --run                    run every file of a tier that has not passed on this commit, whole; continues where
+    it was cut off
+    python -m tests.campaigns.pages.last_run --page                        only the pages (this one and docs/results/shown.md)
+
+`make test-all` does this by itself. A group is a file of tests.
+Of the tiers hudi and e2e, whose files are not always run whole, each test has its own last result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.support import evidence
+from tests.support.evidence import catalog
+
+ROOT = evidence.ROOT
+RESULTS = evidence.RAW / "last-run"
+PAGE = ROOT / "docs" / "results" / "last-run.md"
+TIERS = {
+    "unit": "tests/tiers/unit",
+    "model": "tests/tiers/model",
+    "java": "spark-images/etcd-lock/src/test/java/io/hudioperator",
+    "component": "tests/tiers/component",
+    "hudi": "tests/tiers/hudi",
+    "e2e": "tests/tiers/e2e",
+}
+IN_PARTS = ("hudi", "e2e")
+"""Tiers of which single tests are run; of the others a file is run whole."""
+WHOLE = "*"
+PASSED, FAILED = "passed", "failed"
+Runs = dict[str, dict[str, dict[str, Any]]]
+"""Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that were run, without their parameters."""
+HEAD = """\
+# Last run of each group of tests
+
+Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single runs; do not edit. A group is a file of tests. Of the groups
+of the tiers
+hudi and e2e each test has its own last result, so that a line may name several commits; a test without any result is not counted here. `make test` runs
+what is not marked `extra`, and CI with it, on each commit: that is not noted here.
+"""
+
+
+def files(tier: str) -> list[str]:
+    """The groups of a tier, as they stand in the tree."""
+    folder = ROOT / TIERS[tier]
+    found = folder.rglob("*Test.java" if tier == "java" else "test_*.py")
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def results(tier: str) -> Runs:
+    """What is stored of a tier; empty: nothing."""
+    path = RESULTS / f"{tier}.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
+    """File, test and outcome of each case of JUnit reports. A skipped test counts as failed: tiers decide what runs."""
+    known = {Path(name).with_suffix("").as_posix().replace("/", "."): name for name in files(tier)}
+    known |= {Path(name).with_suffix("").as_posix().partition("/java/")[2].replace("/", "."): name for name in files(tier) if tier == "java"}
+    for report in reports:
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            where = str(case.get("classname"))
+            file = next((known[name] for name in (where, where.rpartition(".")[0]) if name in known), "")
+            bad = any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))
+            if file:
+                yield file, str(case.get("name")), FAILED if bad else PASSED
+
+
+def record(tier: str, reports: Iterable[Path], *, commit: str, at: str) -> None:
+    """Take over what reports say. A group of a tier that is run whole gets one result."""
+    runs, seen = results(tier), set[str]()
+    for file, test, outcome in cases(tier, reports):
+        group = runs.setdefault(file, {})
+        if tier in IN_PARTS:
+            group[test] = {"commit": commit, "at": at, "outcome": outcome, "tests": 1}
+            continue
+        before = group[WHOLE] if file in seen else {"outcome": PASSED, "tests": 0, "names": []}
+        seen.add(file)
+        worst = FAILED if FAILED in (outcome, before["outcome"]) else PASSED
+        names = sorted({*before["names"], base(test)})
+        group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1, "names": names}
+    kept = {name: runs[name] for name in sorted(runs) if name in files(tier)}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{tier}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def base(test: str) -> str:
+    """The name of a test without its parameters, as pytest and JUnit write them."""
+    return re.split(r"[\[({]", test, maxsplit=1)[0]
+
+
+def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
+    """Stored results of a test of a group, one for each of its parameters; a whole file's result counts for the tests that were run with it."""
+    return [result for name, result in group.items() if (test in result.get("names", ()) if name == WHOLE else base(name) == test)]
+
+
+def missing(tier: str, commit: str) -> list[str]:
+    """Groups that have not passed on that commit."""
+    runs = results(tier)
+    return [name for name in files(tier) if not any(r["commit"] == commit for r in runs.get(name, {}).values()) or _failed(runs[name])]
+
+
+def run(tier: str) -> int:
+    """Run what is missing, a file at a time, and write down each one's outcome at once. Returns how many files have failed."""
+    commit, left, bad = evidence.commit(), missing(tier, evidence.commit()), 0
+    print(f"{tier}: {len(files(tier)) - len(left)} of {len(files(tier))} files have passed on {commit}", flush=True)
+    for number, name in enumerate(left, start=1):
+        report = ROOT / "build" / "test" / tier / f"{Path(name).stem}.xml"
+        report.unlink(missing_ok=True)
+        begun = time.time()
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", name], cwd=ROOT, check=False)
+        if report.exists():
+            record(tier, [report], commit=commit, at=time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()))
+            write()
+        bad += done.returncode != 0
+        print(
+            f"{tier} {number}/{len(left)} {name}: {'ok' if done.returncode == 0 else f'FAILED (exit {done.returncode})'}, {time.time() - begun:.0f} s",
+            flush=True,
+        )
+    return bad
+
+
+def counted(tier: str, commit: str) -> tuple[int, int]:
+    """Tests that have passed and failed on that commit."""
+    outcomes = [result["outcome"] for group in results(tier).values() for result in group.values() if result["commit"] == commit]
+    return outcomes.count(PASSED), outcomes.count(FAILED)
+
+
+def _failed(group: dict[str, dict[str, Any]]) -> list[str]:
+    return sorted(test for test, result in group.items() if result["outcome"] != PASSED)
+
+
+def page() -> str:
+    """The whole page, from what is stored."""
+    stored = {tier: results(tier) for tier in TIERS}
+    every = [result for runs in stored.values() for group in runs.values() for result in group.values()]
+    lines = [
+        HEAD,
+        str(evidence.Evidence(evidence.of_results(every), f"the last one of each of {sum(r['tests'] for r in every)} tests", left_out="earlier runs")),
+        "",
+    ]
+    lines += ["| tier | group | passed | failed | run on | commits |", "|---|---|---:|---:|---|---|"]
+    failed: list[str] = []
+    for tier, runs in stored.items():
+        for name, group in runs.items():
+            good = sum(r["tests"] for r in group.values() if r["outcome"] == PASSED)
+            days = sorted({r["at"][:10] for r in group.values()})
+            commits = ", ".join(f"`{c}`" for c in sorted({r["commit"] for r in group.values()}))
+            when = " to ".join(dict.fromkeys((days[0], days[-1])))
+            lines.append(f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | {commits} |")
+            failed += [f"* {name}" + ("" if test == WHOLE else f"::{test}") for test in _failed(group)]
+    never: list[str] = []
+    for tier, runs in stored.items():
+        for name in files(tier):
+            left = [test.name for test in catalog.tests(name) if not said(runs.get(name, {}), test.name)]
+            never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
+    lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
+    return "\n".join(lines)
+
+
+def write() -> None:
+    """Write the page, and the one of claims that is made of the same results."""
+    from tests.campaigns.pages import shown  # it reads this module
+
+    PAGE.write_text(page(), encoding="utf-8")
+    shown.PAGE.write_text(shown.page(), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.pages.last_run", description="take over what reports of tests say, and write docs/results/last-run.md"
+    )
+    parser.add_argument("tier", nargs="?", choices=TIERS)
+    parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT", help="JUnit files, or folders of them")
+    parser.add_argument("--commit", default="", help="that was run (default: what is checked out)")
+    parser.add_argument("--run", action="store_true", help="run what has not passed on this commit")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    given = parser.parse_args(arguments)
+    if given.run and given.tier:
+        return 1 if run(given.tier) else 0
+    if not given.page:
+        if not given.tier or not given.reports:
+            parser.error("name a tier and its reports, or --page")
+        found = [file for path in given.reports for file in (sorted(path.glob("TEST-*.xml")) if path.is_dir() else [path])]
+        at = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(max(file.stat().st_mtime for file in found)))
+        record(given.tier, found, commit=given.commit or evidence.commit(), at=at)
+    write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""Which run shows which claim, and what it said last: docs/results/shown.md.
+
+    python -m tests.campaigns.pages.shown       write the page; `python -m tests.campaigns.pages.last_run` does it, too
+
+The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md and the forty cases (tests/campaigns/faults/cases.py); the runs are
+read from the
+tests' source (tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of the page is typed but which tests show an
+invariant.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tests.campaigns.faults.cases import CASES
+from tests.campaigns.pages import last_run
+from tests.support import evidence
+from tests.support.evidence import catalog
+from tests.support.evidence.catalog import ALL, EVERY, Test
+
+PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
+RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
+INVARIANTS = {
+    "I1": ("tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict", "tests/tiers/e2e/test_node_faults.py"),
+    "I2": ("tests/tiers/hudi/test_agent.py::test_s3", "tests/tiers/e2e/test_pod_faults.py::test_frozen_in_the_critical_section"),
+    "I3": ("tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict", "tests/tiers/hudi/test_audit.py"),
+    "I4": ("tests/tiers/e2e/test_faults.py::test_each_kill_is_settled", "ReleaseTest.aListingThatFailsDecidesNothing", "faults::listing-fails"),
+    "I5": ("tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant", "tests/tiers/e2e/test_pod_executors.py"),
+    "I6": (
+        "tests/tiers/e2e/test_faults.py::test_agent_killed_in_the_middle_of_a_rollback_is_replaced",
+        "tests/tiers/e2e/test_lifecycle.py::test_reinstalled_operator_settles_what_was_left",
+        "tests/tiers/component/operator/test_enumerated_crashes.py",
+    ),
+    "I7": ("tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant", "tests/tiers/hudi/test_foreign.py", "make chaos"),
+    "I8": ("tests/tiers/e2e/test_faults.py::test_each_kill_is_settled", "tests/tiers/hudi/test_retention.py", "make chaos"),
+    "I9": (
+        "tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
+        "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group",
+        "tests/tiers/hudi/test_readers.py",
+        "make chaos",
+    ),
+    "I10": ("tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group", "MutationClockCompareTest", "tests/tiers/e2e/test_pod_clock.py"),
+    "I11": (
+        "tests/tiers/component/operator/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+        "tests/tiers/e2e/test_node_faults.py",
+    ),
+    "I12": ("tests/tiers/hudi/test_services.py::test_a_tended_table", "ClaimTest", "tests/tiers/e2e/test_pod_agents.py"),
+    "I13": ("tests/tiers/hudi/test_unique.py", "InsertConflictsTest", "make chaos"),
+}
+"""What shows each invariant of docs/design/protocol.md with the most real parts: of the run of every change first, then what is longer."""
+BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
+"""Words that name no test of a tier, and how what they name is run."""
+S3_BY_DEFAULT = "s3: bool = True" in (evidence.ROOT / "tests" / "support" / "harness" / "local.py").read_text(encoding="utf-8")
+_ROW = re.compile(r"^\| (R[\d, –R]+) \|")
+HEAD = """\
+# Which run shows what
+
+Written by `python -m tests.campaigns.pages.shown` and `make test-all`; do not edit. For each invariant of [protocol.md](../design/protocol.md) some tests,
+those with the most
+real parts first; for each row of [rfc-22.md](../design/rfc-22.md) and each of the [forty cases](faults.md#the-forty-acceptance-cases) the tests that are named
+there. **On**: S3 is versitygw; – is neither Spark nor pods. **Run**: *every change* is `make test` and CI (how many of the named tests; of those *in
+part* some parameters are left out there), *test-all* is `make test-all` alone, anything else is a command of its own. **Last**: how many of the named
+tests have passed when they were run last and that was noted ([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no
+noted result. Of the tiers unit, model, java and component a file has one result: one test that fails makes all of it failed.
+"""
+Results = dict[str, dict[str, dict[str, Any]]]
+
+
+def rows() -> Iterator[tuple[str, list[str]]]:
+    """Rows of rfc-22.md, and what each names in its last column."""
+    for line in RFC.read_text(encoding="utf-8").splitlines():
+        if match := _ROW.match(line):
+            yield match[1], list(catalog.words(line.rstrip().removesuffix("|").rpartition("|")[2]))
+
+
+def cases() -> Iterator[tuple[str, list[str]]]:
+    """The forty cases, and what each names."""
+    for case in CASES:
+        yield str(case.number), list(case.tests)
+
+
+def run(found: tuple[Test, ...]) -> str:
+    """In which runs they are, counted."""
+    kinds = {kind: sum(test.run == kind for test in found) for kind in (EVERY, catalog.PART, ALL)}
+    return ", ".join(f"{kind} ({number})" for kind, number in kinds.items() if number)
+
+
+def last(found: Iterable[Test], stored: Results) -> str:
+    """What the tests have said last."""
+    passed, times, commits, failed, without, cases_of = 0, set[str](), set[str](), list[str](), list[str](), list[str]()
+    found = list(found)
+    for test in found:
+        results = last_run.said(stored.get(test.file, {}), test.name)
+        if not results:
+            without.append(test.name)
+            continue
+        times |= {str(result["at"])[:10] for result in results}
+        commits |= {str(result["commit"]) for result in results}
+        good = all(result["outcome"] == last_run.PASSED for result in results)
+        passed += good
+        failed += [] if good else [test.name]
+        if test.run == catalog.PART:
+            cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
+    if not times:
+        return "no result noted"
+    said = f"{passed} of {len(found)}, {' to '.join(dict.fromkeys((min(times), max(times))))}, {', '.join(f'`{commit}`' for commit in sorted(commits))}"
+    return "; ".join([said, *cases_of, *([f"**failed**: {', '.join(failed)}"] if failed else []), *([f"no result: {_few(without)}"] if without else [])])
+
+
+def _few(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def on(found: Iterable[Test]) -> str:
+    """What the tests stand on, where it is told by their tier or their source."""
+    said = set()
+    for test in found:
+        if test.file.startswith("tests/tiers/e2e/"):
+            said.add("real pods and S3")
+        elif test.file.startswith("tests/tiers/hudi/"):
+            said.add("S3" if ("s3=False" not in test.text if S3_BY_DEFAULT else "s3=True" in test.text) else "local files")
+    return ", ".join(sorted(said)) or "–"
+
+
+def _lines(claims: Iterable[tuple[str, Sequence[str]]], stored: Results) -> Iterator[str]:
+    for claim, words in claims:
+        for number, word in enumerate(words or ["–"]):
+            found = catalog.named(word)
+            first = claim if number == 0 else ""
+            if found:
+                yield f"| {first} | `{word}` | {on(found)} | {run(found)} | {last(found, stored)} |"
+            else:
+                how = next((how for begin, how in BY_HAND.items() if word.startswith(begin)), "no test")
+                yield f"| {first} | {word if word == '–' else f'`{word}`'} | {'–' if how == 'no test' else 'see its page'} | {how} | – |"
+
+
+def page() -> str:
+    """The whole page."""
+    stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
+    named = {test for claims in (INVARIANTS.items(), rows(), cases()) for _, words in claims for word in words for test in catalog.named(word)}
+    used = [result for file in {test.file for test in named} for result in stored.get(file, {}).values()]
+    said = evidence.Evidence(
+        evidence.of_results(used), f"the last noted one of each of {len(named)} tests, where there is one", left_out="earlier runs, and runs of CI"
+    )
+    head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
+    parts = {"Invariants": INVARIANTS.items(), "RFC-22": rows(), "The forty cases": cases()}
+    return "\n".join([HEAD, str(said), *(line for title, claims in parts.items() for line in ("", f"## {title}", "", *head, *_lines(claims, stored))), ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.exit(0)

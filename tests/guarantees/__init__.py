@@ -1,1 +1,0 @@
-"""What several writers of one table are promised, each cell with the test that showed it: docs/guarantees.md."""

@@ -1,0 +1,123 @@
+"""What a page of results stands on: the code that was run, when, how often, and what was left out. Every page has its sentence from here.
+
+A page is of the code of its runs. It does not claim to be of today's: it names the commits, and how to see what has come after them.
+`faults` is what the lint test asks of a page.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from tests.support import ROOT
+
+PRODUCT = ("operator", "spark-images", "crds", "charts")
+"""Folders of what users run; a later change in them makes a run one of older code."""
+RAW = ROOT / "docs" / "results" / "raw"
+"""Raw results, a folder for each campaign; they are committed, so that a page can be made anew and looked into."""
+MARK = "**Evidence.**"
+NOTHING = f"{MARK} Not run."
+OLDER = "**Older code**: what was committed later was not part of it;"
+GONE = "not in this repository's history"
+ONE_EACH = "one run each, so nothing is known of the spread"
+_NAMED = re.compile(r"\bcommit `?([0-9a-f]{7,40})\b|`([0-9a-f]{10})\b")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`commits`: each commit of a run (`+` behind one that had changes which are not committed) with the day or days of its runs."""
+
+    commits: Mapping[str, str]
+    runs: str
+    """How many, of how many."""
+    repeats: str = ONE_EACH
+    """Repeats of one and the same run, and their spread."""
+    left_out: str = "nothing"
+    """Runs that were thrown away, and why."""
+    more: tuple[str, ...] = field(default=())
+    """Further sentences."""
+
+    def __str__(self) -> str:
+        if not self.commits:
+            return NOTHING
+        named = ", ".join(f"`{commit.rstrip('+')}`{_said(commit)} ({days})" for commit, days in self.commits.items())
+        known = [commit.rstrip("+") for commit in self.commits if reachable(commit.rstrip("+"))]
+        how = f"`git diff --stat {known[0]} -- {' '.join(PRODUCT)}` shows it" if known else "their code cannot be had any more"
+        return " ".join([MARK, f"Runs: {self.runs}, on {named}. Repeats: {self.repeats}. Left out: {self.left_out}.", *self.more, OLDER, f"{how}."])
+
+
+def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """`Evidence.commits` of raw results that have `commit` and `at` (or `date`), the newest first."""
+    days: dict[str, set[str]] = {}
+    for result in results:
+        day = str(result.get("at") or result.get("date") or "")[:10]
+        days.setdefault(str(result["commit"]), set()).add(day or "day not kept")
+    newest = sorted(days, key=lambda commit: max(days[commit]), reverse=True)
+    return {commit: " to ".join(sorted({min(days[commit]), max(days[commit])})) for commit in newest}
+
+
+def none_of(number: int) -> str:
+    """The probability that `number` tries without an event allow: the upper end of the one-sided 95 % interval (Clopper and Pearson), in percent."""
+    return f"0 of {number}: less than {100 * (1 - 0.05 ** (1 / number)):.2g} %" if number else "0 of 0: nothing is known"
+
+
+def _said(commit: str) -> str:
+    changed = " with changes that were not committed" if commit.endswith("+") else ""
+    return changed + ("" if reachable(commit.rstrip("+")) else f", {GONE}")
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@cache
+def has_history() -> bool:
+    """Whether there is a history to ask: an unpacked archive and a shallow clone have none."""
+    return (ROOT / ".git").exists() and _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+
+
+@cache
+def reachable(commit: str) -> bool:
+    """Whether the history has the commit; without a history it cannot be told, and counts as one that has it."""
+    return not has_history() or _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
+
+@cache
+def commit() -> str:
+    """The commit that is checked out, ten digits; `+` behind it when files of product or tests differ from it. Raises RuntimeError without git."""
+    head = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
+    if not head:
+        raise RuntimeError("which commit is run? This is no git repository, so its results could name none")
+    return head + ("+" if _git("status", "--porcelain", "--", *PRODUCT, "tests").stdout.strip() else "")
+
+
+def faults(text: str) -> list[str]:
+    """Why a page must not stand as it is; nothing: it may."""
+    found = []
+    sentences = [line for line in text.splitlines() if line.startswith(MARK)]
+    if len(sentences) != 1:
+        found.append(f"it has {len(sentences)} sentences of evidence ({MARK}) instead of one")
+    for line in sentences:
+        if line != NOTHING and OLDER not in line:
+            found.append("it does not say that later code was not part of the runs")
+        found += [
+            f"its evidence does not tell its {what.strip(': ').lower()}"
+            for what in ("Runs: ", "Repeats: ", "Left out: ")
+            if line != NOTHING and what not in line
+        ]
+    return found + lost(text)
+
+
+def lost(text: str) -> list[str]:
+    """Commits that a page names, that are not in the history, and of which the page does not say so."""
+    found = []
+    for line in text.splitlines():
+        names = {match[1] or match[2] for match in _NAMED.finditer(line)}
+        gone = sorted(name for name in names if not name.isdigit() and not reachable(name))
+        if line.count(GONE) < len(gone):
+            found += [f"commit {name} is not in the history, and the page does not say so" for name in gone]
+    return found

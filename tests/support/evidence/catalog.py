@@ -1,0 +1,100 @@
+"""Which tests there are, and in which run each of them is: read from their source, so that pages can say it without running anything."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.support import ROOT
+
+JAVA = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+EVERY, PART, ALL = "every change", "every change in part", "test-all"
+"""In `make test` with all its parameters; with some of them; only in `make test-all`."""
+_METHOD = re.compile(r"((?:^[ \t]*@\w+(?:\([^)]*\))?[ \t]*\n)+)^[ \t]*(?:static )?void (\w+)\(", re.M)
+_TAG = '@Tag("extra")'
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test function: `file::name`, and the run that it is in."""
+
+    __test__ = False
+    file: str
+    name: str
+    run: str
+    text: str = ""
+    """Its source; of Java tests nothing."""
+
+    @property
+    def id(self) -> str:
+        """As pages name it."""
+        return f"{self.file}::{self.name}"
+
+
+def tests(file: str) -> tuple[Test, ...]:
+    """Tests of a file, in their order. Raises OSError when there is no such file."""
+    return _java(file) if file.endswith(".java") else _python(file)
+
+
+@cache
+def _python(file: str) -> tuple[Test, ...]:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    named = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)}
+    whole = "mark.extra" in ast.unparse(named["pytestmark"]) if "pytestmark" in named else False
+    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+    return tuple(Test(file, node.name, ALL if whole else _run(node, named), ast.unparse(node)) for node in found)
+
+
+def _run(node: ast.FunctionDef, named: dict[str, ast.expr]) -> str:
+    marks = [ast.unparse(mark) for mark in node.decorator_list]
+    if "pytest.mark.extra" in marks:
+        return ALL
+    said = " ".join([*marks, *(ast.unparse(value) for name, value in named.items() if any(re.search(rf"\b{name}\b", mark) for mark in marks))])
+    return PART if "mark.extra" in said else EVERY
+
+
+@cache
+def _java(file: str) -> tuple[Test, ...]:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    whole = _TAG in text.partition("class ")[0]
+    found = [(match[1], match[2]) for match in _METHOD.finditer(text) if "Test" in match[1]]
+    return tuple(Test(file, name, ALL if whole or _TAG in marks else EVERY) for marks, name in found)
+
+
+@cache
+def every_file() -> tuple[str, ...]:
+    """Files with tests, of all tiers."""
+    python = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    return (*python, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / JAVA).glob("*Test.java")))
+
+
+def named(word: str) -> tuple[Test, ...]:
+    """The tests that a page means by a word: a file or folder, `file::test`, a Java class, `Class.method`, or the name of a test alone. Nothing: none."""
+    file, _, name = word.partition("::")
+    if "/" in file:
+        files = [file] if (ROOT / file).is_file() else [one for one in every_file() if one.startswith(f"{file.rstrip('/')}/")]
+        return tuple(test for one in files for test in tests(one) if name in ("", test.name))
+    short, _, method = word.partition(".")
+    if short.endswith("Test") and (ROOT / JAVA / f"{short}.java").is_file():
+        return tuple(test for test in tests(f"{JAVA}/{short}.java") if method in ("", test.name))
+    return tuple(test for test in _all() if test.name == word or (Path(test.file).name == file and name in ("", test.name)))
+
+
+@cache
+def _all() -> tuple[Test, ...]:
+    return tuple(test for file in every_file() for test in tests(file))
+
+
+def run_of(found: tuple[Test, ...]) -> str:
+    """The run that shows a claim for which these tests are named: the smallest one that has all of them."""
+    runs = {test.run for test in found}
+    return runs.pop() if len(runs) == 1 else PART
+
+
+def words(cell: str) -> Iterator[str]:
+    """What a cell of a page puts between backticks."""
+    yield from re.findall(r"`([^`]+)`", cell)

@@ -1,0 +1,13 @@
+"""What the tests of etcd adapter share with others."""
+
+from __future__ import annotations
+
+from hudi_operator.adapters.etcd_rpc import Connection
+from hudi_operator.model.config import EtcdConfig
+from tests.support.harness.servers import Etcd
+
+
+def connect(etcd: Etcd, *, identity: str = "operator", endpoints: tuple[str, ...] = (), timeout: float = 3.0) -> Connection:
+    pki = etcd.pki
+    config = EtcdConfig(endpoints or (etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / f"{identity}.crt"), str(pki / f"{identity}.key"))
+    return Connection(config, timeout=timeout)

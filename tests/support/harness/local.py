@@ -1,0 +1,515 @@
+"""Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
+
+The played operator has no proof of any death, does not drain before it unlocks and looks at no pods; processes share the machine's network and files, agents
+are one process with one slot, executors local processes at best. With the real one: tests/tiers/component/operator/test_together.py.
+
+world = World(folder); world.start()
+table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
+writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.audited([…])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
+
+from hudi_contract import settle  # noqa: E402
+from hudi_operator.api.services import KINDS  # noqa: E402
+from hudi_operator.api.spec import TableSpec, WriterSpec  # noqa: E402
+from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E402
+from hudi_operator.model.config import OperatorConfig  # noqa: E402
+from hudi_operator.plan.agent import agents  # noqa: E402
+from hudi_operator.plan.gate import gate  # noqa: E402
+from hudi_runtime.audit import TITLES, Keys, Report, audit  # noqa: E402
+from hudi_runtime.audit.keys import of_table  # noqa: E402
+from hudi_runtime.table import timeline as tl  # noqa: E402
+from hudi_runtime.table.hudi import Table as HudiTable  # noqa: E402
+from tests.support import CACHE  # noqa: E402
+from tests.support.harness import merger, own_look  # noqa: E402
+from tests.support.harness.etcd_server import EtcdServer, Key, free_port  # noqa: E402
+from tests.support.harness.processes import Process, until  # noqa: E402
+from tests.support.trace.conform import assert_conform  # noqa: E402
+from tests.support.trace.events import read_files  # noqa: E402
+
+JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
+JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
+PLAIN_SPARK = {
+    "spark.driver.memory": "700m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+}
+"""Of a writer that knows nothing of this project."""
+BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
+S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
+KAFKA_JARS = ("spark-sql-kafka-0-10_2.12-3.5.7.jar", "spark-token-provider-kafka-0-10_2.12-3.5.7.jar", "kafka-clients-3.4.1.jar", "commons-pool2-2.11.1.jar")
+ALL_JARS = tuple(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar"))
+"""What the image has beside our own."""
+USER_CODE = Path(__file__).with_name("user_code.py")
+AGENT = "agent-shared"
+ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
+P = TypeVar("P", bound=Process)
+Row = tuple[int, str, str, int]
+ROW_SCHEMA = "id int, p string, v string, ts long"
+
+
+@dataclass
+class Table:
+    """One table, as the operator would hold it, and what the test sees of it."""
+
+    world: World
+    spec: TableSpec
+    attempts: dict[str, int] = field(default_factory=dict)
+    mode: str = "PodTermination"
+    drain: int = 2
+    """D, in seconds."""
+    below: dict[str, str] = field(default_factory=dict)
+    """Hudi options laid over those that the operator renders: what no HudiTable can say."""
+
+    # -- the operator's part -------------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.spec.table_id
+
+    @property
+    def path(self) -> str:
+        return self.spec.path
+
+    @property
+    def folder(self) -> Path:
+        """The table's files on this machine (behind the S3 server too)."""
+        if self.path.startswith("s3a://"):
+            return self.world.s3_folder / self.path.removeprefix("s3a://")
+        return Path(self.path.removeprefix("file://"))
+
+    def control(self, name: str) -> str:
+        return f"/hudi/control/{self.id}/{name}"
+
+    def key(self, name: str) -> str:
+        return f"/hudi/tables/{self.id}/{name}"
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        found = self.world.etcd.get(self.key(name))
+        return found.value if found else None
+
+    def keys(self, prefix: str) -> list[Key]:
+        return self.world.etcd.range(self.key(prefix))
+
+    def names(self, prefix: str) -> set[str]:
+        return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
+
+    def gate(self, state: str, *, admitted: Sequence[str] = (), **more: object) -> None:
+        said = gate.parameters(self.spec)
+        value = {
+            "state": state,
+            "admitted": list(admitted),
+            **said,
+            "mode": self.mode,
+            "lock": said["lock"] | {"drainSeconds": self.drain},
+            "authority": self.world.authority,
+            "table": self.spec.ref.key,
+            "tableUid": self.spec.ref.uid,
+            **more,
+        }
+        self.world.etcd.put(self.control("gate"), value)
+
+    def admit(self, attempt: str, role: str) -> None:
+        self.world.etcd.put(self.control(f"admit/{attempt}"), {"attempt": attempt, "role": role, "atMs": 0})
+
+    def ask(self, request: Mapping[str, Any]) -> None:
+        """Ask the agent for something, in the operator's words (`reconcile.savepoints.request` and its like)."""
+        self.world.etcd.put(self.control(f"request/{request['id']}"), dict(request))
+
+    def assign(self, agent: str) -> None:
+        made = agents.assignment(self.spec, int(time.time() * 1000))
+        value = made | {"path": self.path, "hudiProps": made["hudiProps"] | self.below, "lock": {"leaseSeconds": 10, "drainSeconds": self.drain}}
+        self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
+
+    def fence(self, process: Process, *, phase: str = "RollingBack", inc: str = "") -> str:
+        """Settle a process that is proven dead, up to RollingBack (the test has killed it and waited for it)."""
+        inc = inc or process.inc
+        role = (self.get(f"writer/{inc}") or {}).get("role", "writer")
+        who = {"inc": inc, "attempt": process.name, "role": role, "namespace": "default", "pod": process.name.partition(".")[2]}
+        unknown = {"pod_uid": "", "boot_id": "", "node": "", "app_id": ""}
+        record = settle.new_record(**who, **unknown, reason=settle.Reason.LEASE_GONE, now_ms=int(time.time() * 1000))
+        record = settle.moved(record, settle.Phase[phase], now_ms=int(time.time() * 1000))
+        etcd = self.world.etcd
+        etcd.put(self.control(f"fence/{inc}"), {"inc": inc, "reason": "LeaseGone", "atMs": 0})
+        etcd.delete(self.key(f"alive/{inc}"))
+        etcd.delete(self.control(f"admit/{process.name}"))
+        lock = self.get("lock")
+        if lock is not None and lock["inc"] == inc:
+            etcd.delete(self.key("lock"))
+        etcd.put(self.key(f"settle/{inc}"), record)
+        return inc
+
+    def settled(self, inc: str) -> None:
+        """The operator's last step: records of a settled incarnation go."""
+        for key in self.keys("instant/"):
+            if key.value["inc"] == inc:
+                self.world.etcd.delete(key.key)
+        self.world.etcd.delete(self.key(f"writer/{inc}"))
+
+    def outcomes(self, inc: str) -> dict[str, str] | None:
+        """Outcome per instant once the agent has swept; None before."""
+        record = self.get(f"settle/{inc}")
+        if record is None or record["phase"] != "Swept":
+            return None
+        return {instant: item["outcome"] for instant, item in record["instants"].items()}
+
+    def report(self) -> dict[str, Any]:
+        return self.get("report/timeline") or {}
+
+    # -- processes -----------------------------------------------------------------------------------------------------------------
+
+    def writer(self, name: str, **job: Any) -> Process:
+        """Start the next attempt of a writer; see `World.writer_job` for the arguments."""
+        self.attempts[name] = self.attempts.get(name, 0) + 1
+        return self.world.start_writer(self, name, self.attempts[name], job)
+
+    # -- what is on the storage ----------------------------------------------------------------------------------------------------
+
+    def timeline(self) -> tl.Timeline:
+        """The active timeline: two parsers, of which one is not the product's, must say the same."""
+        names = os.listdir(self.folder / ".hoodie" / "timeline")
+        found = tl.parse(names)
+        own_look.same(names, found)
+        return found
+
+    def pending(self) -> set[str]:
+        return {instant.requested for instant in self.timeline().pending}
+
+    def archived(self) -> list[str]:
+        """Files of the archived timeline."""
+        history = self.folder / ".hoodie" / "timeline" / "history"
+        return [name for name in os.listdir(history) if name.endswith(".parquet")] if history.is_dir() else []
+
+    def data_files(self, instant: str = "") -> list[str]:
+        """Data and log files outside of .hoodie, relative; those that bear an instant when one is named."""
+        found = []
+        for path in self.folder.rglob("*"):
+            relative = path.relative_to(self.folder)
+            hidden = relative.parts[0] == ".hoodie" or path.name.endswith(".crc") or path.name.startswith(".hoodie_partition")
+            if path.is_file() and not hidden and f"_{instant}" in path.name:
+                found.append(str(relative))
+        return sorted(found)
+
+    def heartbeats(self) -> set[str]:
+        folder = self.folder / ".hoodie" / ".heartbeat"
+        return {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.is_dir() else set()
+
+    # -- the oracle ----------------------------------------------------------------------------------------------------------------
+
+    def audit(self, expected: Sequence[tuple[Any, ...]] | None = None, *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA) -> Report:
+        """The audit with this table's keys and, if given, the rows that it must have; `only`: these checks."""
+        spark = self.world.spark()
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        s3 = self.path.startswith("s3a://")
+        for key, value in (self.world.s3_settings() if s3 else self.spec.storage.options).items():
+            hadoop.set(key, value)
+
+        def wanted(session: Any, _: Any) -> Any:
+            return session.createDataFrame(list(expected or ()), schema)
+
+        def keys(table_id: str) -> Keys:
+            entries = [(key.key, key.value) for part in ("tables", "control") for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")]
+            return of_table(table_id, entries)
+
+        if s3 or self.path.startswith("file://"):
+            own_look.same_files(self.folder, HudiTable(spark, self.path).storage.walk)
+            self.timeline()
+        options = self.world.s3_reader_options() if s3 else {}
+        return audit(spark, self.path, expected=None if expected is None else wanted, keys=keys, hudi_rs_options=options, only=only)
+
+    def audited(self, expected: Sequence[tuple[Any, ...]], *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA, **others: str) -> Report:
+        """The oracle after a run: every check (in `only`) is ok, those in `others` (`-` as `_`) have that outcome."""
+        report = self.audit(expected, only=only, schema=schema)
+        found = {check.name: check.outcome.value for check in report.checks if check.name in only}
+        wanted = dict.fromkeys(found, "ok") | {name.replace("_", "-"): outcome for name, outcome in others.items()}
+        assert found == wanted, report.text()
+        return report
+
+
+class World:
+    """One etcd, any number of tables, writers and agents."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = "test-authority"
+        self.etcd = EtcdServer(folder / "etcd")
+        self.s3_folder = folder / "s3"
+        self._merger = merger.class_path(JAR.parent / "test-classes", folder)
+        self._s3_url = ""
+        self._children: list[Process | subprocess.Popen[bytes]] = []
+        self._spark: Any = None
+        self.tables: set[str] = set()
+        self.written: dict[str, Path] = {}
+        """Tables for which a writer was started, and their folders."""
+        self._config = OperatorConfig(allowed_schemes=("s3a", "file", "hdfs", "gs"))
+
+    def start(self) -> None:
+        self.etcd.start()
+
+    def stop(self) -> None:
+        for child in self._children:
+            if child.poll() is None:
+                child.kill()
+        if self._spark is not None:
+            self._spark.stop()
+        self.etcd.stop()
+
+    # -- storage -------------------------------------------------------------------------------------------------------------------
+
+    def start_s3(self) -> str:
+        """Start the S3 server once; returns its URL."""
+        if not self._s3_url:
+            (self.s3_folder / "lake").mkdir(parents=True)
+            port = free_port()
+            command = [str(CACHE / "bin" / "versitygw"), "--access", ACCESS_KEY, "--secret", SECRET_KEY, "--quiet", "--port", f"127.0.0.1:{port}"]
+            with (self.folder / "s3.log").open("wb") as log:
+                self._children.append(subprocess.Popen([*command, "posix", str(self.s3_folder)], stdout=log, stderr=log))
+            self._s3_url = f"http://127.0.0.1:{port}"
+        return self._s3_url
+
+    def s3_settings(self) -> dict[str, str]:
+        """Hadoop settings of this process's own readers."""
+        return {
+            "fs.s3a.endpoint": self.start_s3(),
+            "fs.s3a.endpoint.region": "us-east-1",
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "false",
+            "fs.s3a.access.key": ACCESS_KEY,
+            "fs.s3a.secret.key": SECRET_KEY,
+            # Stock Hudi gives none back that it has read a log file of the metadata table with (ours: ClosingInLineFileSystem).
+            "fs.s3a.connection.maximum": "1024",
+        }
+
+    def s3_reader_options(self) -> dict[str, str]:
+        return {
+            "aws_access_key_id": ACCESS_KEY,
+            "aws_secret_access_key": SECRET_KEY,
+            "aws_endpoint": self._s3_url,
+            "aws_region": "us-east-1",
+            "aws_allow_http": "true",
+        }
+
+    def table(
+        self,
+        name: str,
+        *,
+        type: str = "CopyOnWrite",
+        s3: bool = False,
+        endpoint: str = "",
+        path: str = "",
+        s3_options: Mapping[str, str] | None = None,
+        **changes: Any,
+    ) -> Table:
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec.
+
+        With `s3`, on the S3 server (or on `endpoint`), with more storage options. No table services unless `services` says so: most tests count
+        instants.
+        """
+        storage: dict[str, Any] = {}
+        if s3:
+            options = {
+                "fs.s3a.endpoint": endpoint or self.start_s3(),
+                "fs.s3a.path.style.access": "true",
+                "fs.s3a.connection.ssl.enabled": "false",
+                "fs.s3a.endpoint.region": "us-east-1",
+                # Few: what is left open by whatever runs on S3 is to show.
+                "fs.s3a.connection.maximum": "16",
+                **(s3_options or {}),
+            }
+            storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options}
+        spec = {
+            "path": path or (f"s3a://lake/{name}" if s3 else f"file://{self.folder}/tables/{name}"),
+            "type": type,
+            "recordKeyFields": ["id"],
+            "partitionFields": ["p"],
+            "orderingFields": ["ts"],
+            "storage": storage,
+            "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
+            "services": {kind: {"enabled": False} for kind in KINDS},
+            **changes,
+        }
+        metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
+        made = Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
+        self.tables.add(made.id)
+        return made
+
+    # -- processes -----------------------------------------------------------------------------------------------------------------
+
+    def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any], image: str) -> dict[str, str]:
+        folder.mkdir(parents=True)
+        jars = [str(JAR), *ALL_JARS, *([self._merger] if image == merger.IMAGE else [])]
+        spark = {
+            **spark,
+            "spark.driver.extraClassPath": ":".join(jars),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(folder / "tmp"),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -Djava.io.tmpdir={folder}",
+        }
+        (folder / "spark-defaults.conf").write_text(spark_conf.properties(spark))
+        (folder / "log4j2.properties").write_text(spark_conf.LOG4J2)
+        (folder / "hudi-defaults.conf").write_text(hudi_conf.properties(hudi))
+        (folder / "job.json").write_text(json.dumps(job))
+        keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
+        return {
+            **keep,
+            "TZ": "UTC",
+            "PYTHONPATH": str(ROOT / "spark-images"),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_CONF_DIR": str(folder),
+            "HUDI_CONF_DIR": str(folder),
+            "HUDI_OPERATOR_JOB": str(folder / "job.json"),
+            "HUDI_OPERATOR_TERMINATION_LOG": str(folder / "termination"),
+            **self.etcd.environment,
+            "HUDI_OPERATOR_STOP_GRACE_SECONDS": "20",
+            "POD_NAME": name,
+            "POD_NAMESPACE": "default",
+            "POD_UID": f"uid-{name}",
+            "NODE_NAME": "node",
+            "POD_IP": "127.0.0.1",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        }
+
+    def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
+        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have)."""
+        self.written[table.id] = table.folder
+        uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
+        metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
+        writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
+        attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
+        source: dict[str, Any] | None = None
+        if "python" in job:
+            source = {"python": {"file": str(job.get("file", USER_CODE)), "function": job.get("function", "batches"), "arguments": job["python"]}}
+        elif "files" in job:
+            source = {"files": job["files"]}
+        elif "sql" in job:
+            source = {"sql": job["sql"]}
+        elif "hudi" in job:
+            source = {"hudi": {"startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail", **job["hudi"]}}
+        elif "kafka" in job:
+            source = {"kafka": {"startFrom": "Earliest", "maxOffsetsPerCommit": None, "ifPositionLost": "Fail", **job["kafka"]}}
+        spec = table.spec
+        data = {
+            "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
+            "attempt": {"id": attempt, "number": number},
+            "run": job.get("run", 1),
+            "driverPod": pod,
+            "table": configmaps.job(spec, writer, number, run=1)["table"] | {"path": table.path},
+            "source": source,
+            "transform": {"sql": job["transform"]} if "transform" in job else None,
+            "operation": job.get("operation", "upsert"),
+            "duplicates": job.get("duplicates"),
+            "application": job.get("application"),
+            "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts, "earlyDetection": spec.early_conflict_detection},
+            "partitions": job.get("partitions", []),
+            "streaming": {"intervalSeconds": job["streaming"]} if "streaming" in job else None,
+            "hudiOptions": job.get("options", {}),
+            "executors": 0,
+        }
+        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m", **job.get("spark", {})}
+        folder = self.folder / "pods" / pod
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image)
+        env |= {
+            "HUDI_OPERATOR_TABLE_ID": table.id,
+            "HUDI_OPERATOR_TABLE_PATH": table.path,
+            "HUDI_OPERATOR_ATTEMPT": attempt,
+            "HUDI_OPERATOR_ROLE": "writer",
+            "HUDI_OPERATOR_PRIORITY": str(job.get("priority", 0)),
+        }
+        table.admit(attempt, "writer")
+        return self._run(attempt, folder, module="hudi_runtime.writer", env=env)
+
+    def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False) -> Process:
+        """Start an agent pod. Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run in a process of their own."""
+        pod = pod or f"{name}-1"
+        spec = (storage or self.table("any")).spec
+        spark = spark_conf.agent_defaults(spec, self._config)
+        folder = self.folder / "pods" / pod
+        if executor:
+            more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
+            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
+        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name}, image=spec.image)
+        for table in tables:
+            self.admit_agent(table, name, pod=pod)
+        return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
+
+    def admit_agent(self, table: Table, name: str, *, pod: str = "") -> None:
+        table.admit(f"default.{pod or f'{name}-1'}", "agent")
+        table.assign(name)
+
+    def create(self, table: Table, *, agent: str, process: Process, pod: str = "") -> None:
+        """Have the agent create the table behind a closed gate, then open the gate."""
+        table.gate("closed")
+        self.admit_agent(table, agent, pod=pod)
+        until(f"table {table.spec.ref.name} exists", lambda: table.report().get("exists"), alive=process)
+        table.gate("open")
+
+    def _run(self, name: str, folder: Path, *, module: str, env: dict[str, str]) -> Process:
+        return self.child(Process(name, folder, module=module, env=env))
+
+    def child(self, process: P) -> P:
+        """A process that ends with this world."""
+        self._children.append(process)
+        return process
+
+    def conform(self, before: Collection[str] = ()) -> None:
+        """The protocol log of all processes conforms, for the tables made since `before`."""
+        logs = sorted(self.folder.glob("pods/*/log"))
+        tables = self.tables.difference(before)
+        named = {event.table for event in read_files(logs)}
+        silent = {table for table, folder in self.written.items() if table in tables - named and committed(folder)}
+        assert not silent, f"writers were started and something was committed, and no log names the tables {sorted(silent)}"
+        if tables & named:
+            assert_conform(logs, missing={"operator"}, tables=tables)
+
+    # -- readers -------------------------------------------------------------------------------------------------------------------
+
+    def spark(self) -> Any:
+        """A plain Spark session in this process, for reading."""
+        if self._spark is None:
+            from pyspark.sql import SparkSession
+
+            jars = ":".join([*ALL_JARS, self._merger])
+            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
+            builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
+            builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
+            builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
+            builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+            builder = builder.config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+            builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.local.dir", str(self.folder / "tmp"))
+            self._spark = builder.getOrCreate()
+            self._spark.sparkContext.setLogLevel("ERROR")
+        return self._spark
+
+
+def committed(folder: Path) -> bool:
+    """Whether the active timeline of the table in that folder has a completed instant."""
+    timeline = folder / ".hoodie" / "timeline"
+    return timeline.is_dir() and bool(tl.parse(os.listdir(timeline)).completed)
+
+
+def rows(ids: Sequence[int], p: str, v: str, ts: int) -> list[Row]:
+    """Test rows."""
+    return [(number, p, v, ts) for number in ids]

@@ -1,0 +1,286 @@
+"""A kubelet for one namespace that runs pods as processes of this machine: whatever the operator has rendered is what runs.
+
+Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a real one has: a container image, a sandbox with a
+network of its own (F7), limits, a root that cannot be written, a node that can be lost, executors, Services but by name. The e2e tier has these.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.support import ROOT
+from tests.support.harness.kubelet_words import MESSAGE_LIMIT
+from tests.support.harness.local import ALL_JARS, JAR, JAVA_OPTIONS
+from tests.support.harness.processes import Process
+from tests.support.harness.servers import Cluster
+
+JsonDict = dict[str, Any]
+ADDRESS = "127.0.0.1"
+POLL_SECONDS = 0.2
+_FILES = "/etc/hudi/"
+"""Where pods find their files; here these lie below the pod's own folder."""
+_VARIABLE = re.compile(r"\$\((\w+)\)")
+
+
+@dataclass
+class Running:
+    """A pod whose process was started."""
+
+    pod: JsonDict
+    process: Process
+    started_at: str
+    deadline: float = 0.0
+    """When SIGKILL follows, monotonic; 0: nobody has deleted the pod."""
+    over: bool = False
+    """Its end stands in its status."""
+
+    @property
+    def name(self) -> str:
+        return str(self.pod["metadata"]["name"])
+
+
+@dataclass
+class Kubelet:
+    """Runs every pod of the namespace from `start` to `close`."""
+
+    cluster: Cluster
+    namespace: str
+    directory: Path
+    node: str = "local"
+    running: dict[str, Running] = field(default_factory=dict)
+    """By uid."""
+    failure: str = ""
+
+    @property
+    def _services(self) -> Path:
+        return self.directory / "services.json"
+
+    def service(self, name: str, address: str) -> str:
+        """A Service of the namespace behind which this address listens; returns its host name."""
+        host = f"{name}.{self.namespace}.svc"
+        known = json.loads(self._services.read_text()) if self._services.exists() else {}
+        self.directory.mkdir(exist_ok=True)
+        self._services.write_text(json.dumps(known | {host: address}))
+        return host
+
+    def start(self) -> None:
+        self.cluster.node(self.node, boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="local kubelet", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End every process."""
+        self._ended.set()
+        self._thread.join(30)
+        for one in self.running.values():
+            if one.process.poll() is None:
+                one.process.kill()
+
+    def process(self, pod: str) -> Process:
+        """The process of a pod; raises KeyError before it is started."""
+        found = [one.process for one in self.running.values() if one.name == pod]
+        if not found:
+            raise KeyError(pod)
+        return found[-1]
+
+    @property
+    def logs(self) -> list[Path]:
+        """Of all pods that ever ran."""
+        return [one.process.folder / "log" for one in self.running.values()]
+
+    # ---- the loop
+
+    def _loop(self) -> None:
+        while not self._ended.wait(POLL_SECONDS):
+            try:
+                self._look()
+            except (AssertionError, OSError) as error:  # the API server is asked again, as a kubelet would
+                self.failure = f"{type(error).__name__}: {error}"
+
+    def _look(self) -> None:
+        pods = (self.cluster.request("GET", self._path()) or {"items": []})["items"]
+        for pod in pods:
+            meta = pod["metadata"]
+            known = self.running.get(meta["uid"])
+            if known is None and not meta.get("deletionTimestamp") and not (pod.get("status") or {}).get("containerStatuses"):
+                self._run(pod)
+            elif known is not None:
+                known.pod = pod
+                self._tend(known)
+
+    def _tend(self, one: Running) -> None:
+        meta = one.pod["metadata"]
+        if meta.get("deletionTimestamp") and not one.deadline:
+            one.deadline = time.monotonic() + float(meta.get("deletionGracePeriodSeconds") or 0)
+            if one.process.poll() is None:
+                one.process.terminate()
+        if one.process.poll() is None and one.deadline and time.monotonic() > one.deadline:
+            one.process.kill()
+        code = one.process.poll()
+        if code is None:
+            return
+        if not one.over:
+            self._end(one, code)
+        elif meta.get("deletionTimestamp"):
+            options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            self.cluster.request("DELETE", self._path(one.name), options)
+
+    def _end(self, one: Running, code: int) -> None:
+        one.process.end_rest()
+        message = one.process.folder / "termination"
+        text = message.read_text(errors="replace") if message.exists() else one.process.log()[-2048:]
+        exit_code = code if code >= 0 else 128 - code
+        terminated = {
+            "exitCode": exit_code,
+            "reason": "Completed" if exit_code == 0 else "Error",
+            "message": text.encode()[:MESSAGE_LIMIT].decode(errors="ignore"),
+            "startedAt": one.started_at,
+            "finishedAt": _now(),
+            "containerID": f"local://{one.pod['metadata']['uid']}",
+        }
+        self._status(one.pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated}, one.started_at)
+        one.over = True
+
+    def _run(self, pod: JsonDict) -> None:
+        meta = pod["metadata"]
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": {"apiVersion": "v1", "kind": "Node", "name": self.node}}
+        if not pod["spec"].get("nodeName"):
+            self.cluster.request("POST", f"{self._path(meta['name'])}/binding", binding)
+        place = self.directory / meta["uid"]
+        environment = self._prepare(pod, place)
+        at = _now()
+        role = pod["spec"]["containers"][0]["args"][0]
+        self._status(pod, "Running", {"running": {"startedAt": at}}, at)
+        self.running[meta["uid"]] = Running(pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at)
+
+    # ---- what a container sees
+
+    def _prepare(self, pod: JsonDict, place: Path) -> dict[str, str]:
+        """Lay the volumes below `place`; returns the container's environment."""
+        (place / "tmp").mkdir(parents=True)
+        container = pod["spec"]["containers"][0]
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        for mount in container["volumeMounts"]:
+            for name, content in self._files(volumes[mount["name"]]):
+                inside = name.removeprefix(f"{mount['subPath']}/") if mount.get("subPath") else name
+                if mount.get("subPath") and inside == name:
+                    continue
+                file = place / mount["mountPath"].lstrip("/") / inside
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content if b"\0" in content else self._here(content.decode(), place).encode())
+        self._class_path(place)
+        keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
+        return {
+            **keep,
+            "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2] / "tiers" / "component" / "operator" / "cluster_dns"), str(ROOT / "spark-images"))),
+            "LOCAL_SERVICES": str(self._services),
+            "PYSPARK_PYTHON": sys.executable,
+            **{name: self._here(value, place) for name, value in self._environment(pod, container)},
+            # Of these two the runtime knows the container's path.
+            "HUDI_OPERATOR_JOB": str(place / "etc/hudi/job/job.json"),
+            "HUDI_OPERATOR_TERMINATION_LOG": str(place / "termination"),
+        }
+
+    @staticmethod
+    def _here(text: str, place: Path) -> str:
+        return text.replace(_FILES, f"{place}{_FILES}")
+
+    @staticmethod
+    def _class_path(place: Path) -> None:
+        """An image has these jars where Spark looks; and JVMs of tests are small."""
+        file = place / "etc/hudi/spark/spark-defaults.conf"
+        lines = file.read_text().replace("=/tmp/", f"={place}/tmp/").splitlines()
+        options = next(line.partition("=")[2] for line in lines if line.startswith("spark.driver.extraJavaOptions="))
+        lines = [line for line in lines if not line.startswith("spark.driver.extraJavaOptions=")]
+        lines += [
+            f"spark.driver.extraClassPath={':'.join([str(JAR), *ALL_JARS])}",
+            f"spark.driver.extraJavaOptions={options} {JAVA_OPTIONS} -Djava.io.tmpdir={place}/tmp",
+            f"spark.local.dir={place}/tmp",
+        ]
+        file.write_text("\n".join(lines) + "\n")
+
+    def _files(self, volume: JsonDict) -> Iterator[tuple[str, bytes]]:
+        if source := volume.get("configMap"):
+            data = self._object("configmaps", source["name"])["data"]
+            yield from self._chosen({key: value.encode() for key, value in data.items()}, source)
+        elif source := volume.get("secret"):
+            data = self._object("secrets", source["secretName"], optional=bool(source.get("optional"))).get("data") or {}
+            yield from self._chosen({key: base64.b64decode(value) for key, value in data.items()}, source)
+
+    @staticmethod
+    def _chosen(data: Mapping[str, bytes], source: JsonDict) -> Iterator[tuple[str, bytes]]:
+        items = source.get("items") or [{"key": key, "path": key} for key in data]
+        yield from ((item["path"], data[item["key"]]) for item in items if item["key"] in data)
+
+    def _environment(self, pod: JsonDict, container: JsonDict) -> Iterator[tuple[str, str]]:
+        for source in container.get("envFrom") or ():
+            for key, value in (self._object("secrets", source["secretRef"]["name"]).get("data") or {}).items():
+                yield key, base64.b64decode(value).decode()
+        facts = {"spec.nodeName": self.node, "status.podIP": ADDRESS, **{f"metadata.{key}": pod["metadata"][key] for key in ("name", "namespace", "uid")}}
+        known: dict[str, str] = {}
+        for item in container["env"]:
+            if "value" in item:
+                known[item["name"]] = _VARIABLE.sub(lambda match: known.get(match[1], match[0]), item["value"])
+            elif "fieldRef" in (item.get("valueFrom") or {}):
+                known[item["name"]] = str(facts[item["valueFrom"]["fieldRef"]["fieldPath"]])
+            elif "secretKeyRef" in (item.get("valueFrom") or {}):
+                source = item["valueFrom"]["secretKeyRef"]
+                data = self._object("secrets", source["name"]).get("data") or {}
+                if source["key"] in data:
+                    known[item["name"]] = base64.b64decode(data[source["key"]]).decode()
+                assert source["key"] in data or source.get("optional"), f"Secret {source['name']} has no {source['key']}"
+        yield from known.items()
+
+    def _object(self, plural: str, name: str, *, optional: bool = False) -> JsonDict:
+        found = self.cluster.request("GET", f"/api/v1/namespaces/{self.namespace}/{plural}/{name}")
+        assert found is not None or optional, f"{plural}/{name} is not there"
+        return found or {}
+
+    # ---- the API server
+
+    def _path(self, name: str = "") -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")
+
+    def _status(self, pod: JsonDict, phase: str, state: JsonDict, started_at: str) -> None:
+        """As a kubelet writes it: see :mod:`kubelet_words`."""
+        container, runs = pod["spec"]["containers"][0], phase == "Running"
+        ready = "True" if runs else "False"
+        conditions = [{"type": kind, "status": value} for kind, value in (("Initialized", "True"), ("Ready", ready), ("ContainersReady", ready))]
+        status = {
+            "phase": phase,
+            "conditions": [*conditions, {"type": "PodScheduled", "status": "True"}],
+            "hostIP": ADDRESS,
+            "podIP": ADDRESS,
+            "podIPs": [{"ip": ADDRESS}],
+            "startTime": started_at,
+            "containerStatuses": [
+                {
+                    "name": container["name"],
+                    "image": container["image"],
+                    "imageID": "local",
+                    "ready": runs,
+                    "started": runs,
+                    "restartCount": 0,
+                    "containerID": f"local://{pod['metadata']['uid']}",
+                    "lastState": {},
+                    "state": state,
+                }
+            ],
+        }
+        self.cluster.request("PATCH", f"{self._path(pod['metadata']['name'])}/status", {"status": status}, "application/merge-patch+json")
+
+
+def _now() -> str:
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,201 @@
+"""The servers that the operator talks to, as a test needs them: an API server that is there already, an etcd of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.support import CACHE, ROOT
+
+JsonDict = dict[str, Any]
+T = TypeVar("T")
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator"), "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody uses right now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0) -> T:
+    """Ask until the answer is neither None nor False; fails after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = check()
+        if found is not None and found is not False:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not seen within {seconds:.0f} s: {what}")
+        time.sleep(0.1)
+
+
+def stopped(thread: Path) -> bool:
+    """Whether a thread, a folder in /proc, does not run (any more)."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except FileNotFoundError:
+        return True
+
+
+class Cluster:
+    """The API server, as its administrator."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        # kubectl takes 0.1 s per call; a proxy of its own makes a request of 2 ms out of that.
+        self._port = free_ports(1)[0]
+        self._proxy = subprocess.Popen(
+            [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for("kubectl proxy", self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self.request("GET", "/version")
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._proxy.kill()
+        self._proxy.wait()
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        done = subprocess.run([CACHE / "bin/kubectl", "--kubeconfig", self.kubeconfig, *arguments], input=stdin, capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    def request(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> JsonDict | None:
+        """JSON in, JSON out; None for 404."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", data=data, method=method, headers={"Content-Type": content_type})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return dict(json.loads(response.read()))
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return None
+            raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
+
+    def node(self, name: str, *, boot_id: str = "boot-1") -> None:
+        """A node that is ready."""
+        self.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+        info = dict.fromkeys(
+            (
+                "machineID",
+                "systemUUID",
+                "kernelVersion",
+                "osImage",
+                "containerRuntimeVersion",
+                "kubeletVersion",
+                "kubeProxyVersion",
+                "operatingSystem",
+                "architecture",
+            ),
+            "x",
+        )
+        status = {"status": {"conditions": [ready], "nodeInfo": {**info, "bootID": boot_id}}}
+        self.request("PATCH", f"/api/v1/nodes/{name}/status", status, "application/merge-patch+json")
+        # The API server taints a new node; the node lifecycle controller, which is not here, would take that away.
+        self.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, "application/merge-patch+json")
+
+
+class Etcd:
+    """One etcd with mutual TLS; also etcdctl for each identity."""
+
+    def __init__(self, directory: Path, *more: str) -> None:
+        """``more``: further arguments of the server."""
+        self.directory, self._more = directory, more
+        self.pki = directory / "pki"
+        subprocess.run([ROOT / "hack/certificates/pki", self.pki], check=True, timeout=60)
+        self.port, self._peer = free_ports(2)
+        self.endpoint = f"https://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        peer = f"http://127.0.0.1:{self._peer}"
+        with (self.directory / "etcd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    CACHE / "bin/etcd", "--name=e", f"--data-dir={self.directory / 'data'}", "--unsafe-no-fsync", "--log-level=warn",
+                    f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
+                    f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=e={peer}",
+                    "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}",
+                    f"--key-file={self.pki / 'server.key'}", *self._more,
+                ],
+                stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait()
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        # A signal is an order: on a busy machine a thread answers one more request before it obeys.
+        wait_for("etcd stands still", lambda: all(stopped(thread) for thread in threads.iterdir()))
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def set_up_users(self) -> subprocess.CompletedProcess[str]:
+        files = ["--cacert", self.pki / "ca.crt", "--cert", self.pki / "root.crt", "--key", self.pki / "root.key"]
+        done = subprocess.run(
+            [sys.executable, "-m", "hudi_operator.etcd_auth", "--endpoints", self.endpoint, *files],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=130,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def ctl(self, identity: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """etcdctl as ``operator``, ``writer``, ``root`` or, with an empty identity, without a certificate."""
+        certificate = [f"--cert={self.pki / identity}.crt", f"--key={self.pki / identity}.key"] if identity else []
+        command = [
+            CACHE / "bin/etcdctl",
+            f"--endpoints={self.endpoint}",
+            f"--cacert={self.pki / 'ca.crt'}",
+            *certificate,
+            "--command-timeout=3s",
+            "--dial-timeout=3s",
+        ]
+        return subprocess.run([*command, *arguments], input=stdin, capture_output=True, text=True, timeout=20, check=False)
+
+    def read(self, prefix: str) -> dict[str, JsonDict]:
+        """All keys with a prefix."""
+        done = self.ctl("root", "get", "--prefix", prefix, "-w", "json")
+        assert done.returncode == 0, done.stderr
+        return {base64.b64decode(kv["key"]).decode(): json.loads(base64.b64decode(kv["value"])) for kv in json.loads(done.stdout).get("kvs", [])}
+
+    def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
+        """As a pod would."""
+        done = self.ctl("writer", "put", *([f"--lease={lease}"] if lease else []), key, "--", json.dumps(value))
+        assert done.returncode == 0, done.stderr
+
+    def delete(self, key: str) -> None:
+        done = self.ctl("writer", "del", key)
+        assert done.returncode == 0, done.stderr

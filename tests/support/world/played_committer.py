@@ -1,0 +1,50 @@
+"""A committer whose writes end as a test says."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from hudi_runtime.process.errors import FailureClass
+from hudi_runtime.process.result import Tally
+from hudi_runtime.process.session import Conflict
+from hudi_runtime.writer import commit
+from hudi_runtime.writer.commit import Committer
+from hudi_runtime.writer.fairness import Fairness
+
+
+class Play(Committer):
+    """A committer whose writes end as `ends` says: `yielded` or `lost` races, then `done`."""
+
+    def __init__(self, monkeypatch: Any, ends: list[str], *, retries: int, stop: bool = False) -> None:
+        self.ends, self.allowed, self.waits = list(ends), list[int](), 0
+        self.pending_for = 2
+        self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
+        self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1")
+        self._tally = Tally()
+        self._reporter: Any = SimpleNamespace(stage=lambda _: None, said="Writing", turn=None)
+        self._stop: Any = SimpleNamespace(wait=self._wait)
+        self._stopped = stop
+        self._table: Any = SimpleNamespace(timeline=self._timeline)
+        self._fairness = Fairness(self._session, self._table, self._reporter, self._stop, after=0)
+        monkeypatch.setattr(commit, "classify_causes", lambda _: FailureClass.WRITE_CONFLICT)
+
+    def _wait(self, _: float) -> bool:
+        self.waits += 1
+        return self._stopped
+
+    def _timeline(self) -> Any:
+        self.pending_for -= 1
+        return SimpleNamespace(pending=[SimpleNamespace(requested="other")] if self.pending_for > 0 else [])
+
+    def _write(self, batch: Any, *, base: str) -> Exception | None:
+        return None if self.ends[0] == "done" else ValueError(self.ends[0])
+
+    def _find(self, batch: Any, *, base: str) -> Any:
+        return (SimpleNamespace(requested="mine", completion="later"), SimpleNamespace(records=1)) if self.ends[0] == "done" else None
+
+    def abandon_pending(self) -> list[str]:
+        return ["mine"]
+
+    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+        return Conflict("mine", "other", (), yielded=self.ends.pop(0) == "yielded")

@@ -1,0 +1,88 @@
+"""What the tests of savepoints share with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_runtime.process.etcd import Entry
+from hudi_runtime.table import timeline as tl
+
+T1, T2, T3, T4, T5 = (f"2026010100000000{n}" for n in range(1, 6))
+COMMITS = [f"{T1}_{T4}.commit", f"{T2}_{T3}.commit"]
+
+
+@dataclass
+class Fake:
+    """Table, session and etcd in one: what happens to the timeline is what Hudi does."""
+
+    names: list[str]
+    comments: dict[str, str] = field(default_factory=dict)
+    kv: dict[str, dict[str, Any]] = field(default_factory=dict)
+    recorded: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    fails: int = 0
+    gate: str = "closed"
+
+    # etcd
+    def get(self, key: str) -> Entry | None:
+        return Entry(key, self.kv[key], 1) if key in self.kv else None
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        self.kv[key] = dict(value)
+
+    # session
+    def pending(self) -> list[str]:
+        return list(self.recorded)
+
+    def begin_savepoint(self, instant: str) -> None:
+        assert self.log[-1:] == ["lock"], "under the lock"
+        self.log.append(f"begin {instant}")
+        self.recorded.append(instant)
+
+    def abandon(self, instant: str) -> bool:
+        self.recorded.remove(instant)
+        return True
+
+    # table
+    def timeline(self) -> tl.Timeline:
+        return tl.parse(self.names)
+
+    def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
+        return next((s for s in timeline.savepoints if not s.pending and self.comments.get(s.requested) == comment), None)
+
+    def write_config(self, name: str, options: dict[str, str]) -> str:
+        return name
+
+    @contextmanager
+    def locked(self, config: Any) -> Iterator[None]:
+        self.log.append("lock")
+        yield
+        self.log.append("unlock")
+
+    @contextmanager
+    def client(self, config: Any) -> Iterator[Any]:
+        yield self
+
+    def savepoint(self, instant: str, user: str, comment: str) -> None:
+        assert instant in self.recorded, "not without its record"
+        if f"{instant}.savepoint.inflight" in self.names:
+            raise ValueError("the savepoint was begun before")
+        self.names.append(f"{instant}.savepoint.inflight")
+        if self.fails:
+            self.fails -= 1
+            raise ValueError("the store has failed")
+        self.names.append(f"{instant}_{T5}.savepoint")
+        self.comments[instant] = comment
+        self.recorded.remove(instant)
+
+    def delete(self, path: str) -> None:
+        name = path.rpartition("/")[2]
+        assert name.partition(".")[0] in self.recorded, "only what is ours"
+        self.names.remove(name)
+
+    @property
+    def done(self) -> dict[str, Any]:
+        return self.kv.get("done/savepoint-a", {})

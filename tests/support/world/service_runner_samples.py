@@ -1,0 +1,14 @@
+"""What the tests of service runner share with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.support.world.memory_etcd import MemoryEtcd
+
+
+class Etcd(MemoryEtcd):
+    def put(self, key: str, value: Mapping[str, Any]) -> int:
+        self.set(key, **value)
+        return self.revision

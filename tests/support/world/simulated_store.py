@@ -1,0 +1,340 @@
+"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API server, the keys of etcd.
+
+Each action of the operator has the effect here that it has on a real etcd (`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and
+the
+real things can: a read that is old, an answer that is lost or late, a permission that is denied, values that are too large; API server and etcd are seen at
+one moment, there is one table, and what is written is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_contract import naming, records
+from hudi_contract.records import Stored
+from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import ContainerFacts, EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.plan.core import actions as act
+
+CONFIG = OperatorConfig()
+NAMESPACE = "lake"
+START_MS = 1_700_000_000_000
+LEASE = 10.0
+TERMINAL = ("Succeeded", "Failed")
+
+
+class ConflictError(Exception):
+    """A precondition of an action did not hold."""
+
+
+class OperatorCrashError(Exception):
+    """The operator died between two actions."""
+
+
+@dataclass
+class Pod:
+    name: str
+    uid: str
+    labels: dict[str, str]
+    owner_uids: tuple[str, ...]
+    finalizers: list[str]
+    grace: float
+    node: str = ""
+    phase: str = "Pending"
+    exit_code: int | None = None
+    message: str = ""
+    deleting_since: float | None = None
+    delete_grace: float = 30.0
+    process: Process | None = None
+    ended_at: str = ""
+    beside: str = ""
+    """Kind of another container that was put into the pod and does not end by itself; empty: none."""
+    beside_ended: bool = False
+    silent: bool = False
+    """The kubelet has refused it, and has said nothing about its containers."""
+
+
+@dataclass
+class Node:
+    name: str
+    uid: str
+    boot_id: str
+    ready: bool = True
+    out_of_service: bool = False
+    machine: str = "machine-1"
+    created_at: str = "2025-12-31T00:00:00Z"
+
+
+@dataclass
+class Process:
+    """What really runs, whatever the API server says."""
+
+    pod: str
+    pod_uid: str
+    role: str
+    attempt: str
+    inc: str
+    node: str
+    alive: bool = True
+    paused: bool = False
+    registered: bool = False
+    step: int = 0
+    instant: str = ""
+    token: int = 0
+    last_keepalive: float = 0.0
+    n: int = 0
+    died_at: float = 0.0
+    ignores_sigterm: bool = False
+    hang_at: int | None = None
+    exit_code: int | None = None
+    endless: bool = False
+    """It commits one batch after the other, and looks at the gate between two of them."""
+    commits: int = 0
+
+
+@dataclass
+class Key:
+    value: dict[str, Any]
+    create: int
+    mod: int
+    lease: str = ""
+
+
+class Garbage(dict[str, Any]):
+    """A value in etcd that nobody of ours writes, as bytes or JSON; the world's own checks read empty texts in it."""
+
+    def __init__(self, written: object = None) -> None:
+        super().__init__()
+        self.written = written
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+def raw(value: dict[str, Any]) -> object:
+    """What stands in etcd."""
+    return value.written if isinstance(value, Garbage) else value
+
+
+@dataclass
+class Store:
+    """API server and etcd: what is written there, and what the operator may see of it; beside it the truth."""
+
+    schedulable: bool = True
+    now: float = 0.0
+    revision: int = 1
+    kv: dict[str, Key] = field(default_factory=dict)
+    table: dict[str, Any] | None = None
+    writers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Other HudiTables of the namespace, which writers read from."""
+    applied: list[dict[str, Any]] = field(default_factory=list)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    processes: list[Process] = field(default_factory=list)
+    timers: dict[str, float] = field(default_factory=dict)
+    completed: set[str] = field(default_factory=set)
+    rolled_back: set[str] = field(default_factory=set)
+    created: list[str] = field(default_factory=list)
+    events: list[act.EmitEvent] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    terminating: bool = False
+    operator_clock_ms: int = 0
+    """By how much the operator's wall clock is ahead of the right time."""
+    api_clock_ms: int = 0
+    """By how much the API server's is."""
+    agent_hangs_at: str = ""
+    """``first outcome``: agents die after the first outcome they have written."""
+    table_error: dict[str, str] | None = None
+    foreign: dict[str, str] = field(default_factory=dict)
+    """Pending instants (and actions) of writers that know nothing of the lock."""
+    beating: set[str] = field(default_factory=set)
+    """Those of them whose heartbeat file is young."""
+    bootstrap_hang_at: int | None = None
+    """Step of a bootstrap at which new agents hang (None: they finish)."""
+    bootstrap_error: str = ""
+    metadata_error: str = ""
+    """Why the dataset cannot be read; empty: it can."""
+    bootstrapped: list[str] = field(default_factory=list)
+    """Completed commits of bootstraps: never more than one."""
+    restore_hang_at: int | None = None
+    """Step of a restore at which agents hang (None: they finish)."""
+    restored: list[str] = field(default_factory=list)
+    """Nonces of completed restores: never one twice."""
+    undone: set[str] = field(default_factory=set)
+    writer_hang_at: int | None = None
+    """Step at which new writer processes hang (None: they finish)."""
+    kernels: bool = False
+    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the node has."""
+    bare_executors: bool = False
+    """Executors come with Spark's own label and none of ours: a pod template has taken them away."""
+    beside: str = ""
+    """Kind of a container that somebody's webhook puts into every new pod of a driver, executor or agent: it never ends by itself."""
+    executors_per_driver: int = 0
+    executors_per_agent: int = 0
+    exit_codes: list[int] = field(default_factory=list)
+    """Exit codes of the next writers instead of a success (consumed)."""
+    counter: Any = field(default_factory=lambda: itertools.count(1))
+    proofs_seen_at: dict[str, float] = field(default_factory=dict)
+
+    # ---- set-up
+
+    def make_table(self, **spec: Any) -> None:
+        self.table = self._object("HudiTable", "flights", {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec})
+        self.nodes.setdefault("n1", Node("n1", "node-uid-1", "boot-1"))
+
+    def make_writer(self, name: str, **spec: Any) -> None:
+        source = {"files": {"format": "csv", "paths": ["s3a://landing/x/"]}}
+        self.writers[name] = self._object("HudiWriter", name, {"tableRef": {"name": "flights"}, "source": source, **spec})
+
+    def _object(self, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        meta = {
+            "namespace": NAMESPACE,
+            "name": name,
+            "uid": f"{next(self.counter):08x}-{kind.lower()}",  # names of pods have its first eight characters
+            "generation": 1,
+            "resourceVersion": str(next(self.counter)),
+            "creationTimestamp": f"2026-01-01T00:00:{len(self.writers):02d}Z",
+        }
+        return {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
+
+    def edit(self, obj: dict[str, Any], **spec: Any) -> None:
+        obj["spec"].update(spec)
+        obj["metadata"]["generation"] += 1
+        self._touch(obj)
+
+    def delete(self, obj: dict[str, Any]) -> None:
+        obj["metadata"].setdefault("deletionTimestamp", "2026-01-02T00:00:00Z")
+        self._touch(obj)
+        self._collect_objects()
+
+    def _touch(self, obj: dict[str, Any]) -> None:
+        obj["metadata"]["resourceVersion"] = str(next(self.counter))
+
+    def _collect_objects(self) -> None:
+        if self.table is not None and self.table["metadata"].get("deletionTimestamp") and not self.table["metadata"].get("finalizers"):
+            self.table = None
+        for name, obj in list(self.writers.items()):
+            if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+                del self.writers[name]
+                for pod in list(self.pods.values()):  # garbage collection by owner
+                    if obj["metadata"]["uid"] in pod.owner_uids:
+                        self._mark_deleted(pod, 30)
+
+    # ---- etcd
+
+    def put(self, key: str, value: dict[str, Any], lease: str = "") -> int:
+        self.revision += 1
+        old = self.kv.get(key)
+        self.kv[key] = Key(copy.deepcopy(value), old.create if old else self.revision, self.revision, lease)
+        return self.revision
+
+    def drop(self, key: str) -> None:
+        if self.kv.pop(key, None) is not None:
+            self.revision += 1
+
+    def mod(self, key: str) -> int:
+        return self.kv[key].mod if key in self.kv else 0
+
+    def names(self, kind: str) -> dict[str, Key]:
+        return {k.partition("/")[2]: v for k, v in self.kv.items() if k.startswith(kind + "/")}
+
+    def _stored(self, kind: str) -> dict[str, Stored]:
+        return {
+            n: records.stored(kind, n, raw(k.value), create_revision=k.create, mod_revision=k.mod, lease=7 if k.lease else 0)
+            for n, k in self.names(kind).items()
+        }
+
+    def _one(self, key: str) -> Stored | None:
+        found = self.kv.get(key)
+        return records.stored(key, "", raw(found.value), create_revision=found.create, mod_revision=found.mod) if found else None
+
+    def etcd_facts(self) -> EtcdFacts:
+        return EtcdFacts(
+            revision=self.revision,
+            cluster_id="c1",
+            gate=self._one("gate"),
+            lock=self._one("lock"),
+            clock=self._one("clock"),
+            admits=self._stored("admit"),
+            writers=self._stored("writer"),
+            alive=self._stored("alive"),
+            queue=self._stored("queue"),
+            instants=self._stored("instant"),
+            fences=self._stored("fence"),
+            settles=self._stored("settle"),
+            reports=self._stored("report"),
+            done=self._stored("done"),
+            assignment=self._one("assignment"),
+            requests=self._stored("request"),
+            seen=self._stored("seen"),
+        )
+
+    # ---- what the operator sees
+
+    def pod_facts(self, pod: Pod) -> PodFacts:
+        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running"
+        return PodFacts(
+            namespace=NAMESPACE,
+            name=pod.name,
+            uid=pod.uid,
+            labels=dict(pod.labels),
+            phase=pod.phase,
+            node=pod.node,
+            deleting=pod.deleting_since is not None,
+            finalizers=tuple(pod.finalizers),
+            containers=self._containers(pod, started),
+            owner_uids=pod.owner_uids,
+            created_at="2026-01-01T00:00:00Z",
+        )
+
+    @staticmethod
+    def _containers(pod: Pod, started: bool) -> tuple[ContainerFacts, ...]:
+        if pod.silent:
+            return ()
+        name = pod.labels.get(naming.LABEL_ROLE, "executor")
+        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at)
+        beside = ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside)
+        return (own, beside) if pod.beside else (own,)
+
+    def observe(self) -> Observed:
+        return Observed(
+            table=self.table,
+            writers=tuple(self.writers[n] for n in sorted(self.writers)),
+            pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
+            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
+            etcd=self.etcd_facts() if self.table is not None else None,
+            timers={n: self.now - t for n, t in self.timers.items()},
+            now_ms=self.now_ms + self.operator_clock_ms,
+            api_now_ms=self.now_ms + self.api_clock_ms,
+            fresh_uuid=f"authority-{next(self.counter)}",
+            source_tables=self.sources,
+            namespace_terminating=self.terminating,
+            agents_in_use=frozenset(),
+            evidence_needed=frozenset(),
+        )
+
+    @property
+    def now_ms(self) -> int:
+        return START_MS + int(self.now * 1000)
+
+    # ---- pods and processes
+
+    def _mark_deleted(self, pod: Pod, grace: float) -> None:
+        if pod.deleting_since is None:
+            pod.deleting_since, pod.delete_grace = self.now, grace
+        else:
+            pod.delete_grace = min(pod.delete_grace, self.now - pod.deleting_since + grace)
+        self._remove_if_done(pod)
+
+    def _remove_if_done(self, pod: Pod) -> None:
+        done = pod.phase in TERMINAL or not pod.node
+        if pod.deleting_since is not None and not pod.finalizers and done and self.pods.get(pod.name) is pod:
+            del self.pods[pod.name]
+
+    def _check_dead(self, inc: str, what: str) -> None:
+        alive = [p for p in self.processes if p.inc == inc and p.alive]
+        assert not alive, f"{what} of {inc} while its process runs in pod {alive[0].pod} (I1)"

@@ -1,0 +1,139 @@
+"""A world in memory for the planner: API server, kubelet, etcd, JVMs and agents, with the truth beside what the operator may see.
+
+The operator sees only what `World.observe` returns. `World.perform` executes actions with their preconditions and checks each one against
+the truth: a lock is deleted only when its owner's processes are dead and drained (I1), nothing fenced acquires (I2), an instant is forgotten
+only with an outcome (I4, I7), no pod of an attempt is made twice, evidence goes only when it is needed no more (F14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_effects import Effects
+from tests.support.world.simulated_processes import Processes
+from tests.support.world.simulated_store import CONFIG, NAMESPACE, START_MS, ConflictError, Node, OperatorCrashError, Pod, Process
+
+
+class World(Effects, Processes):
+    """The whole of it, and how a test drives it."""
+
+    def reconcile(self, crash_after: int | None = None) -> act.Plan:
+        """One look; `crash_after`: die after that many actions, and lose all timers."""
+        observed = self.observe()
+        plan = plan_table(observed, CONFIG)
+        self.sentences.append(plan.sentence)
+        try:
+            for number, action in enumerate(plan.actions):
+                if crash_after is not None and number >= crash_after:
+                    raise OperatorCrashError
+                self.perform(action)
+        except ConflictError:
+            pass
+        except OperatorCrashError:
+            self.timers.clear()
+        return plan
+
+    def run(self, until: Any, seconds: int = 400, crash_every: int = 0) -> None:
+        """Reconcile and tick until a condition holds; fails when it does not come to pass."""
+        for number in range(seconds):
+            if until(self):
+                return
+            crash = number % 17 if crash_every and number % crash_every == 0 else None
+            self.reconcile(crash_after=crash)
+            if until(self):
+                return
+            self.tick()
+        raise AssertionError("did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}")
+
+    def settle_down(self, seconds: int = 200) -> None:
+        """Run until nothing but timers is planned for 20 looks in a row: no livelock."""
+        quiet = 0
+        for _ in range(seconds):
+            plan = self.reconcile()
+            quiet = quiet + 1 if all(isinstance(a, act.StartTimer | act.StopTimer) for a in plan.actions) else 0
+            if quiet >= 20:
+                return
+            self.tick()
+        raise AssertionError("never comes to rest: " + " | ".join(self.sentences[-5:]))
+
+    def summary(self) -> str:
+        keys = {k: v.value.get("phase") or v.value.get("state") or "" for k, v in self.kv.items()}
+        pods = {p.name: (p.phase, p.node, "deleting" if p.deleting_since is not None else "", p.finalizers) for p in self.pods.values()}
+        return f"{keys}\n{pods}"
+
+    def condition(self, obj: dict[str, Any] | None, kind: str) -> dict[str, Any]:
+        for item in ((obj or {}).get("status") or {}).get("conditions") or []:
+            if item["type"] == kind:
+                return dict(item)
+        return {"status": "Missing", "reason": "", "message": ""}
+
+    def is_true(self, obj: dict[str, Any] | None, kind: str) -> bool:
+        return bool(self.condition(obj, kind)["status"] == "True")
+
+    def writer_process(self, name: str) -> Process | None:
+        mine = [p for p in self.processes if p.role == "writer" and p.pod.startswith(name + "-")]
+        return mine[-1] if mine else None
+
+    def agent_process(self) -> Process | None:
+        mine = [p for p in self.processes if p.role == "agent" and p.alive]
+        return mine[-1] if mine else None
+
+    def fail_node(self, name: str, *, processes_die: bool) -> None:
+        self.nodes[name].ready = False
+        for process in self.processes:
+            if process.node == name and processes_die:
+                self.kill(process)
+
+    def reboot_node(self, name: str) -> None:
+        for process in self.processes:
+            if process.node == name:
+                self.kill(process)
+        node = self.nodes[name]
+        node.ready, node.boot_id = True, node.boot_id + "+"
+
+    def force_delete(self, pod: Pod) -> None:
+        """A person force-deletes the pod and strips finalizers; the process lives on."""
+        pod.finalizers.clear()
+        del self.pods[pod.name]
+
+
+def finished(name: str) -> Any:
+    return lambda w: w.is_true(w.writers[name], "Finished")
+
+
+def at_step(name: str, step: int) -> Any:
+    def reached(world: World) -> bool:
+        process = world.writer_process(name)
+        return process is not None and process.alive and process.step >= step
+
+    return reached
+
+
+def ready_world(**table: object) -> World:
+    """A table whose agent works and whose gate is open."""
+    world = World()
+    world.make_table(**table)
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    return world
+
+
+def all_settled(world: World) -> bool:
+    """Whether somebody was settled, and nobody is still being settled."""
+    records = world.names("settle").values()
+    return bool(records) and all(k.value["phase"] == "Settled" for k in records)
+
+
+def in_phase(phase: str) -> Callable[[World], bool]:
+    """Whether somebody is in this phase of settling."""
+    return lambda w: any(k.value["phase"] == phase for k in w.names("settle").values())
+
+
+def no_evidence_left(world: World, writer: str) -> bool:
+    """Whether no pod of the writer has a finalizer any more."""
+    return not any(p.finalizers for n, p in world.pods.items() if n.startswith(writer + "-"))
+
+
+__all__ = ["CONFIG", "NAMESPACE", "START_MS", "Node", "Process", "World", "all_settled", "at_step", "finished", "in_phase", "no_evidence_left", "ready_world"]

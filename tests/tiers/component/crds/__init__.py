@@ -1,0 +1,1 @@
+"""CRDs, admission policies, chart and examples, put to a real API server."""

@@ -1,0 +1,170 @@
+"""A real API server without kubelet, with the chart's CRDs and admission policies, and the objects that the tests of this folder send to it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support import CACHE, ROOT
+
+EVIDENCE = "hudioperator.io/evidence"
+POD_UID = "0d3c0b54-6c0e-4c8e-9a55-7f2b9d1f0c11"
+
+CHART = ROOT / "charts" / "hudi-operator"
+BIN = CACHE / "bin"
+JsonDict = dict[str, Any]
+
+
+def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run helm without a cluster."""
+    return subprocess.run([str(BIN / "helm"), *arguments], capture_output=True, text=True, timeout=120)
+
+
+def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
+    """All objects of the chart."""
+    return [document for document in yaml.safe_load_all(_rendered(namespace, *arguments)) if document]
+
+
+@functools.cache
+def _rendered(namespace: str, *arguments: str) -> str:
+    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The administrator's kubectl of a light cluster. Output is standard output and error together, as a user sees it."""
+
+    kubeconfig: Path
+
+    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *arguments]
+        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        done = self.run(*arguments, stdin=stdin)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def apply(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
+        return self.kubectl("apply", "-f", "-", *_as(user, groups), stdin=yaml.safe_dump_all(objects))
+
+    def refused(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
+        """What `kubectl apply` prints when it is refused."""
+        done = self.run("apply", "-f", "-", *_as(user, groups), stdin=yaml.safe_dump_all(objects))
+        assert done.returncode != 0, f"accepted: {done.stdout}"
+        return done.stdout
+
+    def get(self, *arguments: str) -> JsonDict:
+        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+        return result
+
+
+def _as(user: str, groups: tuple[str, ...]) -> list[str]:
+    return [f"--as={user}", *(f"--as-group={group}" for group in groups)] if user else []
+
+
+def install(cluster: Cluster) -> None:
+    """CRDs, policies and roles of the chart; no operator."""
+    kinds = {
+        "CustomResourceDefinition",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+    }
+    cluster.kubectl("create", "namespace", "hudi-system")
+    cluster.apply(*(o for o in render() if o["kind"] in kinds))
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    # A policy that names a new kind is compiled with its schema, and all policies are watched: wait until one of each answers.
+    probe = pod("probe", labels={"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor"})
+    wait_until(lambda: "hudi-operator-executors" in cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(probe)).stdout)
+
+
+def wait_until(condition: Any, seconds: float = 30) -> None:
+    """Poll until the condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.1)
+
+
+def table(namespace: str, name: str = "flights", **spec: Any) -> JsonDict:
+    """A HudiTable; a field set to None is left out."""
+    default = {
+        "path": "s3a://lake/flights",
+        "type": "MergeOnRead",
+        "recordKeyFields": ["time_hour", "carrier", "flight"],
+        "partitionFields": ["month"],
+        "orderingFields": ["updated_at"],
+    }
+    return _object("HudiTable", namespace, name, {**default, **spec})
+
+
+def writer(namespace: str, name: str = "backfill", **spec: Any) -> JsonDict:
+    """A HudiWriter; a field set to None is left out."""
+    default = {
+        "tableRef": {"name": "flights"},
+        "source": {"files": {"format": "csv", "paths": ["s3a://landing/corrections/"]}},
+    }
+    return _object("HudiWriter", namespace, name, {**default, **spec})
+
+
+def _object(kind: str, namespace: str, name: str, spec: JsonDict) -> JsonDict:
+    return {
+        "apiVersion": "hudioperator.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {k: v for k, v in spec.items() if v is not None},
+    }
+
+
+def pod(name: str, namespace: str = "default", labels: dict[str, str] | None = None, **spec: Any) -> JsonDict:
+    """A pod without evidence."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+        "spec": {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [{"name": "c", "image": "none"}], **spec},
+    }
+
+
+def executor(namespace: str, name: str = "w-12345678-1-exec-1") -> JsonDict:
+    """A pod as Spark makes it from the operator's template."""
+    result = pod(
+        name,
+        namespace,
+        labels={
+            "app.kubernetes.io/name": "hudi",
+            "app.kubernetes.io/managed-by": "hudi-operator",
+            "app.kubernetes.io/component": "executor",
+            "hudioperator.io/driver": "w-12345678-1",
+        },
+    )
+    result["metadata"]["finalizers"] = [EVIDENCE]
+    result["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "w-12345678-1", "uid": POD_UID, "controller": True}]
+    return result
+
+
+def driver_account(cluster: Cluster, namespace: str) -> str:
+    """A namespace as the operator prepares it; returns the drivers' user name."""
+    cluster.kubectl("create", "serviceaccount", "hudi-driver", "-n", namespace)
+    cluster.kubectl("create", "rolebinding", "hudi-driver", "--clusterrole=hudi-operator-driver", f"--serviceaccount={namespace}:hudi-driver", "-n", namespace)
+    return f"system:serviceaccount:{namespace}:hudi-driver"
+
+
+def create(cluster: Cluster, obj: JsonDict, user: str) -> tuple[int, str]:
+    """`kubectl create --dry-run=server` in somebody's name."""
+    done = cluster.run("create", "--dry-run=server", "-f", "-", f"--as={user}", stdin=yaml.safe_dump(obj))
+    return done.returncode, done.stdout

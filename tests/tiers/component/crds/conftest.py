@@ -1,0 +1,47 @@
+"""Fixtures of this folder: one light cluster for all its tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+from tests.tiers.component.crds.cluster import Cluster, install, wait_until
+
+
+@contextmanager
+def _light_cluster(directory: Path) -> Iterator[Cluster]:
+    script = str(ROOT / "hack" / "cluster" / "light-cluster")
+    subprocess.run([script, "up", str(directory)], check=True, timeout=180)
+    try:
+        yield Cluster(directory / "kubeconfig")
+    finally:
+        subprocess.run([script, "down", str(directory)], check=True, timeout=60)
+
+
+@pytest.fixture(scope="session")
+def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """API server and controllers; CRDs, policies and roles of the chart are there."""
+    with _light_cluster(tmp_path_factory.mktemp("light") / "cluster") as cluster:
+        install(cluster)
+        yield cluster
+
+
+@pytest.fixture
+def bare_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """API server and controllers, and nothing of ours."""
+    with _light_cluster(tmp_path / "cluster") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def namespace(light_cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own."""
+    name = f"t{abs(hash(request.node.nodeid)) % 10**10}"
+    light_cluster.kubectl("create", "namespace", name)
+    wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
+    return name

@@ -1,0 +1,52 @@
+"""`spec.agent` of a HudiTable: what `kubectl apply` says, and what becomes of what is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.tiers.component.crds.cluster import Cluster, create, driver_account, executor, table
+
+REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+    ("memory-word", {"memory": "2Gi"}, ("spec.agent.memory", "'2Gi' is not a size as Spark writes it")),
+    ("heap", {"memory": "4g", "resources": {"limits": {"memory": "2Gi"}}}, ("spec.agent", "(the JVM's heap) 4g is more than resources.limits.memory 2Gi")),
+    (
+        "executor-heap",
+        {"executors": {"memory": "4g", "resources": {"limits": {"memory": "2Gi"}}}},
+        ("spec.agent.executors", "memory (the JVM's heap) 4g is more than resources.limits.memory 2Gi"),
+    ),
+    ("none", {"executors": {"instances": -1}}, ("spec.agent.executors.instances", "-1", "greater than or equal to 0")),
+    ("many", {"executors": {"instances": 201}}, ("spec.agent.executors.instances", "201", "less than or equal to 200")),
+    ("cores", {"cores": 0}, ("spec.agent.cores", "0", "greater than or equal to 1")),
+    ("java", {"executors": {"javaOptions": ["-javaagent:x"]}}, ("spec.agent.executors.javaOptions[0]", "'-javaagent:x' is not a JVM option")),
+    ("env", {"env": [{"name": "SPARK_CONF_DIR", "value": "/tmp"}]}, ("spec.agent.env[0].name", "'SPARK_CONF_DIR' is set by the operator")),
+    ("unknown", {"instances": 2}, ('unknown field "spec.agent.instances"',)),
+]
+
+
+@pytest.mark.parametrize(("agent", "words"), [pytest.param(agent, words, id=name) for name, agent, words in REFUSED])
+def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, agent: dict[str, Any], words: tuple[str, ...]) -> None:
+    message = light_cluster.refused(table("default", name="refused", agent=agent))
+    for word in words:
+        assert word in message
+
+
+def test_an_empty_section_is_an_agent_without_executors(light_cluster: Cluster, namespace: str) -> None:
+    light_cluster.apply(table(namespace, agent={}), table(namespace, "shared", path="s3a://lake/shared"))
+    agent = light_cluster.get("huditable", "flights", "-n", namespace)["spec"]["agent"]
+    assert agent == {"cores": 1, "memory": "1g", "executors": {"instances": 0, "cores": 1, "memory": "1g"}}
+    assert "agent" not in light_cluster.get("huditable", "shared", "-n", namespace)["spec"]
+
+
+def test_executors_of_an_agent_are_held_to_the_policy_of_executors(light_cluster: Cluster, namespace: str) -> None:
+    """They are made in the name of the drivers' account, which an agent with executors runs under."""
+    user = driver_account(light_cluster, namespace)
+    mine = executor(namespace, "hudi-agent-0123456789-1-exec-1")
+    mine["metadata"]["labels"]["hudioperator.io/driver"] = "hudi-agent-0123456789-1"
+    mine["metadata"]["ownerReferences"][0]["name"] = "hudi-agent-0123456789-1"
+    assert create(light_cluster, mine, user)[0] == 0
+    del mine["metadata"]["finalizers"]
+    code, said = create(light_cluster, mine, user)
+    assert code != 0
+    assert "metadata.finalizers of an executor must contain hudioperator.io/evidence" in said

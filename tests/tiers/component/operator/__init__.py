@@ -1,0 +1,1 @@
+"""The operator as a process between a real API server and a real etcd; the test plays the kubelet, and mostly the JVM."""

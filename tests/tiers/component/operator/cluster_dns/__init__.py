@@ -1,0 +1,1 @@
+"""The cluster's DNS for pods that are processes on this machine."""

@@ -1,0 +1,214 @@
+"""An etcd that was set back or is full, with the operator's planner and etcd adapter, and real sessions (protocol.md, Assumptions; I1, I2).
+
+No API server is needed for what is decided here: the test keeps the HudiTable, and performs what concerns the gate and its status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Awaitable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from hudi_contract import naming
+from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
+from hudi_operator.adapters.etcd_rpc import Connection
+from hudi_operator.model.config import EtcdConfig, OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.ports import Fatal, Retryable
+from hudi_operator.plan.core.actions import PutGate, UpdateStatus
+from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.table import plan_table
+from tests.support.harness.servers import Etcd, wait_for
+from tests.support.harness.writer_process import WriterProcess
+
+JsonDict = dict[str, Any]
+V = TypeVar("V")
+
+HEARTBEAT_LOST = 16
+QUOTA = 16 * 2**20
+NAMESPACE = "ns"
+PATH = "s3a://lake/flights"
+T = naming.table_id(PATH)
+AGENT = str(uuid.uuid4())
+
+
+def run(awaitable: Awaitable[V]) -> V:
+    async def wait() -> V:
+        return await awaitable
+
+    return asyncio.run(wait())
+
+
+@pytest.fixture
+def own_etcd(tmp_path: Path) -> Iterator[Etcd]:
+    """An etcd that the test may break."""
+    (tmp_path / "etcd").mkdir()
+    server = Etcd(tmp_path / "etcd", f"--quota-backend-bytes={QUOTA}")
+    server.start()
+    try:
+        server.set_up_users()
+        yield server
+    finally:
+        server.stop()
+
+
+def huditable() -> JsonDict:
+    meta = {"name": "flights", "namespace": NAMESPACE, "uid": "t-1", "generation": 1, "resourceVersion": "1", "finalizers": [naming.SETTLE_FINALIZER]}
+    lock = {"leaseSeconds": 5, "keepAliveSeconds": 1, "rpcTimeoutSeconds": 2}
+    spec = {"path": PATH, "recordKeyFields": ["id"], "orderingFields": ["ts"], "lock": lock}
+    return {"apiVersion": naming.API_VERSION, "kind": naming.TABLE_KIND, "metadata": meta, "spec": spec, "status": {}}
+
+
+class Replica:
+    """One operator process, as far as etcd and the HudiTable are concerned."""
+
+    def __init__(self, etcd: Etcd, table: JsonDict, notes: Mapping[str, str]) -> None:
+        """``notes``: what the leader before has left in the Lease."""
+        pki = etcd.pki
+        config = EtcdConfig((etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / "operator.crt"), str(pki / "operator.key"))
+        self._connection, revisions = Connection(config), Revisions()
+        self.notes = RevisionNotes(revisions)
+        self.notes.read(notes)
+        self.store = EtcdStore(self._connection, "/hudi", revisions=revisions)
+        self._table = table
+
+    def look(self) -> str:
+        """Look once and perform what concerns gate and status; returns the gate's state."""
+        floors = self.store.floors()
+        facts = run(self.store.read_table(T, "agent-x"))
+        observed = Observed(
+            table=self._table,
+            writers=(),
+            pods=(),
+            nodes={},
+            etcd=facts,
+            now_ms=int(time.time() * 1000),
+            fresh_uuid=str(uuid.uuid4()),
+            revision_floor=floors.get(facts.cluster_id, 0),
+            known_cluster_id=facts.cluster_id,
+        )
+        for action in plan_table(observed, OperatorConfig()).actions:
+            if isinstance(action, PutGate):
+                assert run(self.store.put_gate(T, action.value, expected_mod=action.expected_mod))
+            elif isinstance(action, UpdateStatus):
+                self._table["status"] = action.status
+        gate = run(self.store.read_table(T, "agent-x")).gate
+        return str(gate.value["state"]) if gate is not None else ""
+
+    def until(self, state: str) -> None:
+        wait_for(f"gate {state}", lambda: self.look() == state, seconds=10)
+
+    def admit(self, name: str) -> JsonDict:
+        """A pod whose JVM may register."""
+        assert run(self.store.put_admit(T, attempt=f"{NAMESPACE}.{name}", role="writer"))
+        return {"metadata": {"namespace": NAMESPACE, "name": name, "uid": f"uid-{name}"}}
+
+    def unlock_dead(self) -> None:
+        """The lock of a JVM that has ended; proof and drain are played."""
+        lock = run(self.store.read_table(T, "agent-x")).lock
+        if lock is not None:
+            inc = lock.value["inc"]
+            assert run(self.store.fence(T, inc=inc, attempt="", settle={"phase": "Fenced", "reason": "PodTerminated", "times": {}}, if_not_alive=False))
+            assert run(self.store.unlock(T, inc=inc, create_revision=lock.create_revision))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def agent_reports(etcd: Etcd) -> None:
+    """The agent is registered and has found the table."""
+    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUid": "", "wallClockMs": 0})
+    etcd.put(f"/hudi/tables/{T}/alive/{AGENT}", {"inc": AGENT, "n": 1})
+    etcd.put(f"/hudi/tables/{T}/report/timeline", {"agentInc": AGENT, "exists": True, "atMs": 0})
+
+
+def stalled(table: JsonDict) -> JsonDict:
+    return next(dict(c) for c in table["status"]["conditions"] if c["type"] == "Stalled")
+
+
+def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(own_etcd: Etcd, tmp_path: Path) -> None:
+    table, data, backup = huditable(), own_etcd.directory / "data", own_etcd.directory / "backup"
+    first = Replica(own_etcd, table, {})
+    first.until("closed")
+    agent_reports(own_etcd)
+    first.until("open")
+    writers = WriterProcess(own_etcd, tmp_path, T, {name: first.admit(name) for name in ("one", "two")})
+    writers.commit_on(3)
+    own_etcd.stop()
+    shutil.copytree(data, backup)
+    own_etcd.start()
+    writers.commit_on(5)
+    wait_for("an answer", lambda: answers(first))
+    notes = first.notes.write()
+    first.close()
+    # No operator runs while it is restored, and none has seen it.
+    own_etcd.stop()
+    shutil.rmtree(data)
+    shutil.copytree(backup, data)
+    committed = writers.committed()
+    own_etcd.start()
+    wait_for("the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values()))
+    assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
+    assert writers.committed() == committed
+    writers.kill()
+
+    second = Replica(own_etcd, table, notes)
+    assert second.look() == "frozen"
+    second.look()
+    found = stalled(table)
+    assert (found["status"], found["reason"]) == ("True", "Frozen")
+    assert "went back from" in found["message"]
+    second.unlock_dead()
+    third = WriterProcess(own_etcd, tmp_path, T, {"three": second.admit("three")})
+    wait_for("it is refused", lambda: "HUDIOP-NOT-ADMITTED" in third.writers()["three"]["error"])
+    word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", found["message"])
+    assert word is not None
+    table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(int(word[1]) - 1)}
+    assert second.look() == "frozen", "a word about another gate"
+    assert third.writers()["three"]["commits"] == 0
+    # A person has looked.
+    table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
+    second.until("open")
+    third.commit_on(3)
+    second.look()
+    assert stalled(table)["status"] == "False"
+    assert second.look() == "open"
+    third.kill()
+    second.close()
+
+
+def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(own_etcd: Etcd) -> None:
+    replica = Replica(own_etcd, huditable(), {})
+    assert replica.look() == "closed"
+    for n in range(30):
+        done = own_etcd.ctl("root", "put", f"/filler/{n}", stdin="x" * 900_000)
+        if done.returncode:
+            break
+    assert "space exceeded" in done.stderr, done.stderr
+    with pytest.raises(Fatal, match="space exceeded: make room in etcd"):
+        replica.admit("one")
+    assert replica.look() == "closed", "it can still be read"
+    # As docs/operate/operations.md says.
+    assert own_etcd.ctl("root", "del", "--prefix", "/filler/").returncode == 0
+    revision = json.loads(own_etcd.ctl("root", "endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
+    for command in (("compaction", str(revision), "--physical"), ("defrag",), ("alarm", "disarm")):
+        done = own_etcd.ctl("root", *command)
+        assert done.returncode == 0, done.stderr
+    replica.admit("one")
+    replica.close()
+
+
+def answers(replica: Replica) -> bool:
+    try:
+        replica.look()
+    except Retryable:
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""The operator with exactly the rights that the chart gives it, under the chart's admission policies."""
+
+from __future__ import annotations
+
+import subprocess
+
+import yaml
+
+from tests.support import CACHE, ROOT
+from tests.support.harness.operator_world import EVIDENCE, World
+from tests.support.harness.servers import wait_for
+
+KINDS = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+NAMESPACE = "hudi-operator"
+
+
+def test_the_charts_rights_are_enough(world: World) -> None:
+    chart = subprocess.run(
+        [CACHE / "bin/helm", "template", NAMESPACE, ROOT / "charts/hudi-operator", "-n", NAMESPACE, "--set", "crds.enabled=false"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    rights = yaml.safe_dump_all([manifest for manifest in yaml.safe_load_all(chart) if manifest and manifest["kind"] in KINDS])
+    world.cluster.kubectl("create", "namespace", NAMESPACE)
+    # The world of these tests has made a role of this name for itself.
+    world.cluster.kubectl("delete", "clusterrole", "hudi-operator-driver")
+    world.cluster.kubectl("apply", "-f", "-", stdin=rights)
+    try:
+        _whole_life(world)
+    finally:
+        policies = yaml.safe_dump_all([manifest for manifest in yaml.safe_load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")])
+        world.cluster.kubectl("delete", "-f", "-", stdin=policies)
+
+
+def _whole_life(world: World) -> None:
+    """Create, write, die, settle, delete; with an account of the table's own."""
+    token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
+    kubeconfig = yaml.safe_load(world.cluster.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {"token": token}
+    world.operator_kubeconfig = world.directory / "token.kubeconfig"
+    world.operator_kubeconfig.write_text(yaml.safe_dump(kubeconfig))
+    world.operator_namespace = NAMESPACE
+    world.cluster.kubectl("-n", world.namespace, "create", "serviceaccount", "lake")
+    operator = world.start_operator()
+    table_id, agent, agent_inc = world.running_table(storage={"serviceAccountName": "lake"})
+    pod, inc = world.running_writer(table_id, executors={"instances": 1})
+    assert pod["spec"]["serviceAccountName"] == "lake"
+    world.cluster.kubectl("-n", world.namespace, "get", "rolebinding", "hudi-driver-lake")
+    world.lock(table_id, inc, pod)
+    world.end_pod(pod, exit_code=137)
+    world.phase(table_id, inc, "Settled")
+    wait_for("evidence dropped", lambda: EVIDENCE not in ((world.get("pods", pod["metadata"]["name"]) or {"metadata": {}})["metadata"].get("finalizers") or []))
+    for plural, name in (("hudiwriters", "load"), ("huditables", "flights")):
+        world.cluster.request("DELETE", world.path(plural, name))
+    second = world.pods("driver", writer="load")
+    for driver in second:
+        if driver["metadata"]["labels"]["hudioperator.io/attempt"] != "1":
+            world.run_pod(driver)
+            world.kubelet_kills(driver)
+    world.revoke(agent_inc)
+    world.etcd.delete(world.key(table_id, f"writer/{agent_inc}"))
+    world.kubelet_kills(agent)
+    for plural, name in (("hudiwriters", "load"), ("huditables", "flights")):
+        wait_for(f"{name} gone", lambda plural=plural, name=name: world.get(plural, name) is None, seconds=40)
+    refused = [line for line in operator.log.read_text().splitlines() if "forbidden" in line]
+    assert not refused, refused

@@ -1,0 +1,56 @@
+"""A driver whose wall clock is ahead of everybody's: by 4 s it writes, by 6 s it is fenced (maxClockSkewSeconds is 5)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.support import CACHE
+from tests.support.cluster import clock_image
+from tests.support.cluster.scene import Scene
+from tests.support.cluster.space import OUT, SMALL, Space, wait_for
+from tests.support.harness import other_clock
+from tests.support.harness.s3proxy import Proxy
+
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    clock_image.make(CACHE / "images" / "oci", OUT / "clock")
+    return clock_image.IMAGE
+
+
+def victim(seconds: int, **more: Any) -> dict[str, Any]:
+    return {"driver": {**SMALL, "env": [{"name": other_clock.VARIABLE, "value": str(seconds)}]}, **more}
+
+
+def registered(scene: Scene) -> dict[str, Any] | None:
+    """The victim's registration, and when this program saw it (Unix milliseconds)."""
+    found = [c for c in scene.space.watch.changes(f"/{scene.table_id}/writer/") if c.value and "-victim-" in c.value.get("pod", "")]
+    return {**(found[0].value or {}), "seenMs": found[0].at * 1000} if found else None
+
+
+def test_a_clock_that_is_ahead_by_less_than_the_bound(space: Space, proxy: Proxy, image: str) -> None:
+    scene = Scene(space, proxy, "ahead4", batches=2, victim=victim(4), image=image)
+    instant, pod = scene.inflight()
+    said = wait_for("its registration", lambda: registered(scene), seconds=10)
+    assert 2500 < said["wallClockMs"] - said["seenMs"] < 4100, said
+    assert space.settling(pod) is None
+    scene.goes_on(time.time())
+    scene.finish()
+    assert [driver["metadata"]["name"] for driver in space.drivers(scene.victim)] == [pod]
+    completed = [i for i in space.lake.timeline(scene.path) if i.completed and i.requested == instant]
+    assert completed, "the writer with the other clock has not committed"
+
+
+def test_a_clock_that_is_ahead_by_more_than_the_bound(space: Space, proxy: Proxy, image: str) -> None:
+    scene = Scene(space, proxy, "ahead6", victim=victim(6, retryPolicy={"limit": 0}), image=image)
+    said = wait_for("its registration", lambda: registered(scene), seconds=240)
+    record = scene.settled("clock ahead by 6 s", said["pod"], said["seenMs"] / 1000)
+    assert scene.record(said["pod"])["reason"] == "ClockSkew", scene.record(said["pod"])
+    assert "Completed" not in record.outcomes.values(), record
+    scene.goes_on(record.phases["Settled"])
+    scene.finish(batches=0)

@@ -1,0 +1,1 @@
+"""Tests with real Spark, Hudi, etcd and the Java module in local processes; the test plays the operator (`tests.support.harness.local`)."""

@@ -1,0 +1,76 @@
+"""`duplicates` of a writer that inserts: Fail, Drop and Allow, lone and beside others (F62)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
+
+
+def keys(table: Table) -> Counter[tuple[int, str]]:
+    found = table.world.spark().read.format("hudi").load(table.path).select("id", "p").collect()
+    return Counter((row.id, row.p) for row in found)
+
+
+def refused(writer: Process, number: int, why: str) -> None:
+    assert writer.wait() == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert told["class"] == "BadData"
+    assert f"column id of record id='{number}' of partition p='a'" in told["message"], told
+    assert why in told["message"]
+
+
+def done(writer: Process, *, conflicts: int = 0) -> None:
+    assert writer.wait() == 0, writer.log()[-4000:]
+    assert writer.termination()["conflicts"] == conflicts
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        pytest.param("merge", {"type": "MergeOnRead"}, id="merge"),
+        pytest.param("copy", {}, id="copy", marks=pytest.mark.extra),
+    ],
+)
+def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
+    """Nobody doubles a key who has not said Allow: neither alone nor beside a writer that commits the key while the insert is written."""
+    table = world.table(f"duplicates-{name}", **spec)
+    world.create(table, agent=AGENT, process=agent)
+
+    def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None, **more: str) -> Process:
+        return table.writer(who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch, **more}]})
+
+    refused(start("first", "bulk_insert", [*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]), 1, "the batch has this key more than once")
+    done(start("drop-first", "insert", [*rows(range(4), "a", "old", 1), *rows(range(2), "a", "seed", 2), *rows([1], "b", "seed", 1)], "Drop"))
+    present = [*rows(range(2), "a", "seed", 2), *rows([2, 3], "a", "old", 1), *rows([1], "b", "seed", 1)]
+    table.audited(present)
+
+    files = world.folder / f"duplicates-{name}-files"
+    files.mkdir()
+    (files / "part.json").write_text('{"id": 4, "p": "a", "v": "f", "ts": 1}\n{"id": 3, "p": "a", "v": "f", "ts": 1}\n')
+    source = {"format": "json", "paths": [f"file://{files}"], "options": {}, "maxFilesPerCommit": None}
+    lone = table.writer("lone", operation="insert", files=source, transform="SELECT int(id) AS id, p, v, ts FROM source")
+    refused(lone, 3, "part.json: the table has this key already")
+
+    gates = {who: world.folder / f"gate-{name}-{who}" for who in ("fails", "drops")}
+    fails = start("fails", "bulk_insert", rows([20, 21], "a", "fails", 9), gate=str(gates["fails"]))
+    until("the one that fails writes", Path(f"{gates['fails']}.reached").exists, alive=fails)
+    drops = start("drops", "insert", [*rows([2, 30, 31], "a", "drops", 9), *rows([2], "b", "drops", 9)], "Drop", gate=str(gates["drops"]))
+    until("the one that drops writes", Path(f"{gates['drops']}.reached").exists, alive=drops)
+    done(start("quick", "upsert", rows([20, 30], "a", "quick", 1)))
+    for gate in gates.values():
+        gate.touch()
+    refused(fails, 20, "the table has this key already")
+    assert fails.termination()["conflicts"] == 1
+    done(drops, conflicts=1)
+    present += [*rows([20, 30], "a", "quick", 1), *rows([31], "a", "drops", 9), *rows([2], "b", "drops", 9)]
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited(present)
+
+    done(start("bulk", "bulk_insert", rows([3], "a", "bulk", 9), "Allow"))
+    done(start("insert", "insert", rows([3], "a", "insert", 9), "Allow"))
+    assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})

@@ -1,0 +1,84 @@
+"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainHours` is what a reader has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.harness.local import Process, Table, World, rows, until
+
+pytestmark = pytest.mark.extra
+WAIT = 600.0
+"""Seconds; a bound for a machine with much else to do, nothing is measured."""
+EAGER = {kind: {"enabled": False} for kind in ("compaction", "archive")} | {"clean": {"afterCommits": 1, "retainCommits": 1}}
+PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainHours": 1}}
+
+
+def cleaned(table: Table, agent: Process, *, result: str, beyond: str = "") -> dict[str, Any]:
+    """The first clean with that result that has seen a commit which completed after `beyond`."""
+
+    def last() -> dict[str, Any] | None:
+        record = table.get("done/service-clean") or {}
+        return record if record.get("result") == result and str(record["upTo"]) > beyond else None
+
+    return until(f"cleaning has ended with {result}", last, alive=agent, timeout=WAIT)
+
+
+def as_of(table: Table, instant: str) -> set[str]:
+    frame = table.world.spark().read.format("hudi").option("as.of.instant", instant).load(table.path)
+    return {row.v for row in frame.select("v").distinct().collect()}
+
+
+def planned(table: Table) -> Any:
+    """A snapshot query that has listed its files and has read none of them yet."""
+    frame = table.world.spark().read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path).select("v")
+    assert frame.inputFiles()
+    return frame
+
+
+@pytest.mark.timeout(6 * WAIT)
+def test_what_long_writers_and_readers_need_stays(world: World) -> None:
+    name, agent_name = "retained", "agent-retained"
+    table = world.table(name, s3=True)
+    agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
+    for key, value in world.s3_settings().items():
+        world.spark().sparkContext._jsc.hadoopConfiguration().set(key, value)
+    world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
+    seed = table.writer("seed", python={"batches": [{"rows": rows(range(10), "a", "seed", 0)}]})
+    assert seed.wait(WAIT) == 0, seed.log()[-4000:]
+    begin = table.timeline().completed[-1]
+    (first,) = table.data_files(begin.requested)
+    in_time, too_long = planned(table), planned(table)
+
+    gate = world.folder / "gate-retained"
+    long = table.writer("long", python={"batches": [{"rows": rows(range(20, 30), "b", "long", 9), "gate": str(gate)}]}, retries=0)
+    until("the long write is under way", Path(f"{gate}.reached").exists, alive=long, timeout=WAIT)
+    quick = table.writer("quick", python={"batches": [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(1, 5)]})
+    assert quick.wait(WAIT) == 0, quick.log()[-4000:]
+    last = table.timeline().last_completed
+    assert last is not None
+
+    world.table(name, s3=True, services=PATIENT).assign(agent_name)
+    cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
+    assert len(table.data_files()) == 5, "a reader that began less than an hour ago finds its files"
+    assert as_of(table, begin.requested) == {"seed"}
+    assert {row.v for row in in_time.collect()} == {"seed"}, "a reader that began before the clean, and reads after it"
+    assert as_of(table, last.requested) == {"v4"}
+
+    world.etcd.delete(table.key("done/service-clean"))
+    world.table(name, s3=True, services=EAGER).assign(agent_name)
+    cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
+    assert first in table.data_files(), "the newest one when the pending write began: it may still read it"
+    gate.touch()
+    assert long.wait(WAIT) == 0, long.log()[-4000:]
+    cleaned(table, agent, result="Completed", beyond=last.completion)
+    assert first not in table.data_files()
+    assert len(table.data_files()) < 5, "nothing holds the old files any more"
+    with pytest.raises(Exception, match=r"FileNotFoundException|does not exist|No such file"):
+        too_long.collect()
+    assert as_of(table, last.requested) == {"v4", "long"}, "it goes by requested time: a writer that began earlier and has ended since is in it, too"
+    table.audited(rows(range(10), "a", "v4", 4) + rows(range(20, 30), "b", "long", 9), only=("rows", "origin", "files", "stray", "metadata"))
+    agent.terminate()
+    assert agent.wait(WAIT) == 0, agent.log()[-3000:]

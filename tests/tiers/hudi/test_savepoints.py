@@ -1,0 +1,75 @@
+"""A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning and archival, found again after a death."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_operator.plan.requests import savepoints
+from tests.support.harness.local import Process, Table, World, rows, until
+
+pytestmark = pytest.mark.extra
+
+
+def ask(table: Table, name: str) -> None:
+    """What the operator asks for when nobody but the agent may acquire."""
+    table.ask(savepoints.request(name))
+
+
+def taken(table: Table, name: str, agent: Process) -> dict[str, Any]:
+    def found() -> dict[str, Any] | None:
+        done = table.get(f"done/savepoint-{name}") or {}
+        return done if done.get("result") in ("Completed", "Failed") else None
+
+    return until(f"savepoint {name} is taken", found, alive=agent)
+
+
+def test_a_savepoint_is_kept(world: World) -> None:
+    services = {"clean": {"afterCommits": 1, "retainCommits": 1}, "archive": {"enabled": False}, "compaction": {"enabled": False}}
+    table = world.table("kept")
+    agent = world.agent("agent-kept")
+    world.create(table, agent="agent-kept", process=agent)
+    batches = [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(1, 3)]
+    writer = table.writer("before", python={"batches": batches})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    files = set(table.data_files())
+    last = table.timeline().last_completed
+    assert last is not None
+
+    ask(table, "early")
+    done = until("the open gate is refused", lambda: table.get("done/savepoint-early"), alive=agent)
+    assert done["result"] == "Pending"
+    assert "closed gate" in done["message"]
+    table.gate("closed")
+    done = taken(table, "early", agent)
+    assert (done["result"], done["instant"], done["boundary"]) == ("Completed", last.requested, last.completion)
+    (kept,) = table.timeline().savepoints
+    assert (kept.requested, kept.completion) == (last.requested, done["completionTime"])
+    assert (table.get("clock") or {})["value"] >= kept.completion
+    until("nothing of it is left", lambda: not table.names("instant/"), alive=agent)
+    names = sorted(path.name for path in (table.folder / ".hoodie" / "timeline").glob("*.savepoint*"))
+
+    # Asked for once more under another name, and by an agent that has lost its record: not taken twice.
+    ask(table, "again")
+    assert taken(table, "again", agent)["instant"] == last.requested
+    world.etcd.delete(table.key("done/savepoint-early"))
+    assert taken(table, "early", agent)["completionTime"] == kept.completion
+    assert sorted(path.name for path in (table.folder / ".hoodie" / "timeline").glob("*.savepoint*")) == names
+    table.gate("open")
+    assert table.report()["foreign"] == []
+
+    # Cleaning runs after each commit from now on: what the savepoint keeps stays, the rest goes.
+    world.table("kept", services=services).assign("agent-kept")
+    more = [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(3, 8)]
+    writer = table.writer("after", python={"batches": more})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    until("all but the last two versions and the savepoint's are cleaned", lambda: len(table.data_files()) <= 3, alive=agent)
+    of_the_savepoint = {name for name in files if f"_{last.requested}" in Path(name).name}
+    assert of_the_savepoint
+    assert of_the_savepoint <= set(table.data_files())
+    assert not (files - of_the_savepoint) & set(table.data_files()), "what nothing keeps was cleaned"
+    table.audited(rows(range(10), "a", "v7", 7), only=("rows", "hudi-rs", "files", "metadata", "owners"))
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]

@@ -1,0 +1,184 @@
+"""Values that a table cannot hold are refused as bad data, with column, record and rule; no value leads out of the table (F39, F41)."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions
+
+from hudi_runtime.job.job import FilesSource
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.read import files, sources
+from hudi_runtime.read.progress import Progress
+from hudi_runtime.table import values
+from tests.support.harness.local import AGENT, Process, World, rows, until
+from tests.support.harness.refused_values import NO_PATHS, SCHEMA, SPEC, refusal
+
+PATHS = ("a b", " a", "50%", "#x", "a?b", "*", "[a]", "{a}", "a,b", "a+b", "ü", "2024/01/02", "007", "x" * 200, None)
+
+
+def test_a_partition_is_a_value_that_its_path_gives_back(world: World) -> None:
+    """Everything else is refused, by a message that says where it stands."""
+    spark = world.spark()
+    for value, why in NO_PATHS.items():
+        said = refusal(spark.createDataFrame([("good", "a", "v", 1), ("k", value, "v", 1)], SCHEMA))
+        assert said.startswith("[HUDIOP-BAD-DATA] column p of record id='k' is '"), (value, said)
+        assert why in said, (value, said)
+    taken = spark.createDataFrame([("k", value, "v", 1) for value in PATHS], SCHEMA)
+    assert refusal(taken) == ""
+    assert values.held(taken, SPEC).count() == len(PATHS), "no row is left out, whatever its partition"
+    assert "several partition columns" in refusal(taken, replace(SPEC, hive_style=True))
+    assert "several partition columns" in refusal(taken, replace(SPEC, partitions=("v", "p")))
+    for kind in ("timestamp", "double", "decimal(10,2)", "binary"):
+        with pytest.raises(RuntimeFailure, match=r"column p: it is .*; a partition column holds text, whole numbers, booleans or dates") as wrong:
+            values.held(taken.selectExpr("id", f"cast(null AS {kind}) AS p", "v", "ts"), SPEC)
+        assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
+
+
+def test_an_ordering_column_has_a_value(world: World) -> None:
+    """Also where the rows come from a file, which is named then. A delete need not have one."""
+    spark = world.spark()
+    null = spark.createDataFrame([("k", "a", "v", None)], SCHEMA)
+    assert refusal(null) == "[HUDIOP-BAD-DATA] column ts of record id='k' is null: an ordering column has a value in every row"
+    assert values.held(null, SPEC, delete=True).count() == 1
+    file = world.folder / "no-ordering.csv"
+    file.write_text("id,p,v,ts\nk1,a,v,1\nk2,a,v,\n")
+    read = spark.read.csv(f"file://{file}", header=True, inferSchema=True)
+    assert f"record id='k2' in file://{file} is null" in refusal(read)
+    joined = read.join(read.select("id"), "id").union(read)
+    assert "record id='k2' is null" in refusal(joined).replace(f" in file://{file}", "")
+
+
+def test_keys_of_several_columns_stay_apart(world: World) -> None:
+    """Hudi writes such a key as one text: without a rule two records could have the same."""
+    spark, spec = world.spark(), replace(SPEC, record_keys=("id", "v"))
+    assert "column id of record id='1,v:2', v='3'" in refusal(spark.createDataFrame([("1,v:2", "a", "3", 1)], SCHEMA), spec)
+    for word in values.KEY_WORDS:
+        assert "a key of several columns" in refusal(spark.createDataFrame([(word, "a", "3", 1)], SCHEMA), spec)
+    assert refusal(spark.createDataFrame([("1,v", "a", "2:3", 1), (None, "a", "3", 1), ("", "a", "3", 1), ("1", "a", None, 1)], SCHEMA), spec) == ""
+    for key, other in ((None, None), ("", None), (None, ""), ("", "")):
+        said = refusal(spark.createDataFrame([("1", "a", "3", 1), (key, "a", other, 1)], SCHEMA), spec)
+        assert said.endswith(": one column of a record key at least has a value"), said
+
+
+def test_a_record_has_a_key(world: World) -> None:
+    """F80: else Hudi fails in the middle of the write, and says neither which record it was nor that it is the data's fault. A delete names records by it."""
+    spark = world.spark()
+    for value, shown, rule in ((None, "null", "has a value"), ("", "''", "is not empty")):
+        frame = spark.createDataFrame([("good", "a", "v", 1), (value, "a", "v", 1)], SCHEMA)
+        wanted = f"[HUDIOP-BAD-DATA] column id of record id={shown} is {shown}: a record key {rule}"
+        assert refusal(frame) == wanted
+        with pytest.raises(Exception, match="HUDIOP-BAD-DATA"):
+            values.held(frame, SPEC, delete=True).write.format("noop").mode("overwrite").save()
+    assert refusal(spark.createDataFrame([(" ", "a", "v", 1)], SCHEMA)) == ""
+    assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", "Hudi makes the keys of such a table"
+
+
+def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(world: World) -> None:
+    """F80, F81: Hudi's ways to write make different keys of one value of another type, and its readers cannot compare it."""
+    spark = world.spark()
+    plain = spark.createDataFrame([("k", "a", "v", 1)], SCHEMA)
+    for kind in ("binary", "array<int>", "struct<a:int>", "map<string,int>"):
+        for column, role in (("id", "a record key holds"), ("ts", "an ordering column holds")):
+            frame = plain.withColumn(column, functions.expr(f"CAST(null AS {kind})"))
+            with pytest.raises(RuntimeFailure, match=rf"column {column}: it is {re.escape(kind)}; {role} text, numbers,") as wrong:
+                values.held(frame, SPEC)
+            assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
+        values.held(plain.withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC, delete=True)
+    decimal = plain.withColumn("ts", functions.expr("CAST(1 AS decimal(10,2))"))
+    assert refusal(decimal) == ""
+    with pytest.raises(RuntimeFailure, match=r"column ts: it is decimal\(10,2\); Hudi cannot compare decimals when it updates a CopyOnWrite table"):
+        values.held(decimal, replace(SPEC, type="COPY_ON_WRITE"))
+    for kind in ("tinyint", "bigint", "float", "double", "decimal(38,10)", "boolean", "date", "timestamp", "timestamp_ntz", "string"):
+        values.held(plain.withColumn("id", functions.expr(f"CAST(null AS {kind})")).withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC)
+
+
+def test_a_timestamp_is_one_key_whatever_writes_it(world: World, agent: Process) -> None:
+    """F92: what a bulk insert has written is found by the upsert after it, and two records within one millisecond are two."""
+    table = world.table("timestamps", type="MergeOnRead")
+    world.create(table, agent=AGENT, process=agent)
+    times = ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999998", "2024-01-01 10:00:00.5")
+    columns = "p, v, ts FROM VALUES " + ", ".join(f"('{time}', 'a', '{{v}}{n}', {{ts}}L)" for n, time in enumerate(times)) + " AS t(id, p, v, ts)"
+    for operation, v, ts in (("bulk_insert", "old", 1), ("upsert", "new", 2)):
+        sql = {"query": f"SELECT CAST(id AS timestamp) AS id, {columns.format(v=v, ts=ts)}", "views": []}
+        writer = table.writer(operation, operation=operation, sql=sql)
+        assert writer.wait() == 0, writer.log()[-4000:]
+    due = [(datetime.fromisoformat(f"{time}+00:00"), "a", f"new{n}", 2) for n, time in enumerate(times)]
+    table.audited(due, schema="id timestamp, p string, v string, ts long", only=("rows", "unique", "origin"))
+
+
+GOOD = b'{"id": 1, "p": "a", "v": "x", "ts": 1}\n'
+COMPRESSED = gzip.compress(b"".join(b'{"id": %d, "v": "x%d"}\n' % (n, n * 7919) for n in range(5000)))
+FILES: dict[str, tuple[str, bytes, dict[str, str]]] = {
+    "no-json": ("json", GOOD + b'{"id": 2, "p": \n', {}),
+    "too-many": ("csv", b"id,p,v,ts\n1,a,x,1\n2,a,y,1,extra\n", {"header": "true"}),
+    "too-few": ("csv", b"id,p,v,ts\n1,a,x,1\n2,a\n", {"header": "true"}),
+    "cut-off": ("json", COMPRESSED[:-2000], {}),
+    "empty": ("parquet", b"", {}),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is bad data; nothing in it becomes null in silence, unless the user's options say so."""
+    spark = world.spark()
+    format, content, options = FILES[case]
+    folder = world.folder / "landing" / case
+    folder.mkdir(parents=True)
+    bad = folder / f"2.{format}{'.gz' if case == 'cut-off' else ''}"
+    bad.write_bytes(content)
+    if format == "json":
+        (folder / "1.json").write_bytes(GOOD)
+    monkeypatch.setattr(sources.pg, "kept_by_savepoints", lambda *_: ())
+    monkeypatch.setattr(sources.pg, "write_manifest", lambda *_: "")
+    monkeypatch.setattr(sources.pg, "prune_manifests", lambda *_: None)
+    source = FilesSource(format, (f"file://{folder}/",), options, None)
+    job: Any = type("Job", (), {"writer": "ns/w", "interval": None})
+    failure: Exception | None = None
+    try:
+        (batch,) = list(sources._file_batches(spark, job, source, type("T", (), {"storage": None}), Progress()))  # type: ignore[arg-type]
+        frame = batch.frame.selectExpr("id")  # type: ignore[union-attr]
+        frame.write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        failure = error if isinstance(error, RuntimeFailure) else batch.blame(error)
+    assert failure is not None, "it was read"
+    said = classify(failure)
+    assert said.kind is FailureClass.BAD_DATA, said
+    assert said.message.startswith(f"file file:{bad}: "), said
+    lenient = replace(source, options={**options, "mode": "PERMISSIVE"})
+    if format in files.STRICT and case != "cut-off":
+        assert files.read(spark, lenient, [f"file://{bad}"]).count() == 2
+
+
+def test_no_file_leaves_the_table(world: World, agent: Process) -> None:
+    """A value from a row puts nothing into another table's folder, makes no row vanish and no table unreadable: not by the runtime, which refuses
+    the batch, and not by a program that writes by itself, whose file the storage wrapper refuses."""
+    victim, table = world.table("victim"), world.table("hostile-values", type="MergeOnRead")
+    for one in (victim, table):
+        world.create(one, agent=AGENT, process=agent)
+    good = rows(range(3), "a", "good", 1)
+    assert table.writer("seed", python={"batches": [{"rows": good}]}).wait() == 0
+
+    def files() -> set[Path]:
+        return {path for path in victim.folder.rglob("*") if path.is_file()} | set(table.folder.parent.iterdir())
+
+    before = files()
+    for number, bad in enumerate(((7, "../victim/a", "bad", 2), (7, "a//b", "bad", 2), (1, "a", "bad", None))):
+        writer = table.writer(f"bad-{number}", python={"batches": [{"rows": [(0, "a", "also good", 2), bad]}]})
+        assert writer.wait() == 10, writer.log()[-4000:]
+        told = writer.termination()
+        assert (told["class"], told["commits"]) == ("BadData", 0), told
+        assert f"of record id='{bad[0]}' is" in told["message"], told
+    program = table.writer("program", application={"mainFile": str(Path(__file__).with_name("apps") / "leaving_app.py"), "arguments": ["../victim/a"]})
+    assert program.wait() == 10, program.log()[-4000:]
+    # On file systems with a rename Hudi hides the refusal, and says that its own file is not there.
+    assert program.termination()["class"] in ("BadData", "UserError"), program.termination()
+    assert files() == before
+    until("what was begun is rolled back", lambda: not table.pending(), alive=agent)
+    table.audited(good)

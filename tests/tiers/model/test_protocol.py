@@ -1,0 +1,33 @@
+"""The protocol holds in every configuration; every broken design fails with the invariant that it breaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.model import configurations, variants
+from tests.support.model.invariants import INVARIANTS
+from tests.support.model.rules import Configuration
+from tests.support.model.search import explore
+from tests.support.model.variants import Variant
+
+
+@pytest.mark.parametrize("configuration", configurations.ALL.values(), ids=lambda c: c.name)
+def test_the_protocol_holds_and_can_always_be_settled(configuration: Configuration) -> None:
+    result = explore(configuration)
+    assert result.complete
+    assert result.counter_examples == {}
+
+
+@pytest.mark.parametrize("variant", variants.ALL, ids=lambda v: v.name)
+def test_a_design_without_a_rule_fails(variant: Variant) -> None:
+    result = explore(variant.configuration, until=variant.breaks)
+    assert variant.breaks <= result.counter_examples.keys()
+    assert all(result.counter_examples[name] for name in variant.breaks)
+
+
+def test_every_invariant_is_broken_by_some_variant() -> None:
+    """An invariant that no variant breaks would be a predicate that cannot fail."""
+    broken = set().union(*(v.breaks for v in variants.ALL))
+    assert broken >= {*INVARIANTS, "I6"} - {"I8"}
+    acknowledged = explore(variants.REQUIRED[1].configuration, until=frozenset({"I8"}))
+    assert "I8" in acknowledged.counter_examples

@@ -1,0 +1,199 @@
+"""`spec.services`: defaults, Hudi options, and what does not fit together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hudi_operator.api import services
+from hudi_operator.api.fields import SpecError
+from hudi_operator.api.schedule import Schedule
+from hudi_operator.api.spec import TableSpec
+from hudi_runtime.services.expiry import LIMIT, PATTERN
+
+
+def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:
+    return {s.kind: s for s in services.from_spec(raw, merge_on_read=merge_on_read)}
+
+
+def test_everything_is_on_with_hudis_own_numbers() -> None:
+    found = made({})
+    assert {kind: s.after_commits for kind, s in found.items()} == {"compaction": 5, "clean": 10, "archive": 10}
+    assert found["clean"].options == {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "10"}
+    assert found["archive"].options == {**found["clean"].options, "hoodie.keep.min.commits": "20", "hoodie.keep.max.commits": "30"}
+    assert services.problem(tuple(found.values())) == ""
+
+
+def test_compaction_is_for_merge_on_read() -> None:
+    assert set(made({}, merge_on_read=False)) == {"clean", "archive"}
+
+
+def test_clustering_is_on_when_it_is_asked_for() -> None:
+    assert "clustering" not in made({})
+    found = made({"clustering": {}})["clustering"]
+    plan = "hoodie.clustering.plan.strategy"
+    assert found.after_commits == 20
+    assert found.options == {
+        f"{plan}.small.file.limit": str(300 * 1024 * 1024), f"{plan}.target.file.max.bytes": str(1024 * 1024 * 1024),
+        f"{plan}.single.group.clustering.enabled": "false",
+    }  # fmt: skip
+    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileMiB": 1}})["clustering"]
+    assert sorted_.options[f"{plan}.sort.columns"] == "a,b"
+    assert sorted_.options["hoodie.layout.optimize.strategy"] == "ZORDER"
+    some = made({"clustering": {"partitionPattern": "2026.*", "skipNewestPartitions": 2}})["clustering"]
+    assert some.options[f"{plan}.partition.regex.pattern"] == "2026.*"
+    assert some.options[f"{plan}.daybased.skipfromlatest.partitions"] == "2"
+    assert some.options["hoodie.clustering.plan.partition.filter.mode"] == "RECENT_DAYS"
+    assert "clustering" not in made({"clustering": {"enabled": False}})
+
+
+@pytest.mark.parametrize(
+    ("clustering", "table", "words"),
+    [
+        ({}, {"mode": "NonBlocking"}, "spec.services.clustering: contradicts concurrency.mode NonBlocking"),
+        ({}, {"index": "Bucket"}, "spec.services.clustering: contradicts index.type Bucket"),
+        ({"skipNewestPartitions": 3}, {"partitioned": False}, "spec.services.clustering.skipNewestPartitions = 3: the table has no partitionFields"),
+        ({"smallFileMiB": 2000}, {}, "smallFileMiB must not be more than targetFileMiB"),
+        ({"sortColumns": ["a"], "layout": "Random"}, {}, "spec.services.clustering.layout = 'Random': must be one of Linear, ZOrder, Hilbert"),
+        ({"partitionPattern": "a("}, {}, "spec.services.clustering.partitionPattern 'a('"),
+        ({"enabled": False}, {"mode": "NonBlocking", "index": "Bucket"}, ""),
+        ({"skipNewestPartitions": 3, "smallFileMiB": 1024}, {}, ""),
+    ],
+)
+def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, Any], words: str) -> None:
+    given = services.from_spec({"clustering": clustering}, merge_on_read=True)
+    found = services.clustering_problem(given, **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_partitions_expire_when_it_is_asked_for() -> None:
+    assert "ttl" not in made({})
+    found = made({"ttl": {"retainDays": 30, "partitionPattern": "day=.*"}})["ttl"]
+    assert found.after_commits == 20
+    prefix = "hoodie.partition.ttl"
+    assert found.options == {
+        f"{prefix}.management.strategy.type": "KEEP_BY_TIME",
+        f"{prefix}.strategy.days.retain": "30",
+        f"{prefix}.strategy.max.delete.partitions": "1000",
+        PATTERN: "day=.*",
+    }
+    created = made({"ttl": {"retainDays": 1, "since": "Creation", "maxPartitionsPerRun": 7}})["ttl"].options
+    assert created[f"{prefix}.management.strategy.type"] == "KEEP_BY_CREATION_TIME"
+    assert created[LIMIT] == "7"
+
+
+@pytest.mark.parametrize(
+    ("ttl", "partitioned", "words"),
+    [
+        ({"retainDays": 3}, False, "spec.services.ttl: the table has no partitionFields"),
+        ({}, True, "spec.services.ttl.retainDays: required"),
+        ({"retainDays": 3, "since": "Birth"}, True, "spec.services.ttl.since = 'Birth': must be one of LastWrite, Creation"),
+        ({"retainDays": 3, "partitionPattern": "("}, True, "spec.services.ttl.partitionPattern '('"),
+        ({"retainDays": 3}, True, ""),
+        ({"enabled": False}, False, ""),
+    ],
+)
+def test_what_cannot_expire(ttl: dict[str, Any], partitioned: bool, words: str) -> None:
+    found = services.ttl_problem(services.from_spec({"ttl": ttl}, merge_on_read=False), partitioned=partitioned)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_a_schedule_replaces_the_default_trigger() -> None:
+    schedule = {"cron": "0 3 * * *"}
+    assert made({"clean": {"schedule": schedule}})["clean"].after_commits is None
+    both = made({"clean": {"schedule": schedule, "afterCommits": 3}})["clean"]
+    assert (both.after_commits, both.schedule) == (3, Schedule("0 3 * * *", "Etc/UTC"))
+
+
+@pytest.mark.parametrize(
+    ("clean", "policy", "option"),
+    [
+        ({"retainCommits": 4}, "KEEP_LATEST_COMMITS", ("hoodie.clean.commits.retained", "4")),
+        ({"retainHours": 5}, "KEEP_LATEST_BY_HOURS", ("hoodie.clean.hours.retained", "5")),
+        ({"retainFileVersions": 6}, "KEEP_LATEST_FILE_VERSIONS", ("hoodie.clean.fileversions.retained", "6")),
+    ],
+)
+def test_what_cleaning_retains(clean: dict[str, int], policy: str, option: tuple[str, str]) -> None:
+    found = made({"clean": clean})
+    for kind in ("clean", "archive"):
+        assert found[kind].options["hoodie.clean.policy"] == policy
+        assert found[kind].options[option[0]] == option[1], "archival must know it: it goes no further"
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({"archive": {"minCommitsToKeep": 30}}, "maxCommitsToKeep 30 must be more than minCommitsToKeep 30"),
+        ({"archive": {"minCommitsToKeep": 10}}, "minCommitsToKeep 10 must be more than clean.retainCommits 10"),
+        ({"clean": {"retainCommits": 20}}, "minCommitsToKeep 20 must be more than clean.retainCommits 20"),
+        ({"compaction": {"schedule": {"cron": "x y z a b"}}}, "spec.services.compaction.schedule.cron 'x y z a b'"),
+        ({"clean": {"retainCommits": 19}}, ""),
+        ({"clean": {"retainHours": 99}}, ""),
+        ({"clean": {"retainCommits": 99}, "archive": {"enabled": False}}, ""),
+    ],
+)
+def test_what_does_not_fit_together(raw: dict[str, Any], words: str) -> None:
+    found = services.problem(services.from_spec(raw, merge_on_read=True))
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_a_wrong_type_names_the_field() -> None:
+    with pytest.raises(SpecError, match=r"spec\.services\.clean\.retainCommits"):
+        made({"clean": {"retainCommits": "many"}})
+
+
+def test_the_example_is_what_it_says() -> None:
+    path = Path(__file__).resolve().parents[4] / "examples" / "services" / "table.yaml"
+    table = TableSpec.from_object(yaml.safe_load(path.read_text()))
+    assert services.problem(table.services) == ""
+    found = {s.kind: s for s in table.services}
+    assert found["compaction"].after_commits == 10
+    assert found["clean"].schedule == Schedule("30 2 * * *", "Europe/Berlin")
+    assert found["clean"].after_commits is None
+    assert found["archive"].options["hoodie.keep.min.commits"] == "50"
+
+
+def ms(*moment: int) -> int:
+    return int(datetime(*moment, tzinfo=UTC).timestamp() * 1000)  # type: ignore[arg-type, misc]
+
+
+def test_ticks_are_in_the_schedules_time_zone() -> None:
+    berlin = Schedule("30 2 * * *", "Europe/Berlin")
+    assert berlin.next(ms(2026, 7, 1, 12)) == datetime(2026, 7, 2, 0, 30, tzinfo=UTC)
+    assert berlin.next(ms(2026, 1, 1, 12)) == datetime(2026, 1, 2, 1, 30, tzinfo=UTC)
+    assert berlin.previous(ms(2026, 1, 1, 12)) == datetime(2026, 1, 1, 1, 30, tzinfo=UTC)
+
+
+def test_a_tick_in_the_hour_that_does_not_exist_is_not_lost() -> None:
+    """On 29 March 2026 the clocks of Berlin go from 2:00 to 3:00."""
+    ticks = Schedule("30 2 * * *", "Europe/Berlin").next(ms(2026, 3, 28, 12))
+    assert datetime(2026, 3, 29, 0, 0, tzinfo=UTC) < ticks < datetime(2026, 3, 29, 2, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        ({"cron": "0 1 * *", "minutes": 5}, ("spec.services.clean.window.cron", "'0 1 * *'", "five fields")),
+        ({"cron": "0 1 * * *", "timeZone": "Moon/Sea", "minutes": 5}, ("spec.services.clean.window.timeZone", "'Moon/Sea'")),
+        ({"cron": "0 1 * * *"}, ("spec.services.clean.window.minutes 0", "at least 1")),
+    ],
+)
+def test_windows_that_mean_nothing(window: dict[str, Any], words: tuple[str, ...]) -> None:
+    found = services.problem(tuple(made({"clean": {"window": window}}).values()))
+    assert all(word in found for word in words), found
+
+
+@pytest.mark.parametrize(("hour", "opens"), [(0, 1), (1.5, 1), (2.9, 1), (3.1, 25), (23, 25)])
+def test_the_window_that_is_open_or_comes_next(hour: float, opens: int) -> None:
+    window = made({"clean": {"window": {"cron": "0 1 * * *", "minutes": 120}}})["clean"].window
+    assert window is not None
+    midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    begin, end = window.around(midnight + int(hour * 3600_000))
+    assert ((begin - midnight) / 3600_000, (end - begin) / 60_000) == (opens, 120)

@@ -1,0 +1,104 @@
+"""The workload's own arithmetic: what must be in the table is computed from the batches, never read from the table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from tests.campaigns.chaos import page, workload
+
+
+def test_every_attempt_and_the_judge_draw_the_same_batch() -> None:
+    assert workload.rows(7, 1, 3) == workload.rows(7, 1, 3)
+    assert workload.rows(7, 1, 3) != workload.rows(8, 1, 3)
+    assert len({key for key, *_ in workload.rows(7, 1, 3)}) == workload.ROWS
+
+
+def test_writers_share_keys_and_insert_the_same_new_ones() -> None:
+    keys = [{key for batch in range(20) for key, *_ in workload.rows(7, writer, batch)} for writer in range(3)]
+    assert all(len(one & other) > 50 for one in keys for other in keys)
+    assert max(keys[0]) >= workload.START, "keys come into reach that were not there in the first batch"
+
+
+def test_of_each_key_the_row_with_the_largest_ts_is_due_whatever_the_order() -> None:
+    committed = [(writer, batch) for writer in range(3) for batch in range(10)]
+    due = workload.expected(7, committed)
+    assert due.equals(workload.expected(7, reversed(committed)))
+    assert due["id"].is_unique
+    last = max((row for writer, batch in committed for row in workload.rows(7, writer, batch) if row[0] == due["id"][0]), key=lambda row: row[3])
+    assert tuple(due.iloc[0]) == last
+
+
+def test_a_batch_that_is_not_committed_is_not_due() -> None:
+    some = workload.expected(7, [(0, 0)])
+    assert set(some["value"]) == {"0.0"}
+    assert len(some) == workload.ROWS
+
+
+def test_a_batch_that_is_missing_before_a_later_one_is_a_gap() -> None:
+    assert workload.gaps([(0, 0), (0, 1), (1, 0), (1, 0)]) == []
+    assert workload.gaps([(0, 0), (0, 3), (1, 1)]) == ["0.1", "0.2", "1.0"]
+
+
+def test_no_two_batches_have_the_same_ts() -> None:
+    stamps = [workload.rows(7, writer, batch)[0][3] for writer in range(5) for batch in range(30)]
+    assert len(set(stamps)) == len(stamps)
+
+
+def test_a_schedule_comes_from_its_seed_and_meets_everything() -> None:
+    drawn = workload.schedule(7, 3 * 3600, 4)
+    assert drawn == workload.schedule(7, 3 * 3600, 4)
+    assert {target for _, _, target, _, _ in drawn} == set(workload.TARGETS)
+    assert {how for _, how, *_ in drawn} == {"kill", "freeze"}
+    between = [later[0] - one[0] for one, later in itertools.pairwise(drawn)]
+    assert min(between) >= 9.9
+    assert max(between) <= 30.1
+
+
+def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
+    one = {
+        "cell": "mor-default", "seconds": 1200.0, "seed": 5, "commit": "abc", "at": "2026-01-01T00:00Z", "verdict": "broken", "bad": {"rows": "81 keys twice"},
+        "gaps": ["0.1"], "batches": {"w0": 3}, "settled": 1, "keys": 9,
+        "faults": [{"how": "kill", "target": "w1", "hit": True}, {"how": "kill", "target": "s3", "hit": False}],
+    }  # fmt: skip
+    text = page.page([one])
+    assert "1 kill driver |" in text
+    assert "**broken**: rows: 81 keys twice; gaps: 0.1" in text
+    assert "0 of 1 runs ok, 0.3 hours of faults." in text
+    assert "Not run." in page.page([])
+
+
+LOG = """2026-01-01T00:00:00Z stdout F CHAOS-NOTE {note}
+2026-01-01T00:00:01Z stdout F something else
+2026-01-01T00:00:02Z stdout F CHAOS-NOTE {{"writer": 0, "ba"""
+A, B = (str(key) for key in workload.LISTS[:2])
+
+
+def note(writer: int, batch: int, read: dict[str, list[str]], *, attempt: int = 1, number: int = 1) -> str:
+    mark = f"{writer}.{batch}.{attempt}.{number}"
+    said = {"writer": writer, "batch": batch, "attempt": attempt, "try": number, "mark": mark, "read": read}
+    return LOG.format(note=json.dumps(said))
+
+
+def test_lists_of_the_last_tries_are_due() -> None:
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []}, attempt=2)])
+    assert len(noted) == 3, "the line that was cut off is no note"
+    due = workload.expected(7, [(0, 3), (1, 3)], noted)
+    assert due.values.tolist() == [[workload.LISTS[0], "lists", "0.3.1.1 1.3.2.1", 2]]
+    assert workload.history([(0, 3), (1, 3)], noted) == []
+
+
+def test_a_lost_update_is_found() -> None:
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []})])
+    assert [one.partition(":")[0] for one in workload.history([(0, 3), (1, 3)], noted)] == ["G-single"]
+
+
+def test_a_commit_that_nobody_noted_and_a_read_of_what_was_not_committed_are_found() -> None:
+    assert workload.history([(0, 3)], []) == ["broken: 0.3 is committed, and no pod has noted it"]
+    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []})])
+    assert any(one.startswith("G1a") for one in workload.history([(1, 3)], noted))
+
+
+def test_each_fourth_batch_of_the_first_writers_appends() -> None:
+    assert [batch for batch in range(9) if workload.is_append(1, batch)] == [3, 7]
+    assert not workload.is_append(2, 3)

@@ -1,0 +1,1 @@
+"""Tests of what runs the planners: loop, queue, routing, observation, order of actions."""

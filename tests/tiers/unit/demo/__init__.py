@@ -1,0 +1,1 @@
+"""Tests of how the demo reads the protocol's keys."""

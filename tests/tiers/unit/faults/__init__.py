@@ -1,0 +1,1 @@
+"""Tests of the acceptance cases of `tests.campaigns.faults`, and of the parts that a cell stands on."""

@@ -1,0 +1,99 @@
+"""What a run is judged by, on runs made by hand: each count is there when what it counts is, and else zero."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from tests.campaigns.history.run import CELLS, check
+from tests.campaigns.history.workload import ACCOUNTS, LISTS, Commit, Found, judge, parse_notes, seed, steps
+
+Notes = list[dict[str, Any]]
+ROWS = {number: v for number, _, v, _ in seed(1)}
+FIRST = Commit("1", "1", ROWS)
+
+
+def note(mark: str, reads: dict[int, str], writes: dict[int, str]) -> dict[str, Any]:
+    return {"mark": mark, "step": mark, "read": reads, "write": writes}
+
+
+def judged(notes: Notes, commits: list[Commit], **more: Any) -> Found:
+    state = {number: (number, p, v) for number, p, v, _ in seed(1)}
+    for commit in commits:
+        state.update({number: (number, state[number][1] if number in state else "u", v) for number, v in commit.rows.items()})
+    return judge(notes, [FIRST, *commits], [*state.values(), *more.get("rows", [])], 1)
+
+
+def test_nothing_happened() -> None:
+    found = judged([], [])
+    assert (found.commits, found.not_serializable, found.of_pairs, found.of_keys) == (1, [], 1, 1)
+
+
+def test_a_lost_append() -> None:
+    notes = [note("a", {1: "seed"}, {1: "seed a"}), note("b", {1: "seed"}, {1: "seed b"})]
+    found = judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {1: "seed b"})])
+    assert (found.lost, found.anomalies) == (1, {"G-single": 1})
+    assert found.broken == ["G-single: 1", "lost: 1"]
+    notes[1] = note("b", {1: "seed a"}, {1: "seed a b"})
+    assert judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {1: "seed a b"})]).not_serializable == []
+
+
+def test_a_try_that_was_refused_has_written_nothing() -> None:
+    notes = [note("a", {1: "seed"}, {1: "seed a"}), note("b.1", {1: "seed"}, {1: "seed b.1"}), note("b.2", {1: "seed a"}, {1: "seed a b.2"})]
+    found = judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {1: "seed a b.2"})])
+    assert found.not_serializable == []
+    notes[2] = note("b.2", {1: "seed b.1"}, {1: "seed b.1 b.2"})
+    assert "G1a" in judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {1: "seed b.1 b.2"})]).anomalies
+
+
+def test_write_skew_is_counted_and_allowed() -> None:
+    notes = [note("a", {1: "seed", 3: "seed"}, {1: "seed a"}), note("b", {1: "seed", 3: "seed"}, {3: "seed b"})]
+    found = judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {3: "seed b"})])
+    assert (found.broken, found.not_serializable) == ([], ["G2: 1"])
+
+
+def test_money_that_was_lost() -> None:
+    commits = [Commit("2", "2", {11: "90 a", 12: "110 a"}), Commit("3", "3", {11: "95 b", 13: "105 b"})]
+    assert judged([], commits).wrong_totals == 1
+    everything = dict.fromkeys(ACCOUNTS, f"{100} seed")
+    torn = [note("c", everything | {11: "90 a"}, {11: "89 c", 12: "101 c"})]
+    assert judged(torn, [Commit("2", "2", {11: "89 c", 12: "111 c"})]).wrong_totals == 1, "what a committed transfer has read"
+    assert judged(torn, []).wrong_totals == 0, "it has not committed"
+
+
+def test_overdrawn() -> None:
+    commits = [Commit("2", "2", {101: "-10 a"}), Commit("3", "3", {201: "-10 b"})]
+    assert judged([], commits[:1]).overdrawn == 0
+    assert judged([], commits).not_serializable == ["overdrawn: 1"]
+
+
+def test_keys_that_are_there_twice() -> None:
+    found = judged([], [], rows=[(301, "u", "a"), (301, "u", "b"), (401, "n1", "a"), (401, "n1", "b")])
+    assert (found.twice_existing, found.twice_new) == (1, 1)
+    assert found.broken == []
+
+
+def test_steps_meet() -> None:
+    """Writers of one chance take the same kinds of steps on the same records, and withdraw from different sides."""
+    one, other = steps(0, 2, random.Random(5)), steps(1, 2, random.Random(5))
+    assert [(s["kind"], s["read"]) for s in one] == [(s["kind"], s["read"]) for s in other]
+    assert [s["write"] for s in one if s["kind"] == "append"] != [s["write"] for s in other if s["kind"] == "append"]
+    assert {s["write"] for s in one if s["kind"] == "append"} <= set(LISTS)
+    assert len({s["name"] for s in [*one, *other]}) == len(one) + len(other)
+
+
+def test_a_torn_note_is_left_out() -> None:
+    text = json.dumps(note("a", {1: "seed"}, {})) + "\n" + '{"mark": "b", "re'
+    (found,) = parse_notes(text)
+    assert found["read"] == {1: "seed"}
+
+
+def test_what_each_cell_promises() -> None:
+    lost = Found(2, {"G-single": 1}, [], 1, 0, 0, 1, 0, 0, 1)
+    skew = Found(2, {"G2": 1}, [], 0, 0, 1, 1, 0, 1, 1)
+    told = {cell.name: (bool(check(cell, lost)), bool(check(cell, skew))) for cell in CELLS}
+    assert told["cow/Optimistic/Simple/update"] == (True, False)
+    assert told["cow/Optimistic/Simple/serializable"] == (True, True)
+    assert told["mor/NonBlocking/Bucket/update"] == (True, True)
+    assert told["cow/Optimistic/Simple/unseen"] == (False, False)

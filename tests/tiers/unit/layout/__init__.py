@@ -1,0 +1,1 @@
+"""Tests of the source tree itself: what lies where, and what may import what."""

@@ -1,0 +1,72 @@
+"""Layout of the source tree."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+PURE = [f"operator/{room}" for room in ("hudi_contract", "hudi_operator/api", "hudi_operator/model", "hudi_operator/manifests", "hudi_operator/plan")]
+PORTS = ROOT / "operator/hudi_operator/model/ports.py"
+"""Protocols of what is asynchronous, and no code."""
+
+
+def impure(tree: ast.AST) -> list[str]:
+    """What reads a clock, a file or a person, or waits; the import contracts forbid the modules that could."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("now", "utcnow", "today") or (isinstance(node.func, ast.Name) and name in ("open", "print", "input", "__import__", "eval", "exec")):
+                found.append(f"{node.lineno}: {name}()")
+        if isinstance(node, ast.AsyncFunctionDef | ast.Await):
+            found.append(f"{node.lineno}: {type(node).__name__}")
+    return found
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_planners_and_what_they_use_read_no_clock_and_wait_for_nothing(room: str) -> None:
+    sources = [path for path in (ROOT / room).rglob("*.py") if path != PORTS]
+    assert sources
+    assert {str(path): found for path in sources if (found := impure(ast.parse(path.read_text())))} == {}
+
+
+@pytest.mark.parametrize("code", ["datetime.now(UTC)", "date.today()", "open('x')", "async def f():\n    await g()"])
+def test_what_is_not_pure_is_found(code: str) -> None:
+    assert impure(ast.parse(code))
+
+
+def test_the_contract_needs_nothing_but_the_standard_library() -> None:
+    """It is in the images of operator and runtime, whose libraries differ."""
+    used = set()
+    for path in (ROOT / "operator/hudi_contract").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                used |= {alias.name.partition(".")[0] for alias in node.names}
+            if isinstance(node, ast.ImportFrom):
+                used.add((node.module or "").partition(".")[0])
+    assert used - sys.stdlib_module_names - {"hudi_contract"} == set()
+
+
+def test_every_package_says_what_lives_in_it_and_what_it_may_use() -> None:
+    folders = {path.parent for path in (ROOT / "operator").rglob("*.py")}
+    packages = [folder / "__init__.py" for folder in folders]
+    assert len(packages) >= 14
+    said = {path: ast.get_docstring(ast.parse(path.read_text())) or "" for path in packages}
+    assert not [str(path) for path, text in said.items() if len(text.split()) < 30 or not re.search(r"(?i)\b(uses?|below)\b", text)]
+
+
+def test_the_folder_operator_is_no_package() -> None:
+    assert not (ROOT / "operator/__init__.py").exists(), "it would shadow the standard library's `operator`"
+    assert ROOT not in Path(operator.__file__).parents
+
+
+def test_modules_are_short() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in (ROOT / "operator/hudi_operator").rglob("*.py")}
+    assert {path.name: lines for path, lines in lengths.items() if lines > 500} == {}

@@ -1,0 +1,1 @@
+"""Tests of the builders of pods, ConfigMaps and configuration files."""

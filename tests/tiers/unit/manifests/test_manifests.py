@@ -1,0 +1,438 @@
+"""Builders of manifests: what the protocol and docs/design/contracts.md ask of every pod and file."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_contract import naming
+from hudi_operator.api import pod_settings
+from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
+from hudi_operator.model.config import AgentConfig, OperatorConfig
+
+JsonDict = dict[str, Any]
+CONFIG = OperatorConfig()
+
+
+def table(**spec: Any) -> TableSpec:
+    body = {
+        "path": "s3://lake//flights/",
+        "type": "MergeOnRead",
+        "recordKeyFields": ["a", "b"],
+        "partitionFields": ["month"],
+        "orderingFields": ["ts"],
+        "storage": {"secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env"}], "options": {"fs.s3a.endpoint": "http://s3:9000"}},
+        **spec,
+    }
+    return TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "ns", "name": "flights", "uid": "t-uid"}, "spec": body})
+
+
+def writer(**spec: Any) -> WriterSpec:
+    body = {"tableRef": {"name": "flights"}, "source": {"files": {"format": "csv", "paths": ["s3a://in/"]}}, **spec}
+    return WriterSpec.from_object({"kind": "HudiWriter", "metadata": {"namespace": "ns", "name": "load", "uid": "0123456789"}, "spec": body})
+
+
+EXECUTORS = {"executors": {"instances": 2, "cores": 2, "memory": "2g"}}
+
+
+def executor_pod(**spec: Any) -> JsonDict:
+    return dict(yaml.safe_load(pods.executor_template(table(), writer(**EXECUTORS, **spec), 3, CONFIG)))
+
+
+def every_pod() -> list[JsonDict]:
+    return [pods.driver_pod(table(), writer(), 3, CONFIG), executor_pod(), pods.agent_pod(table(), "hudi-agent-0123456789", 2, CONFIG)]
+
+
+@pytest.mark.parametrize("pod", every_pod(), ids=["driver", "executor", "agent"])
+def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonDict) -> None:
+    spec, container = pod["spec"], pod["spec"]["containers"][0]
+    assert pod["metadata"]["finalizers"] == [naming.EVIDENCE_FINALIZER]
+    assert spec["restartPolicy"] == "Never"
+    assert "hostNetwork" not in spec
+    assert "hostPID" not in spec
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert {"name": "tmp", "emptyDir": {}} in spec["volumes"]
+    assert all(mount["readOnly"] for mount in container["volumeMounts"] if mount["name"] != "tmp")
+    assert spec["automountServiceAccountToken"] is False
+    env = {item["name"]: item for item in container["env"]}
+    assert {"POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME", "POD_IP", "HUDI_CONF_DIR", "SPARK_CONF_DIR"} <= env.keys()
+    assert env["AWS_ACCESS_KEY_ID"]["valueFrom"]["secretKeyRef"] == {"name": "creds", "key": "accessKeyId"}
+    assert env["AWS_SESSION_TOKEN"]["valueFrom"]["secretKeyRef"]["optional"] is True
+    assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+
+
+def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
+    pod = pods.driver_pod(table(), writer(priority=7), 3, CONFIG)
+    assert pod["metadata"]["name"] == "load-01234567-3"
+    assert pod["metadata"]["labels"] == {
+        "app.kubernetes.io/name": "hudi", "app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver",
+        "hudioperator.io/table": "flights", "hudioperator.io/writer": "load", "hudioperator.io/attempt": "3",
+        "hudioperator.io/role": "driver", "hudioperator.io/driver": "load-01234567-3",
+    }  # fmt: skip
+    (owner,) = pod["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("HudiWriter", "0123456789", True)
+    env = {item["name"]: item.get("value") for item in pod["spec"]["containers"][0]["env"]}
+    assert env["HUDI_OPERATOR_TABLE_ID"] == naming.table_id("s3a://lake/flights")
+    assert env["HUDI_OPERATOR_TABLE_PATH"] == "s3a://lake/flights"
+    assert env["HUDI_OPERATOR_ATTEMPT"] == "ns.load-01234567-3"
+    assert env["HUDI_OPERATOR_PRIORITY"] == "7"
+    assert env["HUDI_OPERATOR_ETCD_CERT"] == "/etc/hudi/etcd/tls.crt"
+    names = list(env)
+    assert names.index("POD_IP") < names.index("SPARK_LOCAL_IP"), "Kubernetes expands only what stands before"
+
+
+def test_the_kubelet_ends_an_attempt_at_its_deadline() -> None:
+    assert "activeDeadlineSeconds" not in pods.driver_pod(table(), writer(), 1, CONFIG)["spec"]
+    assert pods.driver_pod(table(), writer(activeDeadlineSeconds=90), 1, CONFIG)["spec"]["activeDeadlineSeconds"] == 90
+
+
+def test_only_drivers_with_executors_get_a_token() -> None:
+    assert pods.driver_pod(table(), writer(**EXECUTORS), 1, CONFIG)["spec"]["automountServiceAccountToken"] is True
+
+
+def test_executors_do_not_get_the_identity_for_etcd() -> None:
+    pod = executor_pod()
+    assert "etcd" not in [volume["name"] for volume in pod["spec"]["volumes"]]
+    assert not [item for item in pod["spec"]["containers"][0]["env"] if "ETCD" in item["name"]]
+    assert pod["metadata"]["labels"]["hudioperator.io/driver"] == "load-01234567-3"
+
+
+def test_an_agent_has_no_owner_and_names_no_table() -> None:
+    pod = pods.agent_pod(table(), "hudi-agent-0123456789", 2, CONFIG)
+    assert "ownerReferences" not in pod["metadata"]
+    assert naming.LABEL_TABLE not in pod["metadata"]["labels"]
+    assert pod["metadata"]["name"] == "hudi-agent-0123456789-2"
+
+
+@pytest.mark.parametrize(
+    ("resources", "memory"),
+    [({}, "1536Mi"), ({"requests": {"memory": "3Gi"}}, "3Gi"), ({"limits": {"memory": "4Gi"}}, "4Gi")],
+)
+def test_memory_follows_the_heap_unless_the_user_says_more(resources: JsonDict, memory: str) -> None:
+    spec = writer(driver={"memory": "1g", "resources": resources})
+    found = pods.driver_pod(table(), spec, 1, CONFIG)["spec"]["containers"][0]["resources"]
+    assert found == {"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}}
+
+
+def test_a_users_code_is_mounted_read_only() -> None:
+    spec = writer(source={"python": {"configMapRef": {"name": "code", "key": "x.py"}, "function": "f"}})
+    pod = pods.driver_pod(table(), spec, 1, CONFIG)
+    assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0]["volumeMounts"]
+    assert configmaps.job(table(), spec, 1, run=2)["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
+
+
+def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
+    config_map = configmaps.attempt_config(table(), writer(**EXECUTORS), 3, CONFIG, run=2)
+    assert config_map["metadata"]["name"] == "load-01234567-3"
+    for pod in (pods.driver_pod(table(), writer(**EXECUTORS), 3, CONFIG), executor_pod()):
+        (volume,) = [v for v in pod["spec"]["volumes"] if "configMap" in v]
+        assert {item["key"] for item in volume["configMap"]["items"]} <= config_map["data"].keys()
+    agent = configmaps.agent_config(table(), "hudi-agent-0123456789", 1, CONFIG)
+    (volume,) = [v for v in pods.agent_pod(table(), "hudi-agent-0123456789", 1, CONFIG)["spec"]["volumes"] if "configMap" in v]
+    assert {item["key"] for item in volume["configMap"]["items"]} <= agent["data"].keys()
+    assert json.loads(agent["data"]["job.json"]) == {"agent": "hudi-agent-0123456789"}
+    assert "table_id" not in agent["data"]["hudi-defaults.conf"], "an agent serves several tables"
+
+
+def test_the_removal_of_doubled_keys_has_no_source() -> None:
+    spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
+    job = configmaps.job(table(), spec, 1, run=1)
+    assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
+
+
+def test_the_job_is_what_the_contract_says() -> None:
+    spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": True}, **EXECUTORS)
+    job = configmaps.job(table(), spec, 3, run=2)
+    assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
+    assert job["duplicates"] == "Fail"
+    assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
+    assert job["table"]["type"] == "MERGE_ON_READ"
+    assert job["table"]["path"] == "s3a://lake/flights"
+    application = writer(source=None, application={"mainFile": "local:///opt/main.py", "arguments": ["x"]})
+    assert configmaps.job(table(), application, 1, run=2)["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
+    assert configmaps.job(table(), application, 1, run=2)["source"] is None
+
+
+def test_a_bulk_insert_into_buckets_is_an_insert() -> None:
+    spec = writer(operation="BulkInsert")
+    buckets = table(index={"type": "Bucket", "buckets": 4})
+    assert configmaps.job(buckets, spec, 1, run=1)["operation"] == "insert"
+    assert configmaps.job(table(), spec, 1, run=1)["operation"] == "bulk_insert"
+    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1)["operation"] == "upsert"
+
+
+# ---- Hudi
+
+
+OWNED = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": "io.hudioperator.EtcdLockProvider",
+    "hoodie.write.lock.conflict.resolution.strategy": "io.hudioperator.FencedConflictResolutionStrategy",
+    "hoodie.table.services.enabled": "false",
+    "hoodie.client.heartbeat.interval_in_ms": "60000",
+    "hoodie.client.heartbeat.tolerable.misses": "10",
+    "hoodie.rollback.avoid.duplicate.plan": "true",
+    "hoodie.write.auto.upgrade": "false",
+    "hoodie.metadata.auto.delete.partitions": "false",
+    "hoodie.auto.adjust.lock.configs": "false",
+    "hoodie.time.generator.max_expected_clock_skew_ms": "1",
+    "hoodie.table.timeline.timezone": "UTC",
+    "hoodie.metadata.enable": "true",
+}
+
+
+def test_a_tables_own_options_cannot_replace_what_the_operator_owns() -> None:
+    hostile = dict.fromkeys((*OWNED, "hoodie.write.lock.etcd.table_id", "hoodie.table.name"), "HOSTILE")
+    options = hudi_conf.hudi_defaults(table(hudiOptions={**hostile, "hoodie.parquet.max.file.size": "1"}))
+    assert OWNED.items() <= options.items()
+    assert "HOSTILE" not in options.values()
+    assert options["hoodie.write.lock.etcd.table_id"] == table().table_id
+    assert options["hoodie.parquet.max.file.size"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("keys", "partitions", "generator"),
+    [
+        (["a"], [], "Nonpartitioned"),
+        (["a", "b"], [], "Nonpartitioned"),
+        (["a"], ["p"], "Simple"),
+        (["a", "b"], ["p"], "Complex"),
+        (["a"], ["p", "q"], "Complex"),
+    ],
+)
+def test_the_key_generator_fits_the_fields(keys: list[str], partitions: list[str], generator: str) -> None:
+    options = hudi_conf.hudi_defaults(table(recordKeyFields=keys, partitionFields=partitions))
+    assert options["hoodie.datasource.write.keygenerator.class"] == f"org.apache.hudi.keygen.{generator}KeyGenerator"
+    assert options["hoodie.datasource.write.recordkey.field"] == ",".join(keys)
+    assert options["hoodie.datasource.write.partitionpath.field"] == ",".join(partitions)
+
+
+def test_non_blocking_comes_with_the_index_that_it_needs() -> None:
+    options = hudi_conf.hudi_defaults(table(concurrency={"mode": "NonBlocking"}, index={"type": "Bucket", "buckets": 8}))
+    assert options["hoodie.write.concurrency.mode"] == "NON_BLOCKING_CONCURRENCY_CONTROL"
+    assert (options["hoodie.index.type"], options["hoodie.index.bucket.engine"]) == ("BUCKET", "SIMPLE")
+    assert options["hoodie.bucket.index.num.buckets"] == "8"
+    assert "hoodie.index.type" not in hudi_conf.hudi_defaults(table()), "Hudi's default"
+
+
+@pytest.mark.parametrize(("schema", "word"), [({}, "Null"), ({"missingColumns": "Refuse"}, "Refuse")])
+def test_what_a_missing_column_means_reaches_the_runtime_alone(schema: dict[str, str], word: str) -> None:
+    """With Hudi's option for nulls an UPDATE in SQL fails."""
+    spec = table(schema=schema)
+    options = hudi_conf.hudi_defaults(spec)
+    assert options["hoodie.write.set.null.for.missing.columns"] == "false"
+    assert options["hoodie.datasource.write.schema.allow.auto.evolution.column.drop"] == "false"
+    assert options["hoodie.write.concurrency.schema.conflict.resolution.enable"] == "true"
+    assert configmaps.job(spec, writer(), 1, run=1)["table"]["missingColumns"] == word
+
+
+def test_a_single_writer_takes_the_lock_too() -> None:
+    options = hudi_conf.hudi_defaults(table(concurrency={"mode": "SingleWriter"}))
+    assert options["hoodie.write.concurrency.mode"] == "OPTIMISTIC_CONCURRENCY_CONTROL"
+
+
+@given(st.dictionaries(st.from_regex(r"\A[a-z][a-z.]{0,20}\Z"), st.text(max_size=40)))
+def test_the_properties_file_has_one_line_per_option(options: dict[str, str]) -> None:
+    text = hudi_conf.properties(options)
+    assert len(text.split("\n")) == len(options) + 1
+    assert [line.partition("=")[0] for line in text.split("\n")[:-1]] == sorted(options)
+
+
+# ---- Spark
+
+
+def test_a_user_cannot_replace_the_storage_wrapper_or_the_plugin() -> None:
+    hostile = {
+        "spark.plugins": "x",
+        "spark.hadoop.fs.s3a.impl": "x",
+        "spark.speculation": "true",
+        "spark.kryo.registrator": "x",
+        "spark.sql.shuffle.partitions": "9",
+    }
+    settings = spark_conf.spark_defaults(table(), writer(sparkConf=hostile), 1, CONFIG)
+    assert settings["spark.plugins"] == "io.hudioperator.HudiOperatorPlugin"
+    for scheme in CONFIG.allowed_schemes:
+        assert settings[f"spark.hadoop.fs.{scheme}.impl"] == "io.hudioperator.GuardedFileSystem"
+        assert settings[f"spark.hadoop.hudi.operator.guard.{scheme}.delegate"]
+    assert settings["spark.speculation"] == "false"
+    assert settings["spark.task.reaper.enabled"] == "true"
+    assert settings["spark.sql.shuffle.partitions"] == "9"
+
+
+def test_storage_options_reach_hadoop_and_keys_come_from_the_environment() -> None:
+    settings = spark_conf.spark_defaults(table(), writer(), 1, CONFIG)
+    assert settings["spark.hadoop.fs.s3a.endpoint"] == "http://s3:9000"
+    assert settings["spark.hadoop.fs.s3a.aws.credentials.provider"].endswith("EnvironmentVariableCredentialsProvider")
+    assert settings["spark.hadoop.fs.s3a.directory.marker.retention"] == "keep"
+    assert settings["spark.master"] == "local[1]"
+    own = spark_conf.spark_defaults(table(storage={"serviceAccountName": "irsa"}), writer(), 1, CONFIG)
+    assert "spark.hadoop.fs.s3a.aws.credentials.provider" not in own, "the pod's own identity"
+
+
+def test_executors_run_under_a_client_mode_driver() -> None:
+    settings = spark_conf.spark_defaults(table(), writer(**EXECUTORS), 3, CONFIG)
+    assert settings["spark.master"] == "k8s://https://kubernetes.default.svc"
+    assert settings["spark.executor.instances"] == "2"
+    assert settings["spark.kubernetes.driver.pod.name"] == settings["spark.kubernetes.executor.podNamePrefix"] == "load-01234567-3"
+    assert settings["spark.kubernetes.executor.podTemplateFile"] == "/etc/hudi/spark/executor-template.yaml"
+    assert settings["spark.kubernetes.authenticate.executor.serviceAccountName"] == "hudi-agent"
+    assert settings["spark.kubernetes.executor.disableConfigMap"] == "true"
+    assert settings["spark.executor.memoryOverhead"] == "819m"
+    limited = {"executors": {**EXECUTORS["executors"], "resources": {"limits": {"memory": "3Gi", "cpu": "2"}}}}
+    settings = spark_conf.spark_defaults(table(), writer(**limited), 3, CONFIG)
+    assert settings["spark.executor.memoryOverhead"] == "1024m"
+    assert settings["spark.kubernetes.executor.limit.cores"] == "2"
+
+
+def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
+    wanted = ["-XX:+UseSerialGC", "-XX:-ExitOnOutOfMemoryError"]
+    settings = spark_conf.spark_defaults(table(), writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}), 1, CONFIG)
+    options = settings["spark.driver.extraJavaOptions"].split()
+    assert options[:2] == wanted
+    assert options.index("-XX:+ExitOnOutOfMemoryError") > options.index("-XX:-ExitOnOutOfMemoryError")
+    assert "-Djol.skipHotspotSAAttach=true" in options
+    assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
+    agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
+    assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
+
+
+@pytest.mark.parametrize("option", ["-Dfs.s3a.impl=x", "-javaagent:x.jar", "-Xbootclasspath/a:x.jar", "-XX:OnError=rm x", "-XX:+A -Dx=y", "@file", "-cp"])
+def test_java_options_that_are_none_are_refused_by_name(option: str) -> None:
+    with pytest.raises(SpecError, match=r"spec\.driver\.javaOptions: .* is not a JVM option"):
+        writer(driver={"javaOptions": [option]})
+
+
+def test_an_agent_has_no_plugin() -> None:
+    assert "spark.plugins" not in spark_conf.agent_defaults(table(), CONFIG)
+
+
+@pytest.mark.parametrize(("size", "mib"), [("512m", 512), ("2g", 2048), ("1G", 1024)])
+def test_sizes_of_spark(size: str, mib: int) -> None:
+    assert quantity.spark_mib(size) == mib
+
+
+@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024)])
+def test_quantities_of_kubernetes(size: str, mib: int) -> None:
+    assert quantity.kubernetes_mib(size) == mib
+
+
+@pytest.mark.parametrize("size", ["", "1", "g", "-1g"])
+def test_a_size_that_spark_would_refuse_is_refused(size: str) -> None:
+    with pytest.raises(ValueError, match="memory size"):
+        quantity.spark_mib(size)
+
+
+# ---- namespace
+
+
+def test_a_namespace_gets_identity_accounts_and_the_drivers_rights() -> None:
+    files = {"ca.crt": b"ca", "tls.crt": b"crt", "tls.key": b"key"}
+    objects = namespace.namespace_objects("ns", CONFIG, files, ["irsa", ""])
+    names = [(o["kind"], o["metadata"]["name"]) for o in objects]
+    assert names == [
+        ("Secret", "hudi-operator-etcd"), ("ServiceAccount", "hudi-driver"), ("ServiceAccount", "hudi-agent"),
+        ("RoleBinding", "hudi-driver"), ("RoleBinding", "hudi-driver-irsa"),
+    ]  # fmt: skip
+    assert base64.b64decode(objects[0]["data"]["tls.key"]) == b"key"
+    assert all(o["automountServiceAccountToken"] is False for o in objects if o["kind"] == "ServiceAccount")
+    assert objects[3]["roleRef"]["name"] == "hudi-operator-driver"
+    assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "irsa", "namespace": "ns"}]
+    assert "Secret" not in [o["kind"] for o in namespace.namespace_objects("ns", CONFIG, {})]
+
+
+def test_early_detection_is_off_unless_asked_for() -> None:
+    early = "hoodie.write.concurrency.early.conflict.detection"
+    assert hudi_conf.hudi_defaults(table())[f"{early}.enable"] == "false"
+    spec = table(concurrency={"mode": "Optimistic", "earlyConflictDetection": True, "serializeAfterConflicts": 0})
+    options = hudi_conf.hudi_defaults(spec)
+    assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == ("true", "io.hudioperator.EarlyConflictDetection")
+    assert configmaps.job(spec, writer(), 1, run=1)["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
+
+
+def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
+    spec = table(partitionFields=["land", "day"])
+    declared = writer(partitions=["land=de/day=2026-*", "fr/2026-*"])
+    assert configmaps.job(spec, declared, 1, run=1)["partitions"] == ["de/2026-*", "fr/2026-*"]
+    assert configmaps.job(spec, writer(), 1, run=1)["partitions"] == []
+
+
+def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
+    """F53: the text of every `resources` names what is filled in."""
+    texts = []
+    for path in sorted((Path(__file__).parents[4] / "crds").glob("*.yaml")):
+        texts += re.findall(r"resources:[^\n]*\n\s+description: \|-\n\s+(Requests and limits[^\n]*)", path.read_text())
+    assert len(texts) == 3, "drivers, executors, agents; an agent's executors share the agent's text"
+    found = pods._resources(PodSettings(memory="1g"))
+    cpu, memory = found["requests"]["cpu"], found["requests"]["memory"]
+    assert (memory, found["limits"]) == (f"{1024 + quantity.overhead_mib(1024)}Mi", {"memory": memory})
+    for text in texts:
+        assert f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
+    for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
+        one = pods._resources(PodSettings(memory="1g", resources=said))
+        assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"
+
+
+@pytest.mark.parametrize("section", ["driver", "executors"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("LD_PRELOAD", "set by the operator"),
+        ("java_tool_options", "set by the operator"),
+        ("AWS_SESSION_TOKEN", "set by the operator"),
+        ("A B", "not the name"),
+    ],
+)
+def test_names_of_variables_are_looked_at_again(section: str, name: str, said: str) -> None:
+    """F56: whatever the CRD in the cluster has let pass."""
+    with pytest.raises(SpecError, match=rf"spec\.{section}\.env: '{name}' is {said}"):
+        writer(**{section: {"env": [{"name": name, "value": "x"}]}})
+    with pytest.raises(SpecError, match="more than a name and a plain value"):
+        writer(**{section: {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "-XX:VMOptionsFile=/tmp/x",
+        "-XX:Flags=/tmp/x",
+        "-XX:OnError=/tmp/x",
+        "-XX:OnOutOfMemoryError=/tmp/x",
+        "-XX:CompileCommandFile=x",
+        "-XX:SharedArchiveFile=x",
+    ],
+)
+def test_jvm_options_that_lead_elsewhere_are_refused(option: str) -> None:
+    """F56: files with more options, code, commands."""
+    with pytest.raises(SpecError, match="is not a JVM option"):
+        writer(driver={"javaOptions": [option]})
+
+
+def test_the_crds_and_the_code_allow_the_same() -> None:
+    for path in sorted((Path(__file__).parents[4] / "crds").glob("*.yaml")):
+        text = path.read_text()
+        for rule, number in (
+            (f"'^{pod_settings.JAVA_OPTION}$'", text.count("is not a JVM option")),
+            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii")),
+        ):
+            assert text.count(rule) == number > 0, rule
+    ordinary = ["-XX:+UseG1GC", "-XX:-UseGCOverheadLimit", "-XX:MaxGCPauseMillis=200", "-XX:MaxRAMPercentage=70.5", "-XX:ReservedCodeCacheSize=64m"]
+    more = ["-XX:HeapDumpPath=/tmp/a.hprof", "-XX:NativeMemoryTracking=summary", "-Xss2m", "-Xlog:gc*=info", "-Xint"]
+    assert writer(driver={"javaOptions": [*ordinary, *more], "env": [{"name": "MINE", "value": "x"}]}).driver.java_options == (*ordinary, *more)
+
+
+def test_the_config_map_of_an_attempt_is_immutable() -> None:
+    assert configmaps.attempt_config(table(), writer(), 1, CONFIG, run=1)["immutable"] is True

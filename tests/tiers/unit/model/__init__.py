@@ -1,0 +1,1 @@
+"""Tests of the operator's types and pure rules: specs, options, keys, records, proofs, classification."""

@@ -1,0 +1,1 @@
+"""Tests of the pages: evidence of results, and links."""

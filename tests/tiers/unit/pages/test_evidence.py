@@ -1,0 +1,108 @@
+"""No page of results stands without its commits, without saying what it left out, or as if it were of today's code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.matrix.cells import EVERY
+from tests.campaigns.mutations.campaign import CAUGHT, stored
+from tests.campaigns.mutations.lists import MUTATIONS
+from tests.campaigns.statements.page import LIST
+from tests.campaigns.statements.page import page as statements_page
+from tests.campaigns.values.cases import CASES
+from tests.support import ROOT, evidence
+from tests.support.evidence import NOTHING, OLDER, Evidence, catalog, faults, none_of, of_results, reachable
+
+PAGES = (
+    *sorted(page for page in (ROOT / "docs" / "results").glob("*.md") if page.name != "README.md"),
+    ROOT / "docs" / "use" / "what-user-code-may-do.md",
+    ROOT / "docs" / "use" / "what-a-table-can-hold.md",
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_page_says_what_it_stands_on(page: object) -> None:
+    assert faults(PAGES[PAGES.index(page)].read_text()) == []  # type: ignore[arg-type]
+
+
+def test_rows_are_those_of_the_lists() -> None:
+    text = {page.name: page.read_text() for page in PAGES}
+    assert text["what-user-code-may-do.md"] == statements_page(), f"written by `python -m tests.campaigns.statements.page` from {LIST.name}"
+    assert sum(
+        line.count("**ok**") + line.count("not run") + line.count("**failed**") for line in text["matrix.md"].splitlines() if line.startswith("| ")
+    ) == len(EVERY)
+    for case in CASES:
+        assert f"## {case.name[0].upper()}{case.name[1:]}\n" in text["what-a-table-can-hold.md"], "written by `python -m tests.campaigns.values --page`"
+    names = {line.split("`")[1] for line in text["mutations.md"].splitlines() if line.startswith("| `")}
+    judged = {one.id for one in MUTATIONS if stored(one) is not None}
+    assert judged <= names, "written by `python -m tests.campaigns.mutations --table`"
+
+
+def test_what_a_page_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "reachable", lambda commit: commit == "a123456789")
+    good = str(Evidence({"a123456789": "2026-01-01"}, "3 of 3"))
+    assert faults(f"# A page\n\n{good}\n") == []
+    assert faults(f"# A page\n\n{NOTHING}\n") == []
+    assert faults("# A page\n") == ["it has 0 sentences of evidence (**Evidence.**) instead of one"]
+    assert faults(good.replace(OLDER, "")) == ["it does not say that later code was not part of the runs"]
+    assert faults(good.replace("Left out: ", "")) == ["its evidence does not tell its left out"]
+    assert faults(good.replace("Repeats: ", "")) == ["its evidence does not tell its repeats"]
+    gone = ["commit abcdef0123 is not in the history, and the page does not say so"]
+    assert faults(f"{good}\nRun: commit abcdef0123, by hand\n") == gone
+    assert faults(f"{good}\n* `abcdef0123` hudi=1\n") == gone
+    lost = str(Evidence({"abcdef0123": "2026-01-01"}, "3 of 3"))
+    assert "`abcdef0123`, not in this repository's history (2026-01-01)" in lost
+    assert faults(lost) == []
+
+
+def test_a_dirty_run_says_so_and_days_are_kept() -> None:
+    results = [{"commit": "abc+", "at": "2026-01-03T10:00Z"}, {"commit": "abc+", "at": "2026-01-01T10:00Z"}, {"commit": "def", "date": "2026-01-04"}]
+    assert of_results(results) == {"def": "2026-01-04", "abc+": "2026-01-01 to 2026-01-03"}
+    assert "with changes that were not committed" in str(Evidence(of_results(results), "3"))
+
+
+def test_the_history_is_asked_where_there_is_one() -> None:
+    assert reachable("0" * 40) is not evidence.has_history()
+    if evidence.has_history():
+        assert reachable(evidence.commit().rstrip("+"))
+
+
+def test_of_what_was_never_seen_the_bound_is_told() -> None:
+    assert none_of(60) == "0 of 60: less than 4.9 %"
+    assert none_of(1) == "0 of 1: less than 95 %"
+    assert none_of(0) == "0 of 0: nothing is known"
+
+
+GROUND = ("`tests/", "Test.", "Test`", "`test_", "results/", "`make ", "by hand", "not measured")
+"""What a sentence that says "measured" names: a test, a page of results, a command; or it says that somebody has seen it by hand."""
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_what_is_called_measured_can_be_looked_up(page: Path) -> None:
+    lines = [line for line in page.read_text().splitlines() if re.search(r"\b[Mm]easured\b", line)]
+    assert [line for line in lines if not any(word in line for word in GROUND)] == []
+
+
+PAGES_OF_TESTS = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+_TEST_WORD = re.compile(r"`((?:tests/[\w/]+\.py(?:::\w+)?)|(?:[A-Z]\w+Test(?:\.[a-z]\w+)?)|(?:test_\w+(?:\.py(?:::\w+)?)?))`")
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TESTS, ids=lambda page: page.name)
+def test_a_test_that_a_page_names_exists(page: Path) -> None:
+    named = {match[1] for match in _TEST_WORD.finditer(page.read_text())}
+    files = {Path(name).name for name in catalog.every_file()}
+    helpers = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    gone = [name for name in named if not catalog.named(name) and not catalog.named(f"{name}.py") and name not in files and Path(name).name not in helpers]
+    assert sorted(gone) == []
+    assert evidence.lost(page.read_text()) == []
+
+
+def test_each_invariant_has_a_mutation_that_was_caught() -> None:
+    """docs/design/protocol.md: each of them has at least one test that fails when it is broken."""
+    stated = set(re.findall(r"\bI\d+\b", (ROOT / "docs" / "design" / "protocol.md").read_text().partition("## Invariants")[2].partition("Assumptions")[0]))
+    caught = {name for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT for name in one.breaks}
+    assert stated == {f"I{number}" for number in range(1, 14)}
+    assert stated - caught == set()

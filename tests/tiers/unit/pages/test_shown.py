@@ -1,0 +1,138 @@
+"""Each claim names tests that exist, and the page says of each which run it is in and what it said last."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.pages import last_run, shown
+from tests.support import evidence
+from tests.support.evidence import catalog
+from tests.support.evidence.catalog import ALL, EVERY, PART, Test
+
+SOURCE = """
+import pytest
+KINDS = ["a", pytest.param("b", marks=pytest.mark.extra)]
+
+def test_plain() -> None: ...
+
+@pytest.mark.extra
+def test_long() -> None: ...
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(kind: str) -> None: ...
+"""
+JAVA = """
+class OneTest {
+  @Test
+  void first() {
+  }
+
+  @Test
+  @Tag("extra")
+  void second() {
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"a"})
+  void third(String one) {
+  }
+
+  @BeforeEach
+  void setUp() {
+  }
+}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(catalog, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_the_run_of_a_test_is_read_from_its_source(place: Path) -> None:
+    (place / "test_one.py").write_text(SOURCE)
+    assert [(test.name, test.run) for test in catalog.tests("test_one.py")] == [("test_plain", EVERY), ("test_long", ALL), ("test_kinds", PART)]
+    (place / "test_all.py").write_text(f"import pytest\npytestmark = [pytest.mark.extra, pytest.mark.timeout(9)]\n{SOURCE}")
+    assert {test.run for test in catalog.tests("test_all.py")} == {ALL}
+    (place / "OneTest.java").write_text(JAVA)
+    assert [(test.name, test.run) for test in catalog.tests("OneTest.java")] == [("first", EVERY), ("second", ALL), ("third", EVERY)]
+    (place / "AllTest.java").write_text('@Tag("extra")\n' + JAVA)
+    assert {test.run for test in catalog.tests("AllTest.java")} == {ALL}
+
+
+def test_what_was_said_last() -> None:
+    one, two, three = (Test("tests/tiers/hudi/test_a.py", name, run) for name, run in (("one", EVERY), ("two", PART), ("three", ALL)))
+    stored = {
+        "tests/tiers/hudi/test_a.py": {
+            "one": {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed"},
+            "two[x]": {"commit": "b" * 10, "at": "2026-01-02T00:00Z", "outcome": "failed"},
+            "two[y]": {"commit": "b" * 10, "at": "2026-01-02T00:00Z", "outcome": "passed"},
+        }
+    }
+    assert shown.last([one], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`"
+    assert shown.last([three], stored) == "no result noted"
+    said = shown.last([one, two, three], stored)
+    assert said == "1 of 3, 2026-01-01 to 2026-01-02, `aaaaaaaaaa`, `bbbbbbbbbb`; two: 2 cases; **failed**: two; no result: three"
+    assert shown.run((one, two, three)) == "every change (1), every change in part (1), test-all (1)"
+
+
+def test_what_a_test_stands_on() -> None:
+    pods, s3, local, unit = (
+        Test(file, "test", EVERY, text)
+        for file, text in (
+            ("tests/tiers/e2e/test_a.py", ""),
+            ("tests/tiers/hudi/test_a.py", "world.table('t', s3=True)"),
+            ("tests/tiers/hudi/test_a.py", "world.table('t', s3=False)"),
+            ("tests/tiers/unit/test_a.py", ""),
+        )
+    )
+    assert (shown.on([pods]), shown.on([s3]), shown.on([local]), shown.on([unit])) == ("real pods and S3", "S3", "local files", "–")
+
+
+def test_a_whole_file_speaks_for_the_tests_that_were_run_with_it() -> None:
+    group = {last_run.WHOLE: {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed", "tests": 3, "names": ["old"]}}
+    assert last_run.said(group, "old")
+    assert last_run.said(group, "new") == [], "it was written after that run"
+    assert [last_run.base(name) for name in ("one", "two[a-b]", "three()", "four{String}[1]")] == ["one", "two", "three", "four"]
+
+
+def test_each_row_of_rfc_22_names_tests_that_exist() -> None:
+    rows = dict(shown.rows())
+    assert list(rows)[:2] == ["R1", "R2"]
+    assert len(rows) == sum(line.startswith("| R") for line in shown.RFC.read_text().splitlines()), "a row that the expression does not see is not shown"
+    nothing = [(row, word) for row, words in rows.items() for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))]
+    assert nothing == []
+
+
+def test_each_invariant_is_shown_by_a_test_of_every_change() -> None:
+    stated = set(re.findall(r"\bI\d+\b", (evidence.ROOT / "docs" / "design" / "protocol.md").read_text()))
+    assert set(shown.INVARIANTS) == stated
+    for name, words in shown.INVARIANTS.items():
+        assert any(test.run in (EVERY, PART) for test in catalog.named(words[0])), name
+        assert [word for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))] == []
+
+
+def test_hudis_own_suite_says_what_is_not_in_the_run_of_every_change() -> None:
+    cells = [
+        line.rpartition("|")[0].rpartition("|")[2]
+        for line in (evidence.ROOT / "docs" / "design" / "hudi-suite.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    named = [(match[1], match[2]) for cell in cells for match in re.finditer(r"`([^`]+)`(?=(.{0,2}))", cell)]
+    wrong = [word for word, after in named if (found := catalog.named(word)) and {test.run for test in found} == {ALL} and after != " +"]
+    assert wrong == []
+
+
+def claimed(text: str) -> list[str]:
+    """Claim, test and run of each line; how many tests there are, and what they said, comes with the next run."""
+    return [re.sub(r"\(\d+\)", "", line).rpartition(" | ")[0] for line in text.splitlines() if line.startswith("|")]
+
+
+def test_the_page_is_of_the_rows_and_the_cases() -> None:
+    text = shown.PAGE.read_text(encoding="utf-8")
+    assert claimed(text) == claimed(shown.page()), "written by `python -m tests.campaigns.pages.shown`"
+    assert evidence.faults(text) == []

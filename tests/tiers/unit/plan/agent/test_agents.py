@@ -1,0 +1,119 @@
+"""The agent of a table: its number is spent only by a pod that was there, and its failure is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from hudi_contract import naming, settle
+from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.plan.agent import agents
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_world import CONFIG, World, ready_world
+
+
+def _created(plan: act.Plan) -> list[str]:
+    return [a.manifest["metadata"]["name"] for a in plan.actions if isinstance(a, act.CreatePod)]
+
+
+def test_a_refused_agent_pod_keeps_its_number() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()
+    world.reconcile()
+    first = plan_table(world.observe(), CONFIG)
+    assert len(_created(first)) == 1
+    for action in first.actions:
+        if not isinstance(action, act.CreatePod):  # the API server refuses the pod: nothing after it is done
+            world.perform(action)
+    again = plan_table(world.observe(), CONFIG)
+    assert _created(again) == _created(first)
+
+
+def test_a_failed_agent_is_quoted_in_the_condition() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()
+    world.reconcile()
+    observed = world.observe()
+    plan = plan_table(observed, CONFIG)
+    made = next(a.manifest for a in plan.actions if isinstance(a, act.CreatePod))
+    word = json.dumps({"outcome": "Failed", "class": "Infrastructure", "message": "no route to etcd"})
+    ended = ContainerFacts("agent", started=True, terminated=True, exit_code=11, reason="Error", message=word, finished_at="2026-01-01T00:00:00Z")
+    pod = PodFacts(
+        namespace=made["metadata"]["namespace"], name=made["metadata"]["name"], uid="u", labels=made["metadata"]["labels"], phase="Failed",
+        node="n", deleting=False, finalizers=(), containers=(ended,),
+    )  # fmt: skip
+    plan = plan_table(replace(observed, pods=(pod,)), CONFIG)
+    status = next(a.status for a in plan.actions if isinstance(a, act.UpdateStatus))
+    ready = next(c for c in status["conditions"] if c["type"] == "Ready")
+    assert ready["reason"] == "AgentNotReady"
+    assert f"{pod.name} failed: no route to etcd" in ready["message"]
+
+
+@pytest.mark.parametrize(("ahead", "failures"), [(0, 1), (3600, 1), (3600, 4), (-20, 2)])
+def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failures: int) -> None:
+    """F57: how long the operator waits is its own affair, at most the back-off; a container beside the agent's is no second failure."""
+    world = ready_world()
+    pods = [p for p in world.observe().pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
+    world.pods.clear()
+    at = datetime.fromtimestamp(world.now_ms / 1000 + ahead, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended = tuple(ContainerFacts(name, started=True, terminated=True, exit_code=11, finished_at=at) for name in ("agent", "proxy"))
+    dead = tuple(replace(pods[0], uid=f"u{n}", name=f"{pods[0].name}{n}", phase="Failed", containers=ended) for n in range(failures))
+    began = world.now
+    for _ in range(100):
+        plan = plan_table(replace(world.observe(), pods=dead), CONFIG)
+        if any(isinstance(a, act.CreatePod) for a in plan.actions):
+            break
+        for action in plan.actions:
+            if isinstance(action, act.StartTimer | act.StopTimer):
+                world.perform(action)
+        world.now += 0.5
+    delay = agents.FIRST_BACKOFF_SECONDS * agents.BACKOFF_FACTOR ** (failures - 1)
+    assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "own", "locked", "grace"),
+    [
+        ("Deleted", False, False, 120),
+        ("HeldTooLong", False, True, 30),
+        ("HeldTooLong", True, True, 5),
+        ("LeaseGone", False, False, 5),
+        ("ClockSkew", False, True, 5),
+    ],
+)
+def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: str, own: bool, locked: bool, grace: int) -> None:
+    """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
+    world = ready_world(**({"agent": {"memory": "1g"}} if own else {}))
+    agent = world.agent_process()
+    assert agent is not None
+    agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed
+    if locked:
+        world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
+    record = settle.new_record(
+        inc=agent.inc, attempt=agent.attempt, role="agent", namespace="lake", pod=agent.pod, pod_uid=agent.pod_uid, boot_id="", node="", app_id="",
+        reason=reason, now_ms=world.now_ms,
+    )  # fmt: skip
+    world._do_Fence(act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0))
+    ended: act.DeletePod | None = None
+    while ended is None:
+        plan = world.reconcile()
+        ended = next((a for a in plan.actions if isinstance(a, act.DeletePod) and a.name == agent.pod), None)
+        world.tick()
+        assert world.now < 300
+    assert ended.grace_seconds == grace
+    assert f"settle/{agent.inc}" in world.kv
+    world.run(lambda w: (current := w.agent_process()) is not None and current.inc != agent.inc, seconds=20)
+    assert agent.alive or grace == 5, "the next one waits for its end"
+    if grace == 120:
+        world.run(lambda w: w.is_true(w.table, "Ready"), seconds=30)
+        assert agent.alive, "the table waits for the end of what other tables are at"
+    if locked and agent.alive:
+        assert "lock" in world.kv, "no lock without proof"
+    world.run(lambda w: "lock" not in w.kv and w.names("settle")[agent.inc].value["phase"] == "Settled")
+    assert not agent.alive

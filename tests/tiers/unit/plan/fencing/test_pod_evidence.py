@@ -1,0 +1,172 @@
+"""When the finalizer of a driver or executor goes, and which objects are left over, from one moment each (F14, F26)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hudi_contract import naming
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.fencing import evidence
+from tests.support.world.scene import INC, Scene
+from tests.support.world.simulated_store import NAMESPACE, START_MS
+
+
+def planned(scene: Scene) -> tuple[act.Action, ...]:
+    return evidence.plan_evidence(scene.view).actions
+
+
+def dropped(scene: Scene) -> set[str]:
+    return {a.name for a in planned(scene) if isinstance(a, act.DropEvidence)}
+
+
+def killed(scene: Scene) -> set[str]:
+    assert all(a.grace_seconds > 0 for a in planned(scene) if isinstance(a, act.DeletePod))
+    return {a.name for a in planned(scene) if isinstance(a, act.DeletePod)}
+
+
+def attempt(phase: str = "Running", *, ended: bool = False, **pod: Any) -> tuple[Scene, str]:
+    """The first attempt of a writer, and the name of its pod."""
+    scene = Scene()
+    name = scene.writer()
+    if ended:
+        scene.writers["load"]["status"]["attempts"][0]["class"] = "Succeeded"
+    scene.pod(name, phase=phase, **pod)
+    return scene, name
+
+
+def proven(name: str) -> dict[str, Any]:
+    return {f"uid-of-{name}": {"kind": "PodTerminated", "detail": "", "atMs": START_MS}}
+
+
+def test_a_proof_on_record_lets_it_go() -> None:
+    scene, name = attempt("Failed")
+    scene.incarnation(pod=name, alive=False)
+    scene.fenced("Terminating", pod=name, proofs=proven(name))
+    assert dropped(scene) == {name}
+
+
+@pytest.mark.parametrize("phase", ["Fenced", "Terminating"])
+def test_it_stays_until_settling_has_written_the_proof(phase: str) -> None:
+    """F14: although its end can be seen."""
+    scene, name = attempt("Failed", ended=True)
+    scene.incarnation(pod=name, alive=False)
+    scene.fenced(phase, pod=name)
+    assert (dropped(scene), killed(scene)) == (set(), set())
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("phase", ["Running", "Failed"])
+def test_it_stays_while_a_registration_stands(phase: str, alive: bool) -> None:
+    """Also of one that has ended: nobody has fenced it yet."""
+    scene, name = attempt(phase, ended=True)
+    scene.incarnation(pod=name, alive=alive)
+    assert (dropped(scene), killed(scene)) == (set(), set())
+
+
+def test_it_stays_while_it_may_still_register() -> None:
+    scene, name = attempt("Failed", ended=True)
+    scene.put(f"admit/{naming.attempt_id(NAMESPACE, name)}", {"attempt": "", "role": "writer"})
+    assert dropped(scene) == set()
+    scene, name = attempt("Failed")
+    assert dropped(scene) == set(), "its outcome is not in status yet"
+    scene, name = attempt("Failed", ended=True)
+    assert dropped(scene) == {name}
+
+
+def test_it_stays_beside_an_incarnation_that_nobody_can_place() -> None:
+    scene, _ = attempt("Failed", ended=True)
+    scene.instant("20260101000000001", inc="inc-of-nobody")
+    assert dropped(scene) == set()
+
+
+def test_a_driver_that_does_not_end_is_deleted_and_proven_then() -> None:
+    scene, name = attempt("Running", ended=True)
+    assert (dropped(scene), killed(scene)) == (set(), {name})
+    scene.pods[name].deleting_since = 0.0
+    assert (dropped(scene), killed(scene)) == (set(), set())
+
+
+def with_executor(phase: str, *, deleting: bool = False) -> tuple[Scene, str]:
+    """An executor in that phase of a driver that lives."""
+    scene, name = attempt()
+    scene.incarnation(pod=name)
+    executor = scene.pod(f"{name}-exec-1", role=naming.ROLE_EXECUTOR, owner=name, phase=phase)
+    if deleting:
+        executor.deleting_since = 0.0
+    return scene, executor.name
+
+
+def test_an_executor_goes_with_its_object() -> None:
+    """F26: while its driver lives a pod that was seen without the finalizer would be unproven. So it is deleted first."""
+    scene, executor = with_executor("Running")
+    assert (dropped(scene), killed(scene)) == (set(), set())
+    scene, executor = with_executor("Failed")
+    assert (dropped(scene), killed(scene)) == (set(), {executor})
+    scene, executor = with_executor("Failed", deleting=True)
+    assert (dropped(scene), killed(scene)) == ({executor}, set())
+
+
+def test_a_late_executor_of_one_that_is_proven_dead() -> None:
+    scene, name = attempt("Failed", ended=True)
+    scene.incarnation(pod=name, alive=False)
+    scene.fenced("Draining", pod=name, proofs=proven(name))
+    executor = scene.pod(f"{name}-exec-9", role=naming.ROLE_EXECUTOR, owner=name)
+    assert (dropped(scene), killed(scene)) == ({name}, {executor.name})
+
+
+def test_a_driver_that_was_left_behind_ends_with_the_table() -> None:
+    """cascade=orphan: no HudiWriter is there that anybody could delete."""
+    scene, name = attempt()
+    scene.incarnation(pod=name)
+    del scene.writers["load"]
+    assert killed(scene) == set()
+    assert scene.table is not None
+    scene.table["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+    assert killed(scene) == {name}
+
+
+def test_pods_of_agents_are_not_this_planners() -> None:
+    scene = Scene()
+    scene.pod("hudi-agent-x-1", role=naming.ROLE_AGENT, phase="Failed")
+    assert (dropped(scene), killed(scene)) == (set(), set())
+
+
+def test_objects_of_old_attempts_go_and_the_last_ones_stay() -> None:
+    scene = Scene()
+    scene.writer()
+    first = scene.writers["load"]["status"]["attempts"][0]["pod"]
+    pods = [first[:-1] + str(n) for n in range(1, 6)]
+    entries = [{"number": n, "pod": pod, "podUid": f"uid-of-{pod}", "class": "Infrastructure"} for n, pod in enumerate(pods, 1)]
+    scene.writers["load"]["status"] = {"attempt": 5, "attempts": entries}
+    for pod in pods:
+        scene.pod(pod, phase="Failed").finalizers.clear()
+    gone = {(a.kind, a.name) for a in planned(scene) if isinstance(a, act.DeleteObject)}
+    assert gone == {(kind, pod) for pod in pods[:2] for kind in ("Pod", "ConfigMap")}
+    scene.pods[pods[0]].finalizers.append("somebody's")
+    scene.pods[pods[1]].finalizers.append(naming.EVIDENCE_FINALIZER)
+    left = {a.name for a in planned(scene) if isinstance(a, act.DeleteObject)}
+    assert left == {pods[0]}, "with our finalizer it is evidence"
+
+
+def test_admissions_and_reports_of_nobody_go() -> None:
+    scene, name = attempt()
+    mine, gone, agent = naming.attempt_id(NAMESPACE, name), f"{NAMESPACE}.gone-1", f"{NAMESPACE}.hudi-agent-x-1"
+    for one, role in ((mine, "writer"), (gone, "writer"), (agent, "agent")):
+        scene.put(f"admit/{one}", {"attempt": one, "role": role})
+    scene.kv["report/attempt/" + mine] = scene.kv["report/attempt/" + gone] = scene.kv[f"admit/{mine}"]
+    actions = planned(scene)
+    assert [a.attempt for a in actions if isinstance(a, act.DeleteAdmit)] == [gone]
+    assert [a.kind for a in actions if isinstance(a, act.DeleteReport)] == [f"attempt/{gone}"]
+    scene.writers["load"]["spec"] = {"operation": 7}
+    actions = planned(scene)
+    assert not [a for a in actions if isinstance(a, act.DeleteAdmit | act.DeleteReport)], "a writer that cannot be read may have any"
+
+
+def test_lease_only_waits_for_no_proof() -> None:
+    scene, name = attempt("Failed", ended=True)
+    scene.incarnation(INC, pod=name, alive=False)
+    scene.fenced("Unlocked", pod=name)
+    scene.kv["gate"].value["mode"] = "LeaseOnly"
+    assert dropped(scene) == {name}

@@ -1,0 +1,189 @@
+"""The gate (F8, F20), two tables on one path, and an etcd that cannot be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
+
+
+def test_a_gate_is_made_closed_with_the_authority_that_was_passed_in() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()
+    plan = plan_table(replace(world.observe(), fresh_uuid="new-authority"), CONFIG)
+    made = [a for a in plan.actions if isinstance(a, act.PutGate)]
+    assert len(made) == 1
+    assert made[0].expected_mod == 0
+    gate = made[0].value
+    assert gate["state"] == "closed"
+    assert gate["authority"] == "new-authority"
+    assert gate["path"] == "s3a://lake/flights"
+    assert gate["lock"] == {
+        "leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5, "drainSeconds": 10,
+    }  # fmt: skip
+    assert not any(isinstance(a, act.CreatePod) for a in plan.actions), "no agent before the gate is there"
+
+
+def test_the_gate_stays_closed_on_the_word_of_an_agent_that_is_not_registered() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()
+    world.reconcile()
+    world.put("report/timeline", {"agentInc": "somebody", "exists": True})
+    for _ in range(3):
+        world.reconcile()
+    assert world.kv["gate"].value["state"] == "closed"
+
+
+def test_a_revision_that_went_back_freezes_until_a_person_has_looked() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("running")
+    world.run(at_step("running", 1))
+    plan = plan_table(replace(world.observe(), revision_floor=world.revision + 100), CONFIG)
+    frozen = [a for a in plan.actions if isinstance(a, act.PutGate)]
+    assert frozen[0].value["state"] == "frozen"
+    assert "went back" in frozen[0].value["reason"]
+    world.perform(frozen[0])
+    world.make_writer("later")
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    assert world.condition(world.table, "Stalled")["reason"] == "Frozen"
+    assert f"{UNFREEZE_ANNOTATION}={world.mod('gate')}" in world.condition(world.table, "Stalled")["message"]
+    assert not any(n.startswith("later") for n in world.created)
+    assert world.table is not None
+    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: "1"}
+    world.reconcile()
+    assert world.kv["gate"].value["state"] == "frozen", "an old word does not count"
+    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(world.mod("gate"))}
+    world.writer_hang_at = None
+    process = world.writer_process("running")
+    assert process is not None
+    process.hang_at = None
+    world.run(lambda w: finished("running")(w) and finished("later")(w))
+
+
+def test_an_accepted_floor_does_not_freeze_again() -> None:
+    world = ready_world()
+    gate = {**world.kv["gate"].value, "acceptedFloor": world.revision + 100}
+    world.put("gate", gate)
+    plan = plan_table(replace(world.observe(), revision_floor=world.revision + 50), CONFIG)
+    assert not any(isinstance(a, act.PutGate) for a in plan.actions)
+
+
+def test_a_gate_from_another_cluster_freezes() -> None:
+    world = ready_world()
+    observed = world.observe()
+    assert observed.etcd is not None
+    plan = plan_table(replace(observed, etcd=replace(observed.etcd, cluster_id="c2")), CONFIG)
+    assert [a.value["state"] for a in plan.actions if isinstance(a, act.PutGate)] == ["frozen"]
+
+
+def test_an_empty_etcd_that_should_not_be_empty_gets_no_gate() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()
+    plan = plan_table(replace(world.observe(), revision_floor=10_000), CONFIG)
+    assert not any(isinstance(a, act.PutGate | act.CreatePod) for a in plan.actions)
+
+
+def test_another_lock_authority_freezes_an_open_gate() -> None:
+    world = ready_world()
+    world.table_error = {"code": "OtherLockAuthority", "message": "marker names authority x"}
+    world.run(lambda w: w.condition(w.table, "Stalled")["reason"] == "OtherLockAuthority")
+    assert world.kv["gate"].value["state"] == "frozen"
+
+
+def test_an_odd_error_code_becomes_a_word_that_a_condition_may_carry() -> None:
+    world = World(table_error={"code": "odd code!", "message": "m"})
+    world.make_table()
+    world.run(lambda w: w.condition(w.table, "Ready")["reason"] == "AgentError")
+
+
+@pytest.mark.parametrize("namespace", ["lake", "secret-namespace"])
+def test_the_first_table_keeps_its_path(namespace: str) -> None:
+    world = ready_world()
+    gate = {**world.kv["gate"].value, "table": f"{namespace}/owner", "tableUid": "uid-of-the-owner"}
+    world.put("gate", gate)
+    before = dict(world.kv)
+    world.make_writer("mine")
+    for _ in range(10):
+        world.reconcile()
+    for kind in ("gate", "assignment", "lock"):
+        assert world.kv.get(kind) == before.get(kind), "nothing that belongs to the other table is touched"
+    assert world.condition(world.table, "Stalled")["reason"] == "DuplicatePath"
+    assert "secret-namespace" not in str(world.table)
+    assert world.condition(world.writers["mine"], "Admitted")["reason"] == "TableStalled"
+    assert "mine" not in str(world.created)
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: w.table is None, seconds=5)
+    assert world.kv["gate"].value == gate
+
+
+def test_a_table_made_again_under_its_name_takes_its_gate_over() -> None:
+    world = ready_world()
+    world.put("gate", {**world.kv["gate"].value, "tableUid": "uid-before"})
+    world.run(lambda w: w.kv["gate"].value["tableUid"] == w.table["metadata"]["uid"] and w.kv["gate"].value["state"] == "open")
+
+
+def test_closing_keeps_those_who_run_admitted() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("running")
+    world.run(at_step("running", 1))
+    assert world.table is not None
+    world.edit(world.table, lock={"leaseSeconds": 20})
+    world.reconcile()
+    gate = world.kv["gate"].value
+    assert gate["state"] == "closed"
+    assert gate["lock"]["leaseSeconds"] == 10
+    process = world.writer_process("running")
+    assert process is not None
+    assert gate["admitted"] == [process.attempt]
+
+
+def test_another_release_of_hudi_comes_when_those_of_the_old_one_have_ended() -> None:
+    world = ready_world()
+    world.writer_hang_at = 1
+    world.make_writer("running")
+    world.run(at_step("running", 1))
+    assert world.table is not None
+    assert world.kv["gate"].value["hudiVersion"] == "1.2.0"
+    world.edit(world.table, hudiVersion="1.2.1", image="spark:next")
+    world.make_writer("next")
+    for _ in range(5):
+        world.reconcile()
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["hudiVersion"]) == ("closed", "1.2.0"), "whoever runs ends under the release that it began with"
+    assert world.condition(world.writers["next"], "Admitted")["status"] == "False"
+    process = world.writer_process("running")
+    assert process is not None
+    process.hang_at = world.writer_hang_at = None
+    world.run(lambda w: finished("running")(w) and finished("next")(w))
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["hudiVersion"]) == ("open", "1.2.1")
+
+
+def test_the_gate_keeps_until_when_the_mode_was_non_blocking() -> None:
+    """Commits of that time overlap, and the audit is not to call them wrong for ever."""
+    bucket = {"type": "Bucket", "buckets": 4}
+    world = ready_world(type="MergeOnRead", index=bucket, orderingFields=["ts"], concurrency={"mode": "NonBlocking"})
+    world.put("clock", {"value": "20260101000000100"})
+    assert world.table is not None
+    assert "nonBlockingUntil" not in world.kv["gate"].value
+    world.edit(world.table, concurrency={"mode": "Optimistic"})
+    world.run(lambda w: w.kv["gate"].value["concurrency"] == "Optimistic" and w.kv["gate"].value["state"] == "open")
+    until = world.kv["gate"].value["nonBlockingUntil"]
+    assert until >= "20260101000000100"
+    world.put("clock", {"value": "20990101000000100"})
+    world.edit(world.table, concurrency={"mode": "Optimistic", "insertConflicts": "Partition"})
+    world.run(lambda w: w.kv["gate"].value["insertConflicts"] == "Partition" and w.kv["gate"].value["state"] == "open")
+    assert world.kv["gate"].value["nonBlockingUntil"] == until, "it stays, whatever else changes"

@@ -1,0 +1,179 @@
+"""When the finalizers of HudiTable and HudiWriter go, from one moment each: with nobody left who can hold the lock, and not before (F14, I11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hudi_contract import naming
+from hudi_contract.naming import SETTLE_FINALIZER
+from hudi_operator.plan import deletion
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.writers.attempts import Progress
+from tests.support.world.scene import INC, Scene
+from tests.support.world.simulated_store import NAMESPACE
+
+GONE = "2026-01-02T00:00:00Z"
+
+
+def of_writer(scene: Scene) -> PartialPlan:
+    view = scene.view
+    (writer,) = view.writers
+    entries = tuple(writer.status.get("attempts") or ())
+    return deletion.plan_writer(view, writer, Progress(entries=entries))
+
+
+def freed(step: PartialPlan) -> list[tuple[str, str]]:
+    return [(a.kind, a.remove) for a in step.actions if isinstance(a, act.PatchFinalizers)]
+
+
+def deleted_writer(**entry: Any) -> tuple[Scene, str]:
+    """A deleted HudiWriter whose only attempt has ended, and the attempt's pod."""
+    scene = Scene()
+    pod = scene.writer()
+    scene.writers["load"]["metadata"]["deletionTimestamp"] = GONE
+    scene.writers["load"]["status"]["attempts"][0] |= {"class": "Cancelled", **entry}
+    return scene, pod
+
+
+def test_a_writer_goes_when_nothing_is_left() -> None:
+    scene, _ = deleted_writer()
+    assert freed(of_writer(scene)) == [(naming.WRITER_KIND, SETTLE_FINALIZER)]
+
+
+def test_one_that_nobody_deletes_stays() -> None:
+    scene, _ = deleted_writer()
+    del scene.writers["load"]["metadata"]["deletionTimestamp"]
+    assert of_writer(scene).actions == ()
+
+
+def test_it_stays_while_an_attempt_is_being_stopped() -> None:
+    scene, _ = deleted_writer()
+    del scene.writers["load"]["status"]["attempts"][0]["class"]
+    step = of_writer(scene)
+    assert (freed(step), step.said) == ([], ("deletion of load waits: attempt 1 is being stopped",))
+
+
+def test_it_stays_while_an_attempt_may_register() -> None:
+    scene, pod = deleted_writer()
+    scene.put(f"admit/{naming.attempt_id(NAMESPACE, pod)}", {"attempt": "", "role": "writer"})
+    assert freed(of_writer(scene)) == []
+
+
+@pytest.mark.parametrize("registered", [True, False])
+@pytest.mark.parametrize(
+    ("phase", "stays"), [("Fenced", True), ("Terminating", True), ("Draining", True), ("Unlocked", False), ("RollingBack", False), ("Swept", False)]
+)
+def test_it_waits_for_unlocked_and_not_for_a_rollback(phase: str, stays: bool, registered: bool) -> None:
+    """A namespace may be deleted although no agent can run in it any more; the settle record stays in etcd."""
+    scene, pod = deleted_writer()
+    if registered:
+        scene.incarnation(pod=pod, alive=False)
+        scene.instant("20260101000000001")
+    scene.fenced(phase, pod=pod)
+    assert bool(freed(of_writer(scene))) != stays
+    if not stays:
+        scene.lock(pod=pod)
+        assert freed(of_writer(scene)) == [], "it holds the lock, whatever its record says"
+
+
+def test_it_stays_while_a_pod_is_not_proven_dead() -> None:
+    scene, pod = deleted_writer()
+    scene.pod(pod)
+    step = of_writer(scene)
+    assert (freed(step), step.said) == ([], (f"deletion of load waits: pod {pod} is not proven dead",))
+    scene.pods[pod].finalizers.clear()
+    assert freed(of_writer(scene))
+
+
+def test_an_executor_keeps_it_too() -> None:
+    scene, pod = deleted_writer()
+    executor = scene.pod(f"{pod}-exec-1", role=naming.ROLE_EXECUTOR, owner=pod)
+    executor.labels[naming.LABEL_WRITER] = "load"
+    assert freed(of_writer(scene)) == []
+
+
+# ---- HudiTable
+
+
+def deleted_table(*, released: bool = True, **spec: Any) -> Scene:
+    """A deleted HudiTable; `released`: its gate is given back."""
+    scene = Scene(**spec)
+    assert scene.table is not None
+    scene.table["metadata"] |= {"deletionTimestamp": GONE, "finalizers": [SETTLE_FINALIZER]}
+    if released:
+        scene.kv["gate"].value |= {"state": "frozen", "table": "", "tableUid": ""}
+    return scene
+
+
+def of_table(scene: Scene) -> PartialPlan:
+    return deletion.plan_table(scene.view)
+
+
+def test_the_gate_is_given_back_first() -> None:
+    scene = deleted_table(released=False)
+    step = of_table(scene)
+    (gate,) = [a for a in step.actions if isinstance(a, act.PutGate)]
+    assert freed(step) == []
+    assert gate.expected_mod == scene.mod("gate")
+
+
+def test_a_table_goes_when_nobody_can_hold_the_lock() -> None:
+    assert freed(of_table(deleted_table())) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]
+
+
+@pytest.mark.parametrize(("phase", "stays"), [("Terminating", True), ("Draining", True), ("Unlocked", False), ("RollingBack", False)])
+def test_a_table_waits_for_unlocked_of_everybody(phase: str, stays: bool) -> None:
+    scene = deleted_table()
+    scene.incarnation(alive=False)
+    scene.instant("20260101000000001")
+    scene.fenced(phase)
+    assert bool(freed(of_table(scene))) != stays
+
+
+def test_a_lock_of_whomever_keeps_it() -> None:
+    scene = deleted_table()
+    scene.fenced("Settled")
+    scene.put("lock", {"inc": INC, "attempt": "", "podUid": "", "nonce": "n", "sinceMs": 0})
+    assert freed(of_table(scene)) == []
+
+
+@pytest.mark.parametrize("role", [naming.ROLE_DRIVER, naming.ROLE_EXECUTOR])
+def test_evidence_keeps_it(role: str) -> None:
+    """Nobody would drop the finalizers of these pods afterwards."""
+    scene = deleted_table()
+    pod = scene.pod("left-0000-1", role=role)
+    step = of_table(scene)
+    assert (freed(step), step.said) == ([], (f"deletion waits for {pod.name}",))
+
+
+def test_the_agent_is_told_to_leave_when_no_writer_is_left() -> None:
+    scene = deleted_table()
+    agent = f"{NAMESPACE}.hudi-agent-x-1"
+    scene.put("assignment", {"T": "x"})
+    scene.put(f"admit/{agent}", {"attempt": agent, "role": "agent"})
+    actions = of_table(scene).actions
+    assert [a.attempt for a in actions if isinstance(a, act.DeleteAdmit)] == [agent]
+    assert [a.value for a in actions if isinstance(a, act.PutAssignment)] == [None]
+    scene.incarnation(alive=False)
+    scene.fenced("Terminating")
+    assert not [a for a in of_table(scene).actions if isinstance(a, act.DeleteAdmit | act.PutAssignment)], "it may have to settle for that one"
+
+
+def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
+    """Half a restore is no table for anybody. A namespace that is being deleted has no agent any more, and does not wait."""
+    scene = deleted_table(released=False)
+    scene.put("done/restore-n1", {"nonce": "n1", "savepoint": "good", "result": "Running"})
+    step = of_table(scene)
+    assert (step.actions, step.said) == ((), ("deletion waits for restore n1, which has begun",))
+    scene.terminating = True
+    assert of_table(scene).actions
+
+
+def test_the_table_of_another_objects_path_goes_at_once() -> None:
+    """A duplicate has never had anything."""
+    scene = deleted_table(released=False)
+    scene.kv["gate"].value |= {"table": f"{NAMESPACE}/other", "tableUid": "uid-of-other"}
+    assert freed(of_table(scene)) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]

@@ -1,0 +1,126 @@
+"""A table in another one's folder (F61): which of the two is refused, when it is asked, and that nothing is made for it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hudi_contract import naming
+from hudi_contract.records import Stored
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.model.facts import EtcdFacts
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_world import CONFIG, World, ready_world
+
+JsonDict = dict[str, Any]
+OUTER, INNER = "s3a://lake/t1", "s3a://lake/t1/sub"
+SECOND = "2026-01-01T00:00:0{}Z"
+
+
+def table(name: str, path: str, second: int, namespace: str = "ns") -> JsonDict:
+    meta = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "creationTimestamp": SECOND.format(second)}
+    return {"apiVersion": naming.API_VERSION, "kind": naming.TABLE_KIND, "metadata": meta, "spec": {"path": path, "recordKeyFields": ["id"]}}
+
+
+class Ports:
+    """Both ports: these tables, of which those named are open."""
+
+    def __init__(self, tables: list[JsonDict], opened: set[str]) -> None:
+        self.tables, self.opened, self.asked = tables, opened, list[str]()
+
+    async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+        assert kind == naming.TABLE_KIND
+        self.asked.append(namespace)
+        return [t for t in self.tables if namespace in ("", t["metadata"]["namespace"])]
+
+    async def read_table(self, table_id: str, _: str) -> EtcdFacts:
+        found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
+        if found["metadata"]["name"] not in self.opened:
+            return EtcdFacts(revision=1, cluster_id="c")
+        return EtcdFacts(revision=1, cluster_id="c", gate=Stored({"tableUid": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1))
+
+
+def overlapping(mine: JsonDict, *others: JsonDict, opened: set[str] | None = None, namespaces: tuple[str, ...] = ()) -> tuple[str, ...]:
+    ports: Any = Ports([mine, *others], opened or set())
+    found = asyncio.run(read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, namespaces=namespaces))
+    assert ports.asked == list(namespaces or ("",))
+    return found
+
+
+@pytest.mark.parametrize(("mine", "other"), [(INNER, OUTER), (OUTER, INNER), ("hdfs://NN/t", "hdfs://nn:8020/t")])
+def test_the_later_one_is_refused(mine: str, other: str) -> None:
+    assert overlapping(table("mine", mine, 2), table("other", other, 1)) == ("ns/other",)
+    assert overlapping(table("mine", mine, 1), table("other", other, 2)) == ()
+
+
+def test_of_the_same_second_neither_goes_first() -> None:
+    assert overlapping(table("a", INNER, 1), table("b", OUTER, 1)) == ("ns/b",)
+    assert overlapping(table("b", OUTER, 1), table("a", INNER, 1)) == ("ns/a",)
+
+
+def test_one_that_was_open_goes_first_whatever_the_clocks_say() -> None:
+    assert overlapping(table("mine", INNER, 1), table("other", OUTER, 2), opened={"other"}) == ("ns/other",)
+
+
+def test_others_do_not_matter() -> None:
+    """Other folders, and the same path, which the gate tells apart."""
+    others = (table("a", "s3a://lake/t10", 1), table("b", "s3a://pond/t1", 1), table("c", "s3://lake/t1/", 1))
+    assert overlapping(table("mine", OUTER, 2), *others) == ()
+
+
+def test_all_namespaces_that_are_watched_are_asked() -> None:
+    others = (table("a", OUTER, 1, "n1"), table("b", "s3a://lake/t1/sub/x", 1, "n2"), table("c", OUTER, 1, "n3"))
+    assert overlapping(table("mine", INNER, 2), *others) == ("n1/a", "n2/b", "n3/c")
+    assert overlapping(table("mine", INNER, 2), *others, namespaces=("ns", "n1", "n2")) == ("n1/a", "n2/b")
+
+
+def test_one_that_cannot_be_read_keeps_its_folder() -> None:
+    broken = table("other", OUTER, 2)
+    broken["spec"]["recordKeyFields"] = 7
+    assert overlapping(table("mine", INNER, 1), broken) == ("ns/other",)
+
+
+@pytest.mark.parametrize(
+    ("gate", "reports", "expected"),
+    [
+        (None, (), True),
+        ({"tableUid": "", "state": "frozen"}, (), True),
+        ({"tableUid": "uid-mine", "state": "closed"}, (), False),  # the agent is at it
+        ({"tableUid": "uid-mine", "state": "closed"}, ("timeline",), True),  # it is about to open
+        ({"tableUid": "uid-mine", "state": "closed", "adopted": True}, ("timeline",), False),
+        ({"tableUid": "uid-mine", "state": "open"}, ("timeline",), False),
+    ],
+)
+def test_it_is_asked_before_anything_is_made_and_before_the_gate_opens(gate: JsonDict | None, reports: tuple[str, ...], *, expected: bool) -> None:
+    facts = EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 1) if gate else None, reports={name: Stored({}, 1, 1) for name in reports})
+    mine = TableSpec.from_object(table("mine", INNER, 1))
+    assert undecided(mine, facts) is expected
+    assert not undecided(mine, None)
+    assert not undecided(replace(mine, ref=replace(mine.ref, deleting=True)), facts)
+
+
+def test_nothing_is_made_for_a_table_in_another_ones_folder() -> None:
+    world = World()
+    world.make_table()
+    world.reconcile()  # the finalizer
+    for others, said in ((("lake/t1", "secret/t2"), "overlaps with lake/t1;"), (("secret/t2",), "overlaps with another HudiTable;")):
+        plan = plan_table(replace(world.observe(), overlapping=others), CONFIG)
+        assert not [a for a in plan.actions if isinstance(a, act.PutGate | act.CreatePod | act.PutAssignment | act.PutAdmit)]
+        (status,) = [a.status for a in plan.actions if isinstance(a, act.UpdateStatus)]
+        (stalled,) = [c for c in status["conditions"] if c["type"] == "Stalled"]
+        assert (stalled["status"], stalled["reason"]) == ("True", "OverlappingPath")
+        assert said in stalled["message"]
+        assert "secret" not in stalled["message"]
+
+
+def test_a_gate_does_not_open_on_a_path_that_another_one_got_meanwhile() -> None:
+    world = ready_world()
+    gate = {k: v for k, v in world.kv["gate"].value.items() if k != "adopted"}
+    world.put("gate", {**gate, "state": "closed"})
+    assert not [a for a in plan_table(replace(world.observe(), overlapping=("lake/t1",)), CONFIG).actions if isinstance(a, act.PutGate)]
+    assert [a.value["state"] for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.PutGate)] == ["open"]

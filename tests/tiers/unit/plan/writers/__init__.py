@@ -1,0 +1,1 @@
+"""Tests of attempts, admission, schedules, overlaps and the status of writers."""

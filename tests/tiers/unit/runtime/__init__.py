@@ -1,0 +1,1 @@
+"""Tests of the runtime without Spark: positions, plans of settling and services, callbacks, errors."""

@@ -1,0 +1,91 @@
+"""The metadata table as the agent changes it: deleted and made anew under the lock, behind the closed gate, with nothing pending (R16, I6, I12)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hudi_operator.api.metadata_table import MetadataTable as Wanted
+from hudi_operator.plan.requests import metadata_table
+from hudi_runtime.agent.metadata_table import MetadataTable
+from hudi_runtime.process.etcd import Entry, now_ms
+from hudi_runtime.settle.settle import Records
+from tests.support.world.metadata_table_samples import ON, OTHER, T1, Fake, serve
+
+OFF = metadata_table.request(Wanted(enabled=False))
+
+
+def test_it_is_deleted_and_made_anew_under_the_lock() -> None:
+    fake = Fake()
+    done = serve(fake)
+    assert (done["result"], done["nonce"], done["partitions"], done["failures"]) == ("Completed", "Files/1", ["files"], 0)
+    assert fake.log == ["lock", "delete", "make true", "unlock"]
+    serve(fake)
+    assert len(fake.log) == 4, "once for each word"
+
+
+def test_it_is_switched_off() -> None:
+    fake = Fake()
+    assert serve(fake, OFF)["partitions"] == []
+    assert fake.log == ["lock", "delete", "unlock"]
+
+
+def test_a_half_made_one_of_an_agent_that_died_is_made_anew() -> None:
+    fake = Fake(parts=({"files"}, {"column_stats"}), kv={"done/metadata": {"nonce": "Files/1", "result": "Running", "failures": 1, "inc": OTHER}})
+    assert serve(fake)["result"] == "Completed"
+    assert "delete" in fake.log
+
+
+@pytest.mark.parametrize(
+    ("fake", "records"),
+    [
+        (Fake(gate="open"), Records({}, {}, {}, {})),
+        (Fake(), Records({}, {}, {OTHER: Entry(f"writer/{OTHER}", {"role": "agent"}, 1)}, {})),
+        (Fake(), Records({}, {"dead": Entry("settle/dead", {"phase": "RollingBack"}, 1)}, {}, {})),
+        (Fake(kv={"done/metadata": {"nonce": "Files/1", "result": "Failed", "retryAtMs": now_ms() + 86_400_000}}), Records({}, {}, {}, {})),
+    ],
+)
+def test_nobody_else_may_be_at_work(fake: Fake, records: Records) -> None:
+    before = dict(fake.kv)
+    serve(fake, records=records)
+    assert (fake.log, fake.kv) == ([], before)
+
+
+def test_an_agent_that_has_other_options_waits_for_its_own() -> None:
+    """It would make again, in its next rollback, what it has deleted."""
+    fake = Fake()
+    serve(fake, OFF, known="Files+ColumnStats/")
+    assert (fake.log, fake.done) == ([], {})
+
+
+def test_it_waits_for_what_is_pending() -> None:
+    fake = Fake(names=[f"{T1}.commit.requested"])
+    done = serve(fake)
+    assert (done["result"], done["failures"]) == ("Running", 0)
+    assert T1 in done["message"]
+    assert fake.log[:1] == ["lock"], "looked at under the lock"
+    assert "delete" not in fake.log
+
+
+def test_the_gate_is_looked_at_under_the_lock() -> None:
+    fake = Fake()
+    seen = iter(["closed", "open"])
+    table: Any = fake
+    keeper = MetadataTable(table, table, "t", "lake/t", {}, "Files/1", lambda: next(seen), lambda run: SimpleNamespace(done=lambda: True, run=run()))  # type: ignore[arg-type, return-value]
+    keeper.consider({"metadata": ON}, Records({}, {}, {}, {}))
+    assert "delete" not in fake.log
+
+
+def test_a_failure_is_counted_and_tried_again_later() -> None:
+    fake = Fake(error=OSError("the store has failed"))
+    done = serve(fake)
+    assert (done["result"], done["failures"]) == ("Failed", 1)
+    assert done["retryAtMs"] > now_ms()
+    assert "the store has failed" in done["message"]
+
+
+@pytest.mark.parametrize("leaves", [({"files"}, {"column_stats"}), (set(), {"files"})])
+def test_made_is_what_the_tables_configuration_says(leaves: tuple[set[str], set[str]]) -> None:
+    assert serve(Fake(leaves=leaves))["result"] == "Failed"

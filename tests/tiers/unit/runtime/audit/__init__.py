@@ -1,0 +1,1 @@
+"""Tests of the audit: each damage is found by its check."""

@@ -1,0 +1,1 @@
+"""Tests of how a job is read."""

@@ -1,0 +1,45 @@
+"""Termination message and job file."""
+
+from __future__ import annotations
+
+import json
+
+from hudi_runtime.job.job import FilesSource, Job, PythonSource
+from hudi_runtime.process.errors import Failure, FailureClass
+from hudi_runtime.process.result import Tally, termination_message
+from hudi_runtime.process.session import Conflict
+from tests.support.world.runtime_samples import JOB
+
+
+def test_success() -> None:
+    tally = Tally()
+    tally.conflict(Conflict("1", "2", ("a/fg",)))
+    tally.committed("3", "4", 10, since=0)
+    message = json.loads(termination_message(tally, None))
+    assert message == {
+        "outcome": "Succeeded", "class": None, "message": "", "commits": 1, "records": 10,
+        "lastInstant": "3", "lastCompletionTime": "4", "conflicts": 1, "waiting": 0, "caughtUp": False,
+    }  # fmt: skip
+    assert tally.conflicts[0]["retriedAs"] == "3"
+
+
+def test_conflicts_are_bounded() -> None:
+    tally = Tally()
+    for number in range(25):
+        tally.conflict(Conflict(str(number), "x", ()))
+    assert [entry["instant"] for entry in tally.conflicts] == [str(n) for n in range(15, 25)]
+    assert tally.conflict_count == 25
+
+
+def test_message_fits_the_kubelet() -> None:
+    failure = Failure(FailureClass.USER_ERROR, "ü" * 5000)
+    text = termination_message(Tally(), failure)
+    assert len(text.encode()) <= 4096
+    assert json.loads(text)["class"] == "UserError"
+
+
+def test_sources() -> None:
+    files = Job.from_json({**JOB, "source": {"files": {"format": "csv", "paths": ["s3a://x"], "maxFilesPerCommit": 2}}})
+    assert files.source == FilesSource("csv", ("s3a://x",), {}, 2)
+    python = Job.from_json({**JOB, "source": {"python": {"file": "/etc/hudi/code/a.py", "function": "f", "arguments": {"n": 1}}}})
+    assert python.source == PythonSource("/etc/hudi/code/a.py", "f", {"n": 1})

@@ -1,0 +1,1 @@
+"""Tests of what a writer reads: positions, progress, snapshots, deletions."""

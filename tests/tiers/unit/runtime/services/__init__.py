@@ -1,0 +1,1 @@
+"""Tests of table services: triggers, plans, expiry, partitions that are left out."""

@@ -1,0 +1,430 @@
+"""The runner of table services: who may begin what, what is written ahead, what a failure leaves (I12; F2, F12, F22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hudi_runtime.process import spark as sp
+from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.services import triggers
+from hudi_runtime.services.partition_backoff import LEAST_MS, PartitionBackoff
+from hudi_runtime.services.services import FORGET_MS, Services, Slot
+from hudi_runtime.services.triggers import POSTPONED_MS, Done, Result, Service
+from hudi_runtime.settle.rollback import NotYet
+from hudi_runtime.settle.settle import Records
+from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.service_kinds import Kind
+from tests.support.world.memory_etcd import PREFIX
+from tests.support.world.service_runner_samples import Etcd
+
+C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
+COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
+LAST = "20260101000000010"
+
+
+@pytest.fixture(autouse=True)
+def no_executor_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sp, "lost_executors", lambda _spark: False)
+
+
+class Session:
+    inc, table_id = "me", "x"
+
+    def __init__(self) -> None:
+        self.etcd = Etcd()
+        self.forgotten: list[str] = []
+
+    def forget(self, instant: str) -> bool:
+        self.forgotten.append(instant)
+        return True
+
+
+class Context:
+    """Spark's context, as far as a service uses it."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+
+    def setLocalProperty(self, key: str, value: str) -> None:
+        self.properties[key] = value
+
+    def setJobGroup(self, group: str, _text: str, **more: bool) -> None:
+        assert more == {"interruptOnCancel": True}
+        self.properties["group"] = group
+
+
+@dataclass
+class Rewriting:
+    """A service with a plan."""
+
+    world: World
+    kind: Kind
+
+    def look(self) -> None:
+        self.world.looks += 1
+        if isinstance(self.world.written, Exception):
+            raise self.world.written
+        self.world.left_out.saw(self.world.written, up_to=LAST)
+
+    def run(self, _options: object, *, planned: Callable[[str, int], None]) -> Done:
+        planned(T1, 1)
+        return self.world._do(self.kind.value, None, self.kind)
+
+    def again(self, instant: str, _options: object, *, failures: int) -> Done:
+        return self.world._do(f"{self.kind.value} again", (instant, failures), self.kind)
+
+
+@dataclass
+class Expiring:
+    """Partition lifecycle."""
+
+    world: World
+
+    def run(self, _options: object) -> Done:
+        return self.world._do("ttl", None, Kind.TTL)
+
+
+class World:
+    """One table; `outcome` is what Hudi does: a Done, or an error to raise. The names of the calls are in `calls`."""
+
+    def __init__(self, *wanted: Service) -> None:
+        self.session = Session()
+        self.names = list(COMMITS)
+        self.calls: list[tuple[str, object]] = []
+        self.during: list[Mapping[str, Any]] = []
+        self.outcome: Done | Exception = Done(Result.COMPLETED, T1, "done")
+        self.slot = Slot()
+        self.left_out = PartitionBackoff()
+        self.loses_in: tuple[str, ...] = ()
+        self.looks = 0
+        self.written: dict[str, int] | Exception = {}
+        spark: Any = type("Spark", (), {"sparkContext": Context()})
+        self.context: Context = spark.sparkContext
+        services = {service.kind: service for service in wanted}
+        self.services = Services(spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot)  # type: ignore[arg-type]
+
+    # -- Actions
+
+    @property
+    def table(self) -> World:
+        return self
+
+    def timeline(self) -> tl.Timeline:
+        return tl.parse(self.names)
+
+    def _do(self, name: str, detail: object, kind: Kind) -> Done:
+        self.calls.append((name, detail))
+        self.during.append(self.record(kind))
+        if isinstance(self.outcome, Exception):
+            lost_in(self, *self.loses_in)
+            raise self.outcome
+        return self.outcome
+
+    def clean(self, _options: object, *, mine: frozenset[str]) -> Done:
+        return self._do("clean", mine, Kind.CLEAN)
+
+    def archive(self, _options: object) -> Done:
+        return self._do("archive", None, Kind.ARCHIVE)
+
+    @property
+    def compaction(self) -> Rewriting:
+        return Rewriting(self, Kind.COMPACTION)
+
+    @property
+    def expiry(self) -> Expiring:
+        return Expiring(self)
+
+    @property
+    def clustering(self) -> Rewriting:
+        return Rewriting(self, Kind.CLUSTERING)
+
+    # -- the test's part
+
+    def record(self, kind: Kind) -> Mapping[str, Any]:
+        entry = self.session.etcd.keys.get(f"done/service-{kind.value}")
+        return entry.value if entry else {}
+
+    def records(self) -> Records:
+        return Records.from_entries(self.session.etcd.range(""), prefix=PREFIX)
+
+    def consider(self, listing: tl.Timeline | None = None, **requests: Mapping[str, Any]) -> list[tuple[str, object]]:
+        """One look (with an older listing), and what it started, waited for."""
+        asked = {f"service-{name}": value for name, value in requests.items()}
+        if self.services._running is not None:
+            assert self.look(self.records(), listing, asked) == [], "the first look after a run may be older than its end"
+        return self.look(self.records(), listing, asked)
+
+    def look(self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, object]]:
+        """What is started after these records were read."""
+        before = len(self.calls)
+        self.services.consider(records, listing or self.timeline(), asked or {})
+        if self.services._running is not None:
+            self.services._running.result(10)
+        return self.calls[before:]
+
+    def patience(self, kind: Kind) -> None:
+        """Let the time until the next try pass."""
+        self.session.etcd.set(f"done/service-{kind.value}", **{**self.record(kind), "retryAtMs": 0})
+
+
+def test_a_due_service_runs_once() -> None:
+    world = World(Service(Kind.CLEAN, 2))
+    assert world.consider() == [("clean", frozenset())]
+    (during,) = world.during
+    assert (during["result"], during["failures"]) == ("Running", 1), "written ahead: a run that kills its process is counted"
+    assert during["retryAtMs"] > during["atMs"]
+    assert during["upTo"] == "", "nothing is served yet"
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["instant"], record["upTo"], record["failures"], record["retryAtMs"]) == ("Completed", T1, LAST, 0, 0)
+    assert world.consider() == []
+    assert world.context.properties["spark.scheduler.pool"] == "services"
+
+
+def test_the_order_and_one_at_a_time() -> None:
+    world = World(*(Service(kind, 1) for kind in Kind))
+    world.slot._taken.acquire()
+    assert world.consider() == [], "another table's service is under way"
+    world.slot._taken.release()
+    assert [world.consider()[0][0] for _ in Kind] == ["compaction", "clustering", "ttl", "clean", "archive"]
+    assert world.consider() == []
+
+
+def test_commits_that_were_archived_are_not_forgotten() -> None:
+    """Otherwise a service that wants more commits than the active timeline keeps would never be due."""
+    world = World(Service(Kind.CLUSTERING, 5), Service(Kind.ARCHIVE, 1))
+    for number in range(3):
+        assert world.consider() == [("archive", None)]
+        assert world.session.etcd.keys["done/counted"].value["clustering"]["commits"] == number + 2
+        world.names[:] = [f"2026010100000003{number}_2026010100000004{number}.deltacommit"]
+    assert world.services.counts(world.timeline(), world.records()) == {"clustering": 5, "archive": 1}
+    assert world.consider() == [("clustering", None)]
+    assert world.services.counts(world.timeline(), world.records())["clustering"] == 0, "it has run"
+
+
+@pytest.mark.parametrize("kind", [Kind.CLUSTERING, Kind.TTL])
+def test_a_table_without_commits_is_left_as_it_is(kind: Kind) -> None:
+    world = World(Service(kind, None, scheduled=True))
+    world.names.clear()
+    assert world.consider(**{kind.value: {"nonce": "2026-11-22T03:00:00Z"}}) == []
+    assert world.record(kind)["result"] == "NothingToDo"
+
+
+def test_a_tick_is_served_once() -> None:
+    world = World(Service(Kind.CLEAN, None, scheduled=True))
+    assert world.consider() == []
+    assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == [("clean", frozenset())]
+    assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == []
+    assert world.record(Kind.CLEAN)["nonce"] == "2026-11-22T03:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("settle/dead", {"phase": "RollingBack", "instants": {}}),
+        (f"instant/{T1}", {"inc": "w", "action": "deltacommit", "state": "Abandoned"}),
+        ("writer/old", {"inc": "old", "role": "agent"}),
+        ("settle/old", {"role": "agent", "phase": "Terminating"}),
+    ],
+)
+def test_settling_and_other_agents_come_first(key: str, value: dict[str, Any]) -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.session.etcd.set(key, **value)
+    assert world.consider() == []
+    world.session.etcd.keys.clear()
+    assert world.consider() == [("clean", frozenset())]
+
+
+def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
+    """Also while its dead owner is being settled, which waits for exactly this, and although compaction is switched off."""
+    world = World(Service(Kind.CLEAN, 1))
+    world.names.append(f"{T1}.compaction.inflight")
+    world.session.etcd.set(f"instant/{T1}", inc="dead", action="compaction", state="Pending", claimedBy="me")
+    world.session.etcd.set("settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}})
+    assert world.consider() == [("compaction again", (T1, 0))]
+    assert world.during[0]["instant"] == T1
+    assert world.record(Kind.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
+
+
+def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
+    world = World(Service(Kind.CLUSTERING, 1))
+    world.names.append(f"{T1}.clustering.inflight")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
+    world.outcome = OSError("a file is missing")
+    for failures in (0, 1, 2):
+        assert world.consider() == [("clustering again", (T1, failures))]
+        assert world.record(Kind.CLUSTERING)["failures"] == failures + 1
+        assert world.consider() == [], "another one must not be planned beside it"
+        world.patience(Kind.CLUSTERING)
+
+
+def lost_in(world: World, *partitions: str, changed_ms: int | None = None) -> None:
+    """A clustering has lost in these partitions, which were changed then, or just now."""
+    world.left_out.lost(dict.fromkeys(partitions, changed_ms or now_ms()), instant=C1, took_ms=1, now_ms=now_ms())
+
+
+def test_a_run_that_left_partitions_out_is_followed_by_another_one() -> None:
+    """Also when nobody writes any more: they would stay as they are otherwise."""
+    world = World(Service(Kind.CLUSTERING, 1))
+    lost_in(world, "hot")
+    world.outcome = Done(Result.COMPLETED, T1, "done", left_out=1)
+    assert world.consider() == [("clustering", None)]
+    assert world.during[0]["leftOut"] == 1, "an agent that goes on with the plan knows that something is left out of it"
+    assert world.record(Kind.CLUSTERING)["leftOut"] == 1
+    assert (world.consider(), world.looks) == ([], 0), "others write there"
+    world.left_out.forget_all_but(())
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider() == [("clustering", None)]
+    assert world.looks == 1
+    assert world.record(Kind.CLUSTERING)["leftOut"] == 0
+    assert (world.consider(), world.looks) == ([], 1)
+
+
+def test_what_seems_quiet_is_looked_at_first() -> None:
+    world = World(Service(Kind.CLUSTERING, 9))
+    world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
+    lost_in(world, "hot", changed_ms=now_ms() - LEAST_MS)
+    world.written = {"hot": now_ms()}
+    assert (world.consider(), world.looks) == ([], 1)
+    assert world.record(Kind.CLUSTERING)["result"] == "Completed", "what the last run did stays on record"
+    assert (world.consider(), world.looks) == ([], 1), "not again at once"
+    world.left_out.forget_all_but(())
+    world.written = OSError("the store is away")
+    assert (world.consider(), world.looks) == ([("clustering", None)], 2), "the run meets it again, and puts it on record"
+
+
+@pytest.mark.parametrize("loses_in", [(), ("hot",), ("hot", "warm")])
+def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...]) -> None:
+    """It may have been begun for no other reason than a partition that is quiet again: what else was in its plan is still to be done."""
+    world = World(Service(Kind.CLUSTERING, 9))
+    world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
+    world.outcome, world.loses_in = RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), loses_in
+    assert world.consider() == [("clustering", None)]
+    assert world.record(Kind.CLUSTERING)["result"] == "Postponed"
+    assert world.consider() == [], "it rests first"
+    world.patience(Kind.CLUSTERING)
+    world.outcome = Done(Result.COMPLETED, T1, "done", left_out=len(loses_in))
+    assert world.consider() == [("clustering", None)]
+    assert world.consider() == []
+
+
+def test_records_read_before_a_run_ended_decide_nothing() -> None:
+    """They name an instant that the run has withdrawn meanwhile: executing that again would be counted as a failure."""
+    world = World(Service(Kind.CLUSTERING, 1))
+    world.names.append(f"{T1}.clustering.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
+    read, listed = world.records(), world.timeline()
+    assert world.consider() == [("clustering again", (T1, 0))]
+    assert world.look(read, listed) == []
+
+
+def test_what_was_lost_to_a_writer_is_not_tried_at_once() -> None:
+    """The rest grows with the work that was lost."""
+    assert [triggers.postponed_ms(took) for took in (0, 6_000, 60_000, 3_600_000)] == [POSTPONED_MS, POSTPONED_MS, 300_000, 3_600_000]
+
+
+def test_a_claimed_clean_is_named_to_the_clean() -> None:
+    world = World(Service(Kind.CLEAN, 99))
+    world.names.append(f"{T1}.clean.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="dead", action="clean", state="Pending", claimedBy="me")
+    assert world.consider() == [("clean", frozenset({T1}))]
+
+
+def test_an_instant_of_somebody_else_is_not_executed() -> None:
+    world = World()
+    world.names.append(f"{T1}.compaction.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="compaction", state="Pending", claimedBy="other")
+    assert world.consider() == []
+
+
+def test_a_failure_is_counted_shown_and_repeated_later() -> None:
+    world = World(Service(Kind.COMPACTION, 2))
+    world.outcome = OSError("disk full\nmore")
+    assert world.consider() == [("compaction", None)]
+    record = world.record(Kind.COMPACTION)
+    assert (record["result"], record["failures"], record["message"], record["upTo"]) == ("Failed", 1, "OSError: disk full", "")
+    assert record["instant"] == T1, "what was planned is named"
+    assert world.consider() == [], "not before the next try"
+    world.patience(Kind.COMPACTION)
+    assert world.consider() == [("compaction", None)]
+    assert world.record(Kind.COMPACTION)["failures"] == 2
+    world.patience(Kind.COMPACTION)
+    world.outcome = Done(Result.NOTHING_TO_DO)
+    assert world.consider()
+    assert (world.record(Kind.COMPACTION)["result"], world.record(Kind.COMPACTION)["failures"]) == ("NothingToDo", 0)
+
+
+@pytest.mark.parametrize(
+    "error", [NotYet("another incarnation"), RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), RuntimeFailure(FailureClass.LOCK_TIMEOUT, "busy")]
+)
+def test_what_a_writer_wins_is_no_failure(error: Exception) -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = error
+    world.consider()
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["failures"]) == ("Postponed", 0)
+    assert record["retryAtMs"] > record["atMs"]
+
+
+def test_an_agent_that_stops_has_not_failed() -> None:
+    """Its jobs are cancelled; the next agent goes on without a pause."""
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = OSError("job cancelled")
+    world.services.cancel()
+    world.consider()
+    record = world.record(Kind.CLEAN)
+    assert (record["result"], record["failures"]) == ("Postponed", 0)
+    assert record["retryAtMs"] <= now_ms()
+
+
+@pytest.mark.parametrize(
+    ("error", "lost", "unproven"),
+    [
+        pytest.param(OSError("stage failed"), True, True, id="it may still write files of the instant that would be executed again"),
+        pytest.param(OSError("stage failed"), False, False, id="every task has ended with its executor's word"),
+        pytest.param(NotYet("another incarnation"), True, False, id="nothing was begun"),
+        pytest.param(None, True, True, id="it may still write files of the instant that is completed (F36)"),
+    ],
+)
+def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None, *, lost: bool, unproven: bool
+) -> None:
+    """I12."""
+    monkeypatch.setattr(sp, "lost_executors", lambda _spark: lost)
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = error or world.outcome
+    world.consider()
+    assert world.services.unproven == unproven
+
+
+def test_a_record_without_file_is_given_up() -> None:
+    """F12: otherwise a clean exit would never come. What is young (its file may be on the wire), has a file, or is claimed, stays."""
+    world = World()
+    old, young, claimed = "20260101000000030", "20260101000000032", "20260101000000033"
+    world.session.etcd.set(f"instant/{old}", inc="me", action="clean", state="Pending", atMs=now_ms() - FORGET_MS - 1000)
+    world.session.etcd.set(f"instant/{young}", inc="me", action="clean", state="Pending", atMs=now_ms() - 1000)
+    world.session.etcd.set(f"instant/{claimed}", inc="dead", claimedBy="me", action="clean", state="Pending", atMs=0)
+    assert world.consider() == []
+    assert world.session.forgotten == [old]
+    stale = world.timeline()
+    world.names.append(f"{old}.clean.requested")
+    assert world.consider(stale) == []
+    assert world.session.forgotten == [old], "a fresh listing shows it"
+    assert world.consider() == [("clean", frozenset({old}))]
+    assert world.session.forgotten == [old]
+
+
+def test_the_runner_survives_a_silent_etcd() -> None:
+    world = World(Service(Kind.CLEAN, 1))
+    world.outcome = OSError("x")
+    world.session.etcd.range = lambda prefix: (_ for _ in ()).throw(ConnectionError()) if prefix == "instant/" else []  # type: ignore[method-assign]
+    records = Records.from_entries([], prefix=PREFIX)
+    world.services.consider(records, world.timeline(), {})
+    assert world.services._running is not None
+    assert world.services._running.result(10) is None
+    assert world.services.idle
+    assert not world.slot._taken.locked()

@@ -1,0 +1,1 @@
+"""Tests of look and roll back, sweep, and settling."""

@@ -1,0 +1,1 @@
+"""Tests of timeline, storage and partitions of a table, without Spark."""

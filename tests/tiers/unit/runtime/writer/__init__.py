@@ -1,0 +1,1 @@
+"""Tests of an attempt: batches, schema, fairness, leaving."""

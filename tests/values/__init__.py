@@ -1,1 +1,0 @@
-"""What a table can hold: edge values of each type in each role, written, tended and read back (docs/what-a-table-can-hold.md)."""
