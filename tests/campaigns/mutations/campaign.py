@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.campaigns.mutations import judges
 from tests.campaigns.mutations.mutation import Mutation
-from tests.campaigns.mutations.place import OUT, Place, digest, tracked
+from tests.campaigns.mutations.place import OUT, Place, beside, digest, tracked
 from tests.support import ROOT, evidence
 
 RESULTS = ROOT / "docs" / "results" / "mutations.json"
@@ -51,21 +51,13 @@ def key(tests: Iterable[str], names: list[str], hashes: dict[str, str]) -> str:
     return hashlib.sha256("\0".join([*(hashes[kind] for kind in kinds), *sorted(tests)]).encode()).hexdigest()[:24]
 
 
-def beside(file: str) -> set[str]:
-    """Folders with what a file of tests may use: its own, and those around it within its tier."""
-    path, tier = Path(file), judges.tier(file)
-    depth = path.parts.index(tier) + 1 if tier in path.parts else len(path.parts)
-    return {str(path.parent), *(str(folder) for folder in path.parents if len(folder.parts) > depth)}
-
-
 def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
-    """Hash of what a mutation changes, of the tests that must notice it, and of what stands beside those for several tests.
+    """Hash of what a mutation changes, of the tests that must notice it, and of what those share with others.
 
     Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew.
     """
     tests = {test.partition("::")[0] for test in one.tests}
-    folders = {folder for file in tests for folder in beside(file)}
-    shared = [name for name in names if str(Path(name).parent) in folders and not Path(name).stem.startswith("test_") and not name.endswith("Test.java")]
+    shared = beside(tests, names, root)
     return hashlib.sha256((digest(sorted({*one.files, *tests, *shared}), root) + repr(one)).encode()).hexdigest()[:24]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.campaigns.mutations.mutation import Mutation, sources
@@ -67,3 +69,34 @@ def digest(names: list[str], root: Path = ROOT) -> str:
     for name in names:
         found.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
     return found.hexdigest()
+
+
+def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set[str]:
+    """What files of tests share with others: modules of tests/ that they import, those that these import, and fixtures of their folders.
+
+    Of Java tests: the other files of their folders that hold no tests.
+    """
+    known, found, todo = set(names), set[str](), list(tests)
+    while todo:
+        name = todo.pop()
+        folder = Path(name).parent
+        if name.endswith(".java"):
+            more = {one for one in known if Path(one).parent == folder and not one.endswith("Test.java")}
+        else:
+            more = {f"{place}/conftest.py" for place in (folder, *folder.parents)} | _imported((root / name).read_text())
+        more = (more & known) - found - set(tests)
+        found |= more
+        todo += [one for one in more if one.endswith(".py")]
+    return found
+
+
+def _imported(source: str) -> set[str]:
+    """Files that the imports of a module may mean: `from tests.a import b` is tests/a/b.py, or b of tests/a.py."""
+    modules = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+        elif isinstance(node, ast.Import):
+            modules |= {one.name for one in node.names}
+    files = {module.replace(".", "/") for module in modules if module.startswith("tests.")}
+    return {f"{file}{suffix}" for file in files for suffix in (".py", "/__init__.py")}

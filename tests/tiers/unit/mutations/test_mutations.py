@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.mutations import judges
-from tests.campaigns.mutations.campaign import beside, verdict
+from tests.campaigns.mutations.campaign import own_key, verdict
 from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import (
     AVAILABILITY,
@@ -66,9 +66,7 @@ def test_names_are_unique_and_redundant_ones_have_their_pair() -> None:
 def test_mutations_change_the_product_only() -> None:
     for one in EVERY:
         for file in one.files:
-            assert file.startswith(("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "spark-images/etcd-lock/src/main/")), (
-                one.id
-            )
+            assert file.startswith(("operator/hudi_operator/", "spark-images/hudi_runtime/", "spark-images/etcd-lock/src/main/")), one.id
 
 
 def test_a_text_that_is_not_there_or_twice_is_an_error_that_names_the_mutation() -> None:
@@ -132,11 +130,30 @@ def test_what_the_java_tests_say(said: str, outcome: str) -> None:
     assert verdict(mutation("m", "I1", "x", Edit("f", "a", "b"), f"{J}::does"), seen, 1.0).outcome == outcome
 
 
-def test_a_result_depends_on_what_stands_around_its_test() -> None:
-    assert beside("tests/tiers/unit/plan/gate/test_gate.py") == {"tests/tiers/unit/plan/gate", "tests/tiers/unit/plan"}
-    assert beside("tests/tiers/hudi/test_x.py") == {"tests/tiers/hudi"}
-    assert JAVA_TESTS in beside(J)
-
-
 def test_tiers() -> None:
     assert [judges.tier(test) for test in (A, f"{J}::does", "tests/tiers/hudi/test_x.py::t")] == ["unit", "java", "hudi"]
+
+
+def test_an_outcome_depends_on_what_its_tests_share_with_others(tmp_path: Path) -> None:
+    """Also on what that imports in its turn, and on the fixtures of the folder; not on what none of them uses."""
+    texts = {
+        "tests/tiers/unit/a/test_x.py": "from tests.support.world.near import thing\n",
+        "tests/tiers/unit/a/conftest.py": "",
+        "tests/support/world/near.py": "from tests.support.world import far\n",
+        "tests/support/world/far.py": "",
+        "tests/support/world/other.py": "",
+        "operator/x.py": "a = 1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    one = mutation("x", "I1", "says", Edit("operator/x.py", "a", "b"), "tests/tiers/unit/a/test_x.py::test_y")
+    before = own_key(one, list(texts), tmp_path)
+
+    def changed(name: str) -> bool:
+        (tmp_path / name).write_text(f"{texts[name]}# more\n")
+        found = own_key(one, list(texts), tmp_path)
+        (tmp_path / name).write_text(texts[name])
+        return found != before
+
+    assert {name for name in texts if not changed(name)} == {"tests/support/world/other.py"}
