@@ -1,0 +1,67 @@
+"""Every relative link of every Markdown page leads to a file that is there, and to a heading of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+FOLDERS = ("charts", "crds", "demo", "docs", "examples", "hack", "operator", "spark-images", "tests")
+PAGES = sorted(path for path in [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))] if "target" not in path.parts)
+LINK = re.compile(r"(?<!!)\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+
+
+def prose(text: str) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """What `#` may name: headings in lower case, without punctuation, blanks as hyphens; a second one of the same name has -1 behind it."""
+    seen: Counter[str] = Counter()
+    found = set[str]()
+    for heading in re.findall(r"^#{1,6} +(.+?) *$", prose(text), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return found
+
+
+def broken(page: Path, text: str) -> list[str]:
+    """Links of a page that lead nowhere."""
+    bad = []
+    for link in LINK.findall(prose(text)):
+        target, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        place = (page.parent / target).resolve() if target else page
+        if not place.exists():
+            bad.append(f"{link}: no such file")
+        elif anchor and (not place.is_file() or anchor not in anchors(place.read_text(encoding="utf-8") if target else text)):
+            bad.append(f"{link}: no such heading")
+    return bad
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert broken(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Other\n\n## Read, modify, write\n\n## `a` of I1\n\n## Twice\n\n## Twice\n\n```\n# no heading\n```\n")
+    page = tmp_path / "page.md"
+    page.touch()
+    good = "[a](other.md) [b](other.md#read-modify-write) [c](other.md#a-of-i1) [d](other.md#twice-1) [e](#page) [f](https://example.org/x.md#y)\n"
+    assert broken(page, f"# Page\n\n{good}") == []
+    bad = "[a](gone.md) [b](other.md#no-heading) [c](#gone) [d](other.md#twice-2)\n"
+    assert broken(page, f"# Page\n\n{bad}") == [
+        "gone.md: no such file",
+        "other.md#no-heading: no such heading",
+        "#gone: no such heading",
+        "other.md#twice-2: no such heading",
+    ]
