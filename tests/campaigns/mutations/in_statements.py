@@ -136,7 +136,7 @@ STATEMENTS = (
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",
-        j("TimelineGuard", "      if (session != null && session.isWriter()) {", "      if (session != null && !session.isWriter()) {"),
+        j("TimelineGuard", "    if (session != null && session.isWriter()) {", "    if (session != null && !session.isWriter()) {"),
         t("TimelineGuardTest.theTablesPropertiesAreChangedUnderTheLock"),
     ),
 )

@@ -184,7 +184,7 @@ class Kubelet:
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
         return {
             **keep,
-            "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2] / "tiers" / "component" / "operator" / "cluster_dns"), str(ROOT / "spark-images"))),
+            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), str(ROOT / "spark-images"))),
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},

@@ -114,7 +114,7 @@ public final class TimelineGuard {
   private static void requireLockForProperties(String what, Path path) throws TimelineRefusedException {
     Session session = isProperties(path) ? OpenSessions.byPath(path.getParent().getParent().toString()) : null;
     if (session != null && session.isWriter()) {
-      session.requireHeldNow(what);
+      session.instants().requireHeldNow(what);
     }
   }
 
