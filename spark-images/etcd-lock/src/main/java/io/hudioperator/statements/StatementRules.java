@@ -212,7 +212,7 @@ public final class StatementRules {
    */
   private static void requireNoSink(Table sink) {
     if (sink.getClass().getName().startsWith("org.apache.hudi.")) {
-      throw refusal("df.writeStream.format(\"hudi\")", "writeStream.foreachBatch with df.write.format(\"hudi\")");
+      throw Statements.refusal("df.writeStream.format(\"hudi\")", "writeStream.foreachBatch with df.write.format(\"hudi\")");
     }
   }
 
@@ -222,7 +222,7 @@ public final class StatementRules {
   private static void requireLogFiles(Object source, HoodieTableMetaClient table) {
     boolean left = source instanceof HoodieFileIndex ? !((HoodieFileIndex) source).includeLogFiles() : source instanceof BaseFileOnlyRelation;
     if (left && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
-      throw refusal("a read_optimized query of the table that this program writes", "a snapshot query, which has what is in log files, too");
+      throw Statements.refusal("a read_optimized query of the table that this program writes", "a snapshot query, which has what is in log files, too");
     }
   }
 
