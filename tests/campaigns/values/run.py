@@ -158,25 +158,26 @@ class Run:
         self._compare(f"{step}: hudi-rs", partial(self._by_hudi_rs, table), rebase="CORRECTED")
         self._compare(f"{step}: pandas", partial(self._by_pandas, table), rebase="CORRECTED")
 
-    def _opened(self, table: Table) -> Any:
-        builder = importlib.import_module("hudi").HudiTableBuilder
-        return builder.from_base_uri(for_hudi_rs(table.path)).with_options(self.world.s3_reader_options()).build()
-
     def _by_hudi_rs(self, table: Table, names: Sequence[str]) -> Any:
         hudi, pyarrow = importlib.import_module("hudi"), importlib.import_module("pyarrow")
         options = hudi.HudiReadOptions(projection=list(names)) if names else None
         return self._of_arrow(pyarrow.Table.from_batches([pyarrow.record_batch(batch) for batch in self._opened(table).read_stream(options)]))
 
     def _by_pandas(self, table: Table, names: Sequence[str]) -> Any:
-        """The base files of the newest file slices, which hudi-rs names; their bytes are read by pandas alone."""
+        """The base files that the rows of a snapshot name; their bytes are read by pandas alone."""
         pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
+        named = self._spark().read.format("hudi").load(table.path).select("_hoodie_partition_path", "_hoodie_file_name").distinct().collect()
         frames = []
-        for file_slice in self._opened(table).get_file_slices():
-            if file_slice.has_log_files():
+        for folder, name in named:
+            if not name.endswith(".parquet"):
                 raise Unmerged("log files")
-            with (table.folder / file_slice.base_file_relative_path()).open("rb") as file:
+            with (table.folder / folder / name).open("rb") as file:
                 frames.append(pandas.read_parquet(file, engine="pyarrow", columns=list(names) or None, dtype_backend="pyarrow"))
         return self._of_arrow(pyarrow.Table.from_pandas(pandas.concat(frames, ignore_index=True), preserve_index=False))
+
+    def _opened(self, table: Table) -> Any:
+        builder = importlib.import_module("hudi").HudiTableBuilder
+        return builder.from_base_uri(for_hudi_rs(table.path)).with_options(self.world.s3_reader_options()).build()
 
     def _of_arrow(self, rows: Any) -> Any:
         """The same rows as a frame of Spark's."""
