@@ -92,10 +92,12 @@ def keep(case: str, kind: str, seen: Mapping[str, Any], *, whole: bool) -> None:
 
 
 def keep_refusals(world: World) -> None:
-    """What the runtime says of what it must refuse; an answer that is none is damage."""
+    """What the runtime says of what it must refuse, unless this commit was asked; an answer that is none is damage."""
+    if load().get("refusedBy") == commit():
+        return
     said = refusals(world.spark())
     with _changed() as found:
-        found["refused"] = said
+        found.update(refused=said, refusedBy=commit())
 
 
 def damaged() -> int:
