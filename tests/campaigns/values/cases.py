@@ -46,6 +46,8 @@ PATHS = (
     *("'a b'", "' a'", "'a '", "'50%'", "'#x'", "'a?b'", "'*'", "'[a]'", "'{a}'", "'a,b'", "'a;b'", "'a&b'", "'a+b'", "'ü'", "'😀'", '"\'q"', "'~'", "'a|b'"),
     *("'<a>'", "'^'", "'`'", "'$a'", "'@'", "'_x'", "'null'", "'true'", "'1.50'", "'007'", "'1e3'", "'2024-01-01'", "'2024/01/02'", "repeat('x', 200)", "NULL"),
 )
+HIVE_PATHS = tuple(v.replace("200", "198") for v in PATHS if "/" not in v)
+"""One value is one folder, whose name begins with `p=`."""
 KEYS = (
     *("' '", "'a,b:c'", "'a'", "'A'", "'a '", "'null'", "'__null__'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "char(10)", "'a'||char(0)", "'%41'"),
     *("'\"q'", "repeat('k', 2000)", "repeat('l', 20000)"),
@@ -160,7 +162,7 @@ CASES: Sequence[Case] = (
     ),
     Case(
         "partition of text, hive style; key of text; ordering: date",
-        {"p": ("string", tuple(v for v in PATHS if "/" not in v)), "id": ("string", KEYS), **_ordered("date")},
+        {"p": ("string", HIVE_PATHS), "id": ("string", KEYS), **_ordered("date")},
         first="bulk_insert",
         table={"hiveStylePartitioning": True},
     ),
