@@ -45,7 +45,7 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFra
     _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
     _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)
     if table.type != MERGE_ON_READ:
-        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, DECIMAL_RULE)
+        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, UPDATED_RULE)
     rules = [*_partition_rules(frame, table), *_key_rules(frame, table), *([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]
     if not rules:
         return frame
@@ -64,8 +64,11 @@ def _check_types(frame: DataFrame, fields: Sequence[str], kinds: tuple[type[type
 PARTITION_RULE = "a partition column holds text, whole numbers, booleans or dates; derive one in transform.sql (of a timestamp: its date)"
 KEY_RULE = "a record key holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
 ORDERING_RULE = "an ordering column holds text, numbers, booleans, dates or timestamps; derive one in transform.sql (of binary: hex)"
-DECIMAL_RULE = "Hudi cannot compare decimals when it updates a CopyOnWrite table; cast it in transform.sql to a bigint of its smallest unit, or to double"
-UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind is not types.DecimalType)
+UPDATED_RULE = (
+    "Hudi cannot compare decimals and dates when it updates a CopyOnWrite table; "
+    "cast it in transform.sql: a decimal to a bigint of its smallest unit, a date to a timestamp"
+)
+UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind not in (types.DecimalType, types.DateType))
 
 
 _Rule = tuple[str, Column, str]

@@ -173,9 +173,9 @@ VALUES = (
         "tests/tiers/unit/runtime/writer/test_schema.py::test_what_hudi_cannot_keep_is_refused_by_column",
     ),
     mutation(
-        "decimals-order-updates",
+        "decimals-and-dates-order-updates",
         "F81",
-        "a CopyOnWrite table may have an ordering column of decimals, which Hudi cannot compare when it updates",
+        "a CopyOnWrite table may have an ordering column of decimals or dates, which Hudi cannot compare when it updates",
         a("table/values", "        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, DECIMAL_RULE)\n", "        pass\n"),
         f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
     ),

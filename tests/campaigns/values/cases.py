@@ -142,6 +142,7 @@ def _ordered(kind: str) -> dict[str, tuple[str, Values]]:
     return {"ts": (kind, ORDERINGS[kind])}
 
 
+_HIVE: Mapping[str, tuple[str, Values]] = {"p": ("string", HIVE_PATHS), "id": ("string", KEYS)}
 CASES: Sequence[Case] = (
     Case("payload", _payload(), kinds=("CopyOnWrite",)),
     Case("payload; ordering: decimal", {**_payload(), **_ordered("decimal(38,10)")}, kinds=("MergeOnRead",)),
@@ -160,9 +161,11 @@ CASES: Sequence[Case] = (
     Case(
         "partition of text; key: timestamp; ordering: double", {"p": ("string", PATHS), "id": ("timestamp", TIMES), **_ordered("double")}, first="bulk_insert"
     ),
+    Case("partition of text, hive style; key of text", _HIVE, kinds=("CopyOnWrite",), first="bulk_insert", table={"hiveStylePartitioning": True}),
     Case(
         "partition of text, hive style; key of text; ordering: date",
-        {"p": ("string", HIVE_PATHS), "id": ("string", KEYS), **_ordered("date")},
+        {**_HIVE, **_ordered("date")},
+        kinds=("MergeOnRead",),
         first="bulk_insert",
         table={"hiveStylePartitioning": True},
     ),

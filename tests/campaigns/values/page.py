@@ -47,8 +47,8 @@ RULES = """\
   `date(seen)`, `coalesce(nullif(region, ''), 'none')`.
 * A record key has a value, and one of text is not empty. It holds text, numbers, booleans, dates or timestamps: of a value of another type Hudi's
   ways to write make different keys. Of binary take `hex`.
-* An ordering column has a value in each row, except in those of a writer with operation `Delete`. It has one of the same types, but decimals only
-  in a MergeOnRead table: Hudi cannot compare others when it reads a log file, nor decimals when it updates a CopyOnWrite table.
+* An ordering column has a value in each row, except in those of a writer with operation `Delete`. It has one of the same types, but decimals
+  and dates only in a MergeOnRead table: Hudi cannot compare others when it reads a log file, nor these two when it updates a CopyOnWrite table.
 * Keys of a map are text; intervals and empty arrays and maps without a type are refused, and so are names of columns and fields that are not made of
   letters, digits and `_`.
 * A text column of a key of several columns holds neither `__null__` nor `__empty__`, nor `,<key column>:`; Hudi writes such a key as one text, and

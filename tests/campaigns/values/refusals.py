@@ -54,7 +54,8 @@ def _batches(spark: Any) -> Iterator[tuple[str, str, Any, TableSpec]]:
     for kind in STRUCTURED:
         yield "type of a key column", kind, typed("id", kind), SPEC
         yield "type of an ordering column", kind, typed("ts", kind), SPEC
-    yield "type of an ordering column, CopyOnWrite", "decimal(10,2)", typed("ts", "decimal(10,2)"), replace(SPEC, type="COPY_ON_WRITE")
+    for kind in ("decimal(10,2)", "date"):
+        yield "type of an ordering column, CopyOnWrite", kind, typed("ts", kind), replace(SPEC, type="COPY_ON_WRITE")
     for kind in NO_TYPES:
         yield "type of any column", kind, typed("v", kind), SPEC
 

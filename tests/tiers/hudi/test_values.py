@@ -91,10 +91,11 @@ def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(
                 values.held(frame, SPEC)
             assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
         values.held(plain.withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC, delete=True)
-    decimal = plain.withColumn("ts", functions.expr("CAST(1 AS decimal(10,2))"))
-    assert refusal(decimal) == ""
-    with pytest.raises(RuntimeFailure, match=r"column ts: it is decimal\(10,2\); Hudi cannot compare decimals when it updates a CopyOnWrite table"):
-        values.held(decimal, replace(SPEC, type="COPY_ON_WRITE"))
+    for kind in ("decimal(10,2)", "date"):
+        ordered = plain.withColumn("ts", functions.expr(f"CAST('2024-01-01' AS {kind})" if kind == "date" else f"CAST(1 AS {kind})"))
+        assert refusal(ordered) == ""
+        with pytest.raises(RuntimeFailure, match=rf"column ts: it is {re.escape(kind)}; Hudi cannot compare decimals and dates when it updates a CopyOnWrite"):
+            values.held(ordered, replace(SPEC, type="COPY_ON_WRITE"))
     for kind in ("tinyint", "bigint", "float", "double", "decimal(38,10)", "boolean", "date", "timestamp", "timestamp_ntz", "string"):
         values.held(plain.withColumn("id", functions.expr(f"CAST(null AS {kind})")).withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC)
 
