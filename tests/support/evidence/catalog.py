@@ -69,7 +69,7 @@ def _java(file: str) -> tuple[Test, ...]:
 def every_file() -> tuple[str, ...]:
     """Files with tests, of all tiers."""
     python = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-    return (*python, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / JAVA).glob("*Test.java")))
+    return (*python, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / JAVA).rglob("*Test.java")))
 
 
 def named(word: str) -> tuple[Test, ...]:

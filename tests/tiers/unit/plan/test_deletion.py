@@ -53,7 +53,7 @@ def test_it_stays_while_an_attempt_is_being_stopped() -> None:
     scene, _ = deleted_writer()
     del scene.writers["load"]["status"]["attempts"][0]["class"]
     step = of_writer(scene)
-    assert (freed(step), step.said) == ([], ("deletion of load waits: attempt 1 is being stopped",))
+    assert (freed(step), step.summary) == ([], ("deletion of load waits: attempt 1 is being stopped",))
 
 
 def test_it_stays_while_an_attempt_may_register() -> None:
@@ -83,7 +83,7 @@ def test_it_stays_while_a_pod_is_not_proven_dead() -> None:
     scene, pod = deleted_writer()
     scene.pod(pod)
     step = of_writer(scene)
-    assert (freed(step), step.said) == ([], (f"deletion of load waits: pod {pod} is not proven dead",))
+    assert (freed(step), step.summary) == ([], (f"deletion of load waits: pod {pod} is not proven dead",))
     scene.pods[pod].finalizers.clear()
     assert freed(of_writer(scene))
 
@@ -146,7 +146,7 @@ def test_evidence_keeps_it(role: str) -> None:
     scene = deleted_table()
     pod = scene.pod("left-0000-1", role=role)
     step = of_table(scene)
-    assert (freed(step), step.said) == ([], (f"deletion waits for {pod.name}",))
+    assert (freed(step), step.summary) == ([], (f"deletion waits for {pod.name}",))
 
 
 def test_the_agent_is_told_to_leave_when_no_writer_is_left() -> None:
@@ -167,7 +167,7 @@ def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
     scene = deleted_table(released=False)
     scene.put("done/restore-n1", {"nonce": "n1", "savepoint": "good", "result": "Running"})
     step = of_table(scene)
-    assert (step.actions, step.said) == ((), ("deletion waits for restore n1, which has begun",))
+    assert (step.actions, step.summary) == ((), ("deletion waits for restore n1, which has begun",))
     scene.terminating = True
     assert of_table(scene).actions
 

@@ -89,7 +89,7 @@ def test_a_pod_that_is_gone_is_not_proven() -> None:
     actions = planned(scene)
     assert not moved(actions)
     assert [t.name for t in of(actions, act.StartTimer)] == [f"proof/{INC}"]
-    (said,) = settling.plan_settling(scene.view).said
+    (said,) = settling.plan_settling(scene.view).summary
     assert f"waiting for proof of death of {ATTEMPT_POD}" in said
 
 

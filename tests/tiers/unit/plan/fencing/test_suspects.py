@@ -16,7 +16,7 @@ ATTEMPT = naming.attempt_id(NAMESPACE, ATTEMPT_POD)
 
 
 def fences(scene: Scene) -> list[act.Fence]:
-    return [a for a in suspects.plan_suspects(scene.view).actions if isinstance(a, act.Fence)]
+    return [a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.Fence)]
 
 
 def reasons(scene: Scene) -> list[tuple[str, str]]:
@@ -25,7 +25,7 @@ def reasons(scene: Scene) -> list[tuple[str, str]]:
 
 def timers(scene: Scene) -> tuple[set[str], set[str]]:
     """Timers that are started and stopped."""
-    actions = suspects.plan_suspects(scene.view).actions
+    actions = suspects.plan_suspects(scene.view, changing=False).actions
     return {a.name for a in actions if isinstance(a, act.StartTimer)}, {a.name for a in actions if isinstance(a, act.StopTimer)}
 
 
@@ -155,7 +155,7 @@ def test_a_fence_without_its_record_gets_one() -> None:
     """I6: only a person can have parted them."""
     scene = healthy()
     scene.put(f"fence/{INC}", {"inc": INC, "reason": "?"})
-    (update,) = [a for a in suspects.plan_suspects(scene.view).actions if isinstance(a, act.UpdateSettle)]
+    (update,) = [a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.UpdateSettle)]
     assert (update.inc, update.value["phase"], update.expected_mod) == (INC, "Fenced", 0)
     assert reasons(scene) == []
 
