@@ -79,8 +79,8 @@ def named(word: str) -> tuple[Test, ...]:
         files = [file] if (ROOT / file).is_file() else [one for one in every_file() if one.startswith(f"{file.rstrip('/')}/")]
         return tuple(test for one in files for test in tests(one) if name in ("", test.name))
     short, _, method = word.partition(".")
-    if short.endswith("Test") and (ROOT / JAVA / f"{short}.java").is_file():
-        return tuple(test for test in tests(f"{JAVA}/{short}.java") if method in ("", test.name))
+    if short.endswith("Test") and (java := next((one for one in every_file() if one.endswith(f"/{short}.java")), "")):
+        return tuple(test for test in tests(java) if method in ("", test.name))
     return tuple(test for test in _all() if test.name == word or (Path(test.file).name == file and name in ("", test.name)))
 
 

@@ -66,7 +66,9 @@ def test_names_are_unique_and_redundant_ones_have_their_pair() -> None:
 def test_mutations_change_the_product_only() -> None:
     for one in EVERY:
         for file in one.files:
-            assert file.startswith(("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "spark-images/etcd-lock/src/main/")), one.id
+            assert file.startswith(("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "spark-images/etcd-lock/src/main/")), (
+                one.id
+            )
 
 
 def test_a_text_that_is_not_there_or_twice_is_an_error_that_names_the_mutation() -> None:
