@@ -14,12 +14,15 @@ from demo.lake import data_files, parse_timeline
 from hudi_runtime.table import timeline as tl
 
 __all__ = ["data_files", "parse_timeline", "same", "same_files"]
+CHECKSUM = ".crc"
+"""Files that Hadoop's local file system puts beside each of its own, and does not list."""
 COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
 """What an action is called when it is completed, where that is another word."""
 
 
 def same(names: Sequence[str], found: tl.Timeline) -> None:
     """AssertionError when the product has read something else from a listing of `.hoodie/timeline`. A savepoint bears the time of the commit that it keeps."""
+    names = [name for name in names if not name.endswith(CHECKSUM)]
     alone = [name for name in names if ".savepoint" not in name]
     mine = {i.requested: (COMPLETED.get(i.action, i.action) if i.completed else i.action, i.completed) for i in parse_timeline(alone)}
     theirs = {i.requested: (i.action, i.completion) for i in found.instants}
@@ -45,6 +48,6 @@ def _files(folder: Path) -> dict[str, int]:
                 size = path.stat().st_size
             except FileNotFoundError:
                 continue
-            if not name.endswith(".crc"):
+            if not name.endswith(CHECKSUM):
                 found[str(path.relative_to(folder))] = size
     return found
