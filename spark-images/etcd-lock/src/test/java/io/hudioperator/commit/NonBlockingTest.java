@@ -138,7 +138,10 @@ class NonBlockingTest {
     table.concurrency("NonBlocking");
     Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
     commit(without, Map.of()); // there is none
+    EtcdLockProvider making = provider(true, without);
+    assertTrue(lock(making), "the table's properties are changed under the lock");
     metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
+    making.unlock();
     HoodieException e = assertThrows(HoodieException.class, () -> lock(provider(true, without)));
     assertCode(ErrorCode.OPTION, e);
     assertTrue(e.getMessage().contains("hoodie.metadata.enable = 'false'"), e.getMessage());
