@@ -14,8 +14,8 @@ INSTANT = re.compile(r"^(\d{17,})(?:_(\d{17,}))?\.([a-z]+)(?:\.([a-z]+))?$")
 BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{17,})\.(?:parquet|hfile|orc)$")
 LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)(?:\.cdc)?$")
 NO_DATA = re.compile(r"^\.hoodie_partition_metadata(?:\.parquet|\.orc)?$")
-NO_INSTANT = {"history"}
-"""What lies in a timeline's folder beside its instants: the archive."""
+NO_INSTANT = re.compile(r"^history$|^\d{17,}.*\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""What lies in a timeline's folder beside its instants: the archive; and, on a store with a rename, what Hudi is about to rename to an instant's file."""
 
 
 class UnknownName(ValueError):
@@ -112,7 +112,7 @@ def parse_timeline(names: list[str]) -> list[Instant]:
     for name in sorted(names):
         match = INSTANT.match(name)
         if match is None:
-            if name in NO_INSTANT:
+            if NO_INSTANT.match(name):
                 continue
             raise UnknownName(f"{name!r} in a timeline")
         requested, completed, first, second = match.groups()

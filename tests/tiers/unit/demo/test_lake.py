@@ -35,7 +35,8 @@ def test_the_two_parsers_agree(instants: list[tuple[str, int, bool]], chance: ob
         if kept and action in ("commit", "deltacommit") and states == 3:
             files += names(T[number], "savepoint", 3, f"{T[number + 6]}")
     chance.shuffle(files)  # type: ignore[attr-defined]
-    mine, theirs = parse_timeline([*files, "history"]), product.parse(files)
+    aside = [f"{T[11]}.rollback.requested.dd9e3a54-fee6-4ffc-a12c-0906f1b24917"]
+    mine, theirs = parse_timeline([*files, *aside, "history"]), product.parse([*files, *aside])
     wanted = [*theirs.instants, *theirs.savepoints]
     assert len(mine) == len(wanted)
     assert {(i.requested, i.completed) for i in mine} == {(i.requested, i.completion) for i in wanted}
