@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hudi_runtime.process.etcd import Etcd
-from hudi_runtime.process.session import Session
+from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.table.storage import Missing, Storage
 from tests.support.harness.etcd_server import pki
 from tests.support.harness.local import ALL_JARS, JAR, World
@@ -76,7 +76,7 @@ def real(world: World, jvm: Any, name: str) -> Side:
     files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
     who = {"tableId": table.id, "basePath": table.path, "attempt": f"default.{name}", "role": "agent", "podName": name, "namespace": "default"}
     settings = {**who, "podUid": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
-    session = Session.open(spark, settings)
+    session = AgentSession.open(spark, settings)
     return Side(session.etcd, session)
 
 
