@@ -32,15 +32,19 @@ ME, OTHER = "agent", "somebody"
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Any]:
     """A JVM with the Java module, and no Spark in it."""
+    from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
     jars = os.path.join(os.path.dirname(__import__("pyspark").__file__), "jars", "*")
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {':'.join([str(JAR), *ALL_JARS, jars])} pyspark-shell"
     gateway = launch_gateway()
+    others = SparkContext._gateway, SparkContext._jvm
+    SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm  # PySpark reads every Java exception through these, whichever JVM threw it
     try:
         yield gateway
     finally:
         del os.environ["PYSPARK_SUBMIT_ARGS"]
+        SparkContext._gateway, SparkContext._jvm = others
         gateway.shutdown()
         process: subprocess.Popen[bytes] = gateway.proc
         process.stdin.close()  # type: ignore[union-attr]
