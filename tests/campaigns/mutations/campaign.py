@@ -131,7 +131,7 @@ class Campaign:
             self._place.restore()
         found = verdict(one, seen, time.monotonic() - begin)
         judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
-        told = next(iter(found.told.values()), "")[:SHOWN]
+        told = next(iter(found.told.values()), "").replace(f"{ROOT}/", "")[:SHOWN]  # stored with the code: without paths of a machine
         value = {"key": judged, "outcome": found.outcome, "told": told, "commit": evidence.commit(), "at": time.strftime("%Y-%m-%d", time.gmtime())}
         keep(lambda outcomes: outcomes.update({one.id: value}))
         return found
