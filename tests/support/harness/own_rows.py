@@ -30,10 +30,10 @@ KEY, PARTITION = "_hoodie_record_key", "_hoodie_partition_path"
 
 def rows_of(folder: Path) -> list[Mapping[str, Any]]:
     """One row for each key and partition: the one with the largest `ts`; of equal ones that of the commit that completed last."""
-    instants = {i.requested: i for i in parse_timeline([path.name for path in (folder / ".hoodie" / "timeline").iterdir() if path.suffix != CHECKSUM])}
+    instants = {i.requested: i for i in parse_timeline([path.name for path in (folder / ".hoodie" / "timeline").iterdir() if not path.name.endswith(CHECKSUM)])}
     odd = {i.action for i in instants.values()} - {"commit", "deltacommit", "rollback", "clean"}
     assert not odd, f"not for tables with {odd}"
-    paths = {str(path.relative_to(folder)): 0 for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".crc")}
+    paths = {str(path.relative_to(folder)): 0 for path in folder.rglob("*") if path.is_file() and not path.name.endswith(CHECKSUM)}
     files = [file for file in data_files(paths) if file.instant in instants and instants[file.instant].completed]
     newest: dict[str, str] = {}
     for file in files:
