@@ -89,7 +89,7 @@ class Processes(Store):
         """A refused pod was deleted: what runs is ended, then each container is reported."""
         if pod.process is None or not pod.process.alive:
             pod.silent = False
-            pod.exit_code = None if pod.process is None else 137
+            pod.exit_code, pod.beside_ended = (None, False) if pod.process is None else (137, True)
 
     def _start(self, pod: Pod) -> Process:
         role = pod.labels[naming.LABEL_ROLE]
