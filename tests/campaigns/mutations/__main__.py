@@ -8,7 +8,8 @@
     python -m tests.campaigns.mutations --tiers unit,model   only those whose dearest test is of one of these tiers, and nothing else beside them
 
 The checkout is copied to build/mutations/copy-1 and copy-2 and never changed itself: the tiers unit, model and component are judged in the one, java and
-hudi in the other, side by side. Outcomes are kept in docs/results/mutations.json, each valid for its code only, so a run that was cut off is continued. Exit status 1 when an outcome is not what it must be, or is missing.
+hudi in the other, side by side. Outcomes are kept in docs/results/mutations.json, each valid for its code only, so a run that was cut off is continued.
+Exit status 1 when an outcome is not what it must be, or is missing.
 """
 
 from __future__ import annotations
