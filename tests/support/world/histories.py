@@ -173,13 +173,15 @@ class Player:
             self.world.force_delete(pods[number % len(pods)])
 
     def _known(self, pod: Pod) -> bool:
-        """Whether the operator has written down that there was such a pod.
+        """Whether the operator has written down that there was such a pod. Who strips the finalizer off another one leaves no trace of it.
 
-        Of one whose object goes before that (and that has not registered) nobody can know: it is made again under its number (docs/operate/operations.md).
+        That is a driver in the second of its birth, which is made again under its number, and an executor whose driver lives, which nobody
+        waits for then (docs/operate/operations.md).
         """
         written = {entry.get("podUid") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
         registered = {key.value["podUid"] for key in self.world.names("writer").values()}
-        return pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_DRIVER or pod.uid in written | registered
+        settling = {uid for key in self.world.names("settle").values() for uid in key.value["pods"]}
+        return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or pod.uid in written | registered | settling
 
     # ---- what machines do
 
