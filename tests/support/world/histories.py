@@ -27,7 +27,7 @@ TABLE = {"fencing": {"drainSeconds": 3}, "lock": {"suspectSeconds": 2, "maxHoldS
 RETRIES = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 PATTERNS = {"a": ["x*"], "b": ["*y", "day=z"], "c": ["xy", "?"]}
 """Partitions that writers declare; whichever two of them, they have one in common."""
-SHORTEN_SECONDS = 20.0
+SHORTEN_SECONDS = 10.0
 """CPU that is spent on making a failed history shorter."""
 
 
@@ -183,6 +183,14 @@ class Player:
         settling = {uid for key in self.world.names("settle").values() for uid in key.value["pods"]}
         return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or pod.uid in written | registered | settling
 
+    def _frozen_and_forced(self, number: int) -> None:
+        """A process freezes, and a person forces its pod's object away."""
+        frozen = [p for p in self.world.processes if p.alive and p.pod in self.world.pods and self._known(self.world.pods[p.pod])]
+        if frozen:
+            process = frozen[number % len(frozen)]
+            process.paused = True
+            self.world.force_delete(self.world.pods[process.pod])
+
     # ---- what machines do
 
     def _process_fails(self, number: int, how: str, wire: float | None) -> None:
@@ -217,6 +225,11 @@ class Player:
         pods = [pod for pod in self.world.pods.values() if pod.node and pod.phase in ("Pending", "Running")]
         if pods:
             self.world.refuse(pods[number % len(pods)])
+
+    def _pods_of_lost_nodes_are_collected(self) -> None:
+        for pod in list(self.world.pods.values()):
+            if pod.node and not self.world.nodes[pod.node].ready and pod.phase == "Running" and pod.process is not None:
+                self.world.collect(pod)
 
     def _operators_clock(self, ms: int) -> None:
         self.world.operator_clock_ms = ms
@@ -325,6 +338,8 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
     "node_is_back": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "node_reboots": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "pod_is_force_deleted": (0.5, lambda c: {"number": c.randrange(10)}),
+    "frozen_and_forced": (0.7, lambda c: {"number": c.randrange(10)}),
+    "pods_of_lost_nodes_are_collected": (1, lambda c: {}),
     "pod_is_refused": (0.5, lambda c: {"number": c.randrange(10)}),
     "durations_change": (0.5, lambda c: {"lease": c.choice((10, 12, 20))}),
     "operators_clock": (0.5, lambda c: {"ms": c.choice((0, -20_000, 20_000))}),

@@ -64,6 +64,8 @@ class Processes(Store):
         if node is None or not node.ready or pod.phase in TERMINAL:
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
+            if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
+                pod.exit_code, pod.beside_ended = 137, True
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -80,6 +82,11 @@ class Processes(Store):
         elif pod.phase == "Pending" and pod.deleting_since is not None:
             pod.phase = "Failed"
         self._remove_if_done(pod)
+
+    def collect(self, pod: Pod) -> None:
+        """The garbage collector of a lost node's pods: Failed and deleted, whatever runs. The finalizer keeps it; its kubelet tells when it is back."""
+        pod.phase, pod.collected = "Failed", True
+        self._mark_deleted(pod, 0)
 
     def refuse(self, pod: Pod) -> None:
         """The kubelet, perhaps restarted, does not admit the pod. What runs of it is ended later."""
