@@ -212,11 +212,16 @@ class Player:
             self.world.wire_seconds = wire
             self.world.kill(process)
 
-    def _node_is_lost(self, die: bool, node: str) -> None:
-        self.world.fail_node(node, processes_die=die)
+    def _node_is_lost(self, how: str, node: str) -> None:
+        """Its processes die, freeze until it is back, or live on."""
+        self.world.fail_node(node, processes_die=how == "dies")
+        for process in self.world.processes:
+            process.paused = process.paused or (how == "freezes" and process.node == node)
 
     def _node_is_back(self, node: str) -> None:
         self.world.nodes[node].ready = True
+        for process in self.world.processes:
+            process.paused = process.paused and process.node != node
 
     def _node_reboots(self, node: str) -> None:
         self.world.reboot_node(node)
@@ -334,7 +339,7 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
     "writer_is_suspended": (1, lambda c: {"name": c.choice(WRITERS), "on": c.random() < 0.5}),
     "process_fails": (3, _failure),
     "publisher_dies": (2, lambda c: {"wire": c.choice((0, 1, 2))}),
-    "node_is_lost": (1, lambda c: {"die": c.random() < 0.5, "node": c.choice(("n1", "n2"))}),
+    "node_is_lost": (1.5, lambda c: {"how": c.choice(("dies", "freezes", "lives")), "node": c.choice(("n1", "n1", "n2"))}),
     "node_is_back": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "node_reboots": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "pod_is_force_deleted": (0.5, lambda c: {"number": c.randrange(10)}),
