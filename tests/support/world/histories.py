@@ -212,11 +212,14 @@ class Player:
             self.world.wire_seconds = wire
             self.world.kill(process)
 
-    def _node_is_lost(self, how: str, node: str) -> None:
-        """Its processes die, freeze until it is back, or live on."""
+    def _node_is_lost(self, how: str, node: str, collected: bool) -> None:
+        """Its processes die, freeze until it is back, or live on. ``collected``: the garbage collector calls its pods Failed."""
         self.world.fail_node(node, processes_die=how == "dies")
         for process in self.world.processes:
             process.paused = process.paused or (how == "freezes" and process.node == node)
+        for pod in list(self.world.pods.values()):
+            if collected and pod.node == node and pod.phase == "Running" and pod.process is not None:
+                self.world.collect(pod)
 
     def _node_is_back(self, node: str) -> None:
         self.world.nodes[node].ready = True
@@ -230,11 +233,6 @@ class Player:
         pods = [pod for pod in self.world.pods.values() if pod.node and pod.phase in ("Pending", "Running")]
         if pods:
             self.world.refuse(pods[number % len(pods)])
-
-    def _pods_of_lost_nodes_are_collected(self) -> None:
-        for pod in list(self.world.pods.values()):
-            if pod.node and not self.world.nodes[pod.node].ready and pod.phase == "Running" and pod.process is not None:
-                self.world.collect(pod)
 
     def _operators_clock(self, ms: int) -> None:
         self.world.operator_clock_ms = ms
@@ -328,8 +326,12 @@ def _writer(c: random.Random) -> JsonDict:
     return {"name": c.choice(WRITERS), "hang": c.choice((None, None, 1, 3, 4, 5)), "code": c.choice((None, None, None, 11, 13)), "endless": c.random() < 0.2}
 
 
+def _loss(c: random.Random) -> JsonDict:
+    return {"how": c.choice(("dies", "freezes", "lives")), "node": c.choice(("n1", "n1", "n2")), "collected": c.random() < 0.4}
+
+
 STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
-    "live_on": (8, lambda c: {"seconds": c.randint(1, 6)}),
+    "live_on": (12, lambda c: {"seconds": c.randint(1, 6)}),
     "operator_is_down": (1, lambda c: {"seconds": c.randint(1, 15)}),
     "operator_dies": (2, lambda c: {"after": c.randint(0, 8)}),
     "late_look": (1, lambda c: {"seconds": c.randint(1, 5)}),
@@ -339,12 +341,11 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
     "writer_is_suspended": (1, lambda c: {"name": c.choice(WRITERS), "on": c.random() < 0.5}),
     "process_fails": (3, _failure),
     "publisher_dies": (2, lambda c: {"wire": c.choice((0, 1, 2))}),
-    "node_is_lost": (1.5, lambda c: {"how": c.choice(("dies", "freezes", "lives")), "node": c.choice(("n1", "n1", "n2"))}),
+    "node_is_lost": (1.5, _loss),
     "node_is_back": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "node_reboots": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "pod_is_force_deleted": (0.5, lambda c: {"number": c.randrange(10)}),
     "frozen_and_forced": (0.7, lambda c: {"number": c.randrange(10)}),
-    "pods_of_lost_nodes_are_collected": (1, lambda c: {}),
     "pod_is_refused": (0.5, lambda c: {"number": c.randrange(10)}),
     "durations_change": (0.5, lambda c: {"lease": c.choice((10, 12, 20))}),
     "operators_clock": (0.5, lambda c: {"ms": c.choice((0, -20_000, 20_000))}),
