@@ -53,7 +53,8 @@ INVARIANTS = {
 """What shows each invariant of docs/design/protocol.md with the most real parts: of the run of every change first, then what is longer."""
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
-S3_BY_DEFAULT = "s3: bool = True" in (evidence.ROOT / "tests" / "support" / "harness" / "local.py").read_text(encoding="utf-8")
+ON_S3, ON_FILES = re.compile(r"s3=(True|s3)\b|/s3'"), re.compile(r"s3=s3\b|/file'")
+"""What the source of a test of the hudi tier says of its tables: `s3=s3`, and cells of the matrix, are of both."""
 _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
 HEAD = """\
 # Which run shows what
@@ -121,7 +122,8 @@ def on(found: Iterable[Test]) -> str:
         if test.file.startswith("tests/tiers/e2e/"):
             said.add("real pods and S3")
         elif test.file.startswith("tests/tiers/hudi/"):
-            said.add("S3" if ("s3=False" not in test.text if S3_BY_DEFAULT else "s3=True" in test.text) else "local files")
+            said |= {"S3"} if ON_S3.search(test.text) else {"local files"}
+            said |= {"local files"} if ON_FILES.search(test.text) else set()
     return ", ".join(sorted(said)) or "–"
 
 
