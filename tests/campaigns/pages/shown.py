@@ -2,10 +2,10 @@
 
     python -m tests.campaigns.pages.shown       write the page; `python -m tests.campaigns.pages.last_run` does it, too
 
-The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md and the forty cases (tests/campaigns/faults/cases.py); the runs are
-read from the
-tests' source (tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of the page is typed but which tests show an
-invariant.
+The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md and the
+forty cases (tests/campaigns/faults/cases.py); the runs are read from the tests' source
+(tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of the
+page is typed but which tests show an invariant.
 """
 
 from __future__ import annotations
@@ -59,13 +59,20 @@ _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
 HEAD = """\
 # Which run shows what
 
-Written by `python -m tests.campaigns.pages.shown` and `make test-all`; do not edit. For each invariant of [protocol.md](../design/protocol.md) some tests,
-those with the most
-real parts first; for each row of [rfc-22.md](../design/rfc-22.md) and each of the [forty cases](faults.md#the-forty-acceptance-cases) the tests that are named
-there. **On**: S3 is versitygw; – is neither Spark nor pods. **Run**: *every change* is `make test` and CI (how many of the named tests; of those *in
-part* some parameters are left out there), *test-all* is `make test-all` alone, anything else is a command of its own. **Last**: how many of the named
-tests have passed when they were run last and that was noted ([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no
-noted result. Of the tiers unit, model, java and component a file has one result: one test that fails makes all of it failed.
+Written by `python -m tests.campaigns.pages.shown` and `make test-all`; do not edit. For each
+invariant of [protocol.md](../design/protocol.md) some tests, those with the most real parts first;
+for each row of [rfc-22.md](../design/rfc-22.md) and each of the
+[forty cases](faults.md#the-forty-acceptance-cases) the tests that are named there. A test that is
+named is about the claim; what it asserts stands in its source, and what a case lacks in its last
+column.
+
+* **On**: S3 is versitygw; – is neither Spark nor pods.
+* **Run**: *every change* is `make test` and CI, *test-all* is `make test-all` alone, anything else is a
+  command of its own; how many of the named tests; of those *in part* some parameters are left out.
+* **Last**: how many of the named tests passed when they were last run and that was noted
+  ([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no noted
+  result. Of the tiers unit, model, java and component a file has one result: one test that fails
+  makes all of it failed.
 """
 Results = dict[str, dict[str, dict[str, Any]]]
 
