@@ -140,3 +140,11 @@ def test_each_invariant_has_a_mutation_that_was_caught() -> None:
     caught = {name for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT for name in one.breaks}
     assert stated == {f"I{number}" for number in range(1, 14)}
     assert stated - caught == set()
+
+
+def test_the_table_of_results_names_each_page_and_whether_its_raw_results_are_there() -> None:
+    results = ROOT / "docs" / "results"
+    text = (results / "README.md").read_text()
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
+    assert named == {page.name for page in results.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"`raw/([\w-]+)`", text)) == {folder.name for folder in evidence.RAW.iterdir()}, "raw results that the table calls not kept, or kept"
