@@ -377,7 +377,7 @@ CASES = (
     Case(
         32,
         "a writer sets options of the operator",
-        "rejected at admission and at launch",
+        "rejected at admission, refused in the driver; `EAGER` alone Hudi turns into LAZY, an ordinary commit; a living writer's instant stays",
         "I4, I7, I9",
         (
             f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
