@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.harness.counting_writers import CODE, counting
 from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
-from tests.support.harness.updates_samples import CODE, counting
 
 pytestmark = pytest.mark.extra
 NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}

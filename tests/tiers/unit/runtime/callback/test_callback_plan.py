@@ -9,7 +9,7 @@ import pytest
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback_plan import Kind, Position, Restore
 from hudi_runtime.table import timeline as tl
-from tests.support.world.callback_samples import WRITER, Commits, t
+from tests.support.world.callback_parts import WRITER, Commits, t
 
 SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
 RESTORED = Restore(t(30), t(40), boundary=t(12), undone=2, undone_instants=(t(3), t(5)), savepoint="before")
