@@ -49,10 +49,11 @@ Runs = dict[str, dict[str, dict[str, Any]]]
 HEAD = """\
 # Last run of each group of tests
 
-Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single runs; do not edit. A group is a file of tests. Of the groups
-of the tiers
-hudi and e2e each test has its own last result, so that a line may name several commits; a test without any result is not counted here. `make test` runs
-what is not marked `extra`, and CI with it, on each commit: that is not noted here.
+Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single
+runs; do not edit. A group is a file of tests. Of the groups of the tiers hudi and e2e each test has
+its own last result, so that a line may name several commits; a test without any result is not
+counted here. `make test` runs what is not marked `extra`, and CI with it, on each commit: that is
+not noted here.
 """
 
 
