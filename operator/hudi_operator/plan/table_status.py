@@ -18,7 +18,7 @@ from hudi_operator.plan.gate import adoption, gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import bootstrap, callbacks, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import duplicates
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 
 JsonDict = dict[str, Any]
 
@@ -100,10 +100,10 @@ def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
 def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
     kinds = [d.kind for d in decisions.values()]
     return {
-        "running": kinds.count("Active") + kinds.count("Start"),
-        "queued": kinds.count("Wait"),
-        "suspended": kinds.count("Suspended"),
-        "finished": kinds.count("Finished"),
+        "running": kinds.count(Kind.ACTIVE) + kinds.count(Kind.START),
+        "queued": kinds.count(Kind.WAIT),
+        "suspended": kinds.count(Kind.SUSPENDED),
+        "finished": kinds.count(Kind.FINISHED),
     }
 
 

@@ -12,12 +12,10 @@ from hudi_operator.api import partitions
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View, WriterView
+from hudi_operator.plan.writers.block import Block
 
 MAX_OVERTAKES = 8
 """Attempts of others that start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
-
-Block = tuple[str, str, str]
-"""Reason, message, who blocks."""
 
 
 def problem(view: View, writer: WriterSpec) -> str:
@@ -39,7 +37,7 @@ def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequ
             continue
         doing = "comes first" if other in ahead else "runs"
         text = f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, {_words(_declared(view, other), found[1])} there"
-        return "OverlappingPartitions", text, other.name
+        return Block("OverlappingPartitions", text, other.name)
     return None
 
 
