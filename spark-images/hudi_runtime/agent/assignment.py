@@ -125,13 +125,16 @@ class Assignment:
             exists = self._table.exists()
         wanted = {str(key): str(item) for key, item in (self.value.get("hudiProps") or {}).items()}
         if self._context is None:
-            session = AgentSession.open(self._spark, preparation.session_settings(self.spec, self.value))
+            session = AgentSession.open(self._spark, self._settings())
             self._context = AgentContext(self._spark, self._slot, self._keys, self.spec, self._table, session, client_options(self.spec, wanted))
         if self._tasks is None:
             self._tasks = Tasks(self._context, self.value)
         policy = str(self.value.get("adoption") or "AdoptOrCreate")
         Preparation(self._context, self._tasks, policy=policy, options=wanted, stopping=self._stopping).run(exists=exists)
         self._ready = True
+
+    def _settings(self) -> dict[str, str]:
+        return preparation.session_settings(self.spec, self.value)
 
     def _report_pending(self, waiting: adoption.PendingInstants) -> None:
         inc = self._session.inc if self._session else ""
