@@ -123,8 +123,10 @@ def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
 
 def _table(view: View, name: str) -> TableSpec | None:
     """The HudiTable of that name; None when it does not exist. Raises SpecError."""
-    found = view.observed.source_tables.get(name)
-    return None if found is None else TableSpec.from_object(found)
+    found = view.observed.source_specs.get(name)
+    if found is not None and found.spec is None:
+        raise SpecError(found.error)
+    return None if found is None else found.spec
 
 
 def _missing_access(source: StorageSpec, target: StorageSpec) -> str:
