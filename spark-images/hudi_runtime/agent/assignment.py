@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.backoff import exponential
 from hudi_runtime.agent import adoption, creation, facts, preparation
 from hudi_runtime.agent.bucket import Bucket
 from hudi_runtime.agent.context import AgentContext, client_options
@@ -241,7 +242,7 @@ class _Trouble:
     def met(self, reason: str) -> None:
         """Something keeps it from going on; each time in a row the rest is longer."""
         self._failures += 1
-        self.rest(min(RETRY_SECONDS * self._failures, MAX_RETRY_SECONDS))
+        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=MAX_RETRY_SECONDS))
         if reason != self._reason:
             print(f"table {self._table}: {first_line(reason)}", file=sys.stderr, flush=True)
         self._reason = reason
