@@ -11,7 +11,7 @@ from hudi_contract.settle import Phase
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents, table_services
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
 from hudi_operator.plan.fencing.settling import awaiting_proof
@@ -28,8 +28,6 @@ LISTED = 20
 COMMITS = 10
 """Commits that status shows."""
 _COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
-EVENT_LIMIT = 1000
-"""The API server refuses events whose message is longer than 1024."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 

@@ -182,7 +182,7 @@ class Services(LongTask):
                 later = now_ms() + (0 if self._cancelled else postponed_ms(took) if lost else POSTPONED_MS)
                 record = replace(record, result=Result.POSTPONED.value, failures=failures_before, retry_at_ms=later)
                 if lost and kind is Kind.CLUSTERING:
-                    # One more than are left out now: what else the lost plan had is still to be done.
+                    # One more than are left out now: the rest of the lost plan is still due.
                     record = replace(record, left_out=len(self._actions.left_out.partitions(now_ms())) + 1)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))

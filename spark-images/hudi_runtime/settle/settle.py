@@ -246,7 +246,7 @@ class Settler:
         else:
             claimed = self.session.claim(instant, claimant or owner)
         if not claimed:
-            raise NotYet(f"instant {instant} was not to be claimed")
+            raise NotYet(f"instant {instant} could not be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
         """An instant without a record may be touched only when a settle record in its phase names it, or its owner had given it up (I7)."""

@@ -1,7 +1,7 @@
 """Writers that may write the same partitions take turns where the table says so (``concurrency.admission: DisjointPartitions``; R42).
 
-Manners, not safety: two writers of one partition that run at once lose a race at worst. Who waits because of others is waited for by those
-behind it whose partitions overlap with its own: nobody slips past until it starts.
+Fairness only; safety does not depend on it: of two writers of one partition that run at once, one loses a race at worst. Writers behind a waiting
+one wait for it too if their partitions overlap with its own, so that no later writer overtakes it.
 """
 
 from __future__ import annotations

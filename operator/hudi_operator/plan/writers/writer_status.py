@@ -7,7 +7,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
 from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
@@ -17,7 +17,6 @@ from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
-EVENT_LIMIT = 1000
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
