@@ -145,7 +145,7 @@ def _state(view: View, writer: WriterView, progress: Progress, decision: Decisio
     if decision.kind is Kind.START:
         return "Starting"
     if decision.kind in (Kind.SCHEDULED, Kind.SUSPENDED, Kind.STALLED, Kind.DELETING):
-        return decision.kind.value
+        return str(decision.kind.value)
     if decision.kind is Kind.WAIT:
         return "Retrying" if decision.reason == "BackOff" else "Waiting"
     if progress.ended is not None:
