@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.backoff import exponential
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.service_kinds import Kind
 
@@ -150,7 +151,7 @@ def commits_after(timeline: tl.Timeline, up_to: str, counted: Mapping[str, Any] 
 
 def backoff_ms(failures: int) -> int:
     """Milliseconds before the next try after that many failures in a row."""
-    return 0 if failures <= 0 else min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, 20))
+    return int(exponential(failures, first=FIRST_BACKOFF_MS, longest=MAX_BACKOFF_MS))
 
 
 def postponed_ms(took_ms: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.backoff import exponential
 from hudi_runtime.process.errors import OutcomeUnknown, classify
 from hudi_runtime.process.etcd import Entry, now_ms, protocol_log
 from hudi_runtime.settle.agent_session import AgentSession
@@ -23,6 +24,7 @@ from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 ROLLING_BACK = "RollingBack"
 SWEPT_PHASES = frozenset({"Swept", "Settled"})
 PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})
+FIRST_BACKOFF_SECONDS = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 ABANDONED_KEPT = 500
 
@@ -119,7 +121,7 @@ def instants_of(inc: str, record: Mapping[str, Any], records: Records) -> dict[s
 
 def backoff(failures: int) -> float:
     """Seconds before the next try after that many failures."""
-    return 0.0 if failures <= 0 else float(min(MAX_BACKOFF_SECONDS, 2.0**failures))
+    return exponential(failures, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
 
 
 @dataclass
@@ -244,7 +246,7 @@ class Settler:
         else:
             claimed = self.session.claim(instant, claimant or owner)
         if not claimed:
-            raise NotYet(f"instant {instant} was not to be claimed")
+            raise NotYet(f"instant {instant} could not be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
         """An instant without a record may be touched only when a settle record in its phase names it, or its owner had given it up (I7)."""

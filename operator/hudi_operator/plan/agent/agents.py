@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.backoff import exponential
 from hudi_operator.api import services
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
@@ -23,7 +24,6 @@ from hudi_operator.plan.requests import bootstrap
 JsonDict = dict[str, Any]
 
 FIRST_BACKOFF_SECONDS = 2.0
-BACKOFF_FACTOR = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 _BACKOFF_TIMER = "agent/"
@@ -165,7 +165,7 @@ def _backoff(view: View) -> tuple[float, str]:
     recent = sorted((e, uid) for e, uid in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
     if not recent:
         return 0.0, ""
-    delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
+    delay = exponential(len(recent), first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
     ended_ms, uid = recent[-1]
     timer = _BACKOFF_TIMER + uid
     return max(0.0, min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))), timer

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import settle
+from hudi_contract.backoff import exponential
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
@@ -244,6 +245,6 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict,
         return 0
     skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
     count = max(1, skewed or failures(status, entries))
-    delay = min(writer.retry.backoff_seconds * 2.0 ** (count - 1), writer.retry.max_backoff_seconds)
+    delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

@@ -7,17 +7,16 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
 from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
-EVENT_LIMIT = 1000
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -29,7 +28,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     if spec is not None:
         # The nonce that is present at the first look is the baseline and not executed.
         status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
-        if decision.kind == "Start":
+        if decision.kind is Kind.START:
             run = attempts.run_of(entries[-1]) if entries else 0
             entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
             status["executedNonce"] = spec.restart_nonce
@@ -141,11 +140,13 @@ def _untold(view: View, attempt: Attempt, report: JsonDict) -> JsonDict:
 
 def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
     """The printable word."""
-    if decision.kind in ("Finished", "Start"):
-        return decision.reason if decision.kind == "Finished" else "Starting"
-    if decision.kind in ("Scheduled", "Suspended", "Stalled", "Deleting"):
-        return decision.kind
-    if decision.kind == "Wait":
+    if decision.kind is Kind.FINISHED:
+        return decision.reason
+    if decision.kind is Kind.START:
+        return "Starting"
+    if decision.kind in (Kind.SCHEDULED, Kind.SUSPENDED, Kind.STALLED, Kind.DELETING):
+        return str(decision.kind.value)
+    if decision.kind is Kind.WAIT:
         return "Retrying" if decision.reason == "BackOff" else "Waiting"
     if progress.ended is not None:
         return "Retrying"
@@ -162,27 +163,27 @@ def _running(writer: WriterView) -> bool:
 
 
 def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
-    over = decision.reason if decision.kind == "Finished" else ""
-    admitted = decision.kind in ("Active", "Start")
+    over = decision.reason if decision.kind is Kind.FINISHED else ""
+    admitted = decision.kind in (Kind.ACTIVE, Kind.START)
     last = progress.entries[-1] if progress.entries else {}
     failure = f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
     active = admitted or state in ("Stopping",)
-    stalled = decision.kind == "Stalled" or over == "Failed"
+    stalled = decision.kind is Kind.STALLED or over == "Failed"
     reason = decision.reason or "Unknown"
-    busy = not over and decision.kind in ("Wait", "Deleting") and not stalled
+    busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
     waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
     return [
         condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
         condition("Running", state == "Running", state, "" if state == "Running" else waiting),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
-        condition("Suspended", decision.kind == "Suspended", "Suspended" if decision.kind == "Suspended" else "NotSuspended", ""),
+        condition("Suspended", decision.kind is Kind.SUSPENDED, "Suspended" if decision.kind is Kind.SUSPENDED else "NotSuspended", ""),
         # kstatus: while an attempt runs the object is current, not in progress.
         condition("Reconciling", busy, reason if busy else ("Running" if active else "Current"), decision.message if busy else ""),
         condition(
             "Stalled",
             stalled,
-            (reason if decision.kind == "Stalled" else "Failed") if stalled else "NotStalled",
+            (reason if decision.kind is Kind.STALLED else "Failed") if stalled else "NotStalled",
             (failure or decision.message) if stalled else "",
         ),
     ]
@@ -209,11 +210,11 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
         good = kind in (classify.SUCCEEDED, *classify.STOPPED)
         text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
-    if decision.kind == "Start":
+    if decision.kind is Kind.START:
         found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
-    if decision.kind == "Stalled" and not conditions.is_true(writer.status, "Stalled"):
+    if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
-    if decision.kind == "Finished" and not conditions.is_true(writer.status, "Finished"):
+    if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):
         attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
         found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"))
     return tuple(found)
