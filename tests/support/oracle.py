@@ -37,4 +37,4 @@ def settled(
             break
         time.sleep(pause)
     told = "\n".join(f"{one['name']}: {one['outcome']}, wanted {wanted[one['name']]}: {one['sentence']}: {'; '.join(one['findings'])}" for one in wrong)
-    raise AssertionError(f"asked {asked} of at most {times} times:\n{told}\n{getattr(answer, 'text', '')}")
+    raise AssertionError(f"asked {asked} of at most {times} times:\n{told}")
