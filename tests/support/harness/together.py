@@ -167,7 +167,7 @@ class Together:
 
     def files(self, table: str) -> harness.Table:
         """The table as the tests of the hudi tier see it."""
-        return self.lake.table(table, s3=True, path=self.path(table))
+        return self.lake.table(table, path=self.path(table))
 
     def audited(self, table: str, rows: Sequence[Row], *, without: Sequence[str] = (), **others: str) -> None:
         """The oracle: every check but those in `without` is ok, those in `others` have that outcome."""
@@ -194,13 +194,3 @@ class Together:
         """For a test that failed."""
         pods = "\n".join(f"---- {one.name}\n{one.process.log()[-3000:]}" for one in self.kubelet.running.values())
         return f"{self.world.logs()}\n{pods}\nkubelet: {self.kubelet.failure}"
-
-
-def upload(together: Together, path: str, content: bytes) -> None:
-    """An object by a request of its own: a file that is laid under the S3 server has no ETag."""
-    from pyarrow import fs
-
-    server = together.endpoint.removeprefix("http://")
-    s3 = fs.S3FileSystem(access_key=harness.ACCESS_KEY, secret_key=harness.SECRET_KEY, endpoint_override=server, scheme="http", region="us-east-1")
-    with s3.open_output_stream(path) as target:
-        target.write(content)

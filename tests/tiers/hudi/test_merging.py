@@ -265,12 +265,12 @@ def test_why_the_class_is_looked_at_first(world: World, kind: str) -> None:
         "hoodie.write.record.merge.strategy.id": "11111111-2222-3333-4444-555555555555",
         **merger.READ,
     }
-    path = f"{world.folder}/tables/{name}"
+    path = world.lake / name
 
     frame = world.spark().createDataFrame(rows([1], "a", "seed", 5), ROW_SCHEMA)
     with pytest.raises(Exception, match="No valid merger implementation set"):
-        frame.write.format("hudi").options(**options).mode("append").save(f"file://{path}")
-    timeline = tl.parse(os.listdir(f"{path}/.hoodie/timeline"))
+        frame.write.format("hudi").options(**options).mode("append").save(world.url(path))
+    timeline = tl.parse(os.listdir(path / ".hoodie" / "timeline"))
     assert (len(timeline.completed), len(timeline.pending)) == (0, 1)
 
 
@@ -278,7 +278,7 @@ class Stock:
     """A table that this process writes alone, with Hudi's own payload for partial updates."""
 
     def __init__(self, world: World, name: str, *, kind: str, payload: str, ordering: str) -> None:
-        self._spark, self._path = world.spark(), f"file://{world.folder}/tables/{name}"
+        self._spark, self._path = world.spark(), world.url(world.lake / name)
         self._options = {
             "hoodie.table.name": name,
             "hoodie.datasource.write.table.type": kind,

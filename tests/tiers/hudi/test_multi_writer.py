@@ -62,11 +62,11 @@ def test_programs_insert_update_and_delete_in_rounds(world: World, agent: Proces
     name = "".join(places)
     table = world.table(f"dag-{name}")
     world.create(table, agent=AGENT, process=agent)
-    landing = world.folder / f"landing-{name}"
+    landing = world.lake / f"landing-{name}"
     landing.mkdir()
     arrive(landing, 0)
     arrive(landing, 1)
-    files = {"format": "json", "paths": [f"file://{landing}"], "options": {}, "maxFilesPerCommit": 1}
+    files = {"format": "json", "paths": [world.url(landing)], "options": {}, "maxFilesPerCommit": 1}
     stream = {"files": files, "transform": "SELECT cast(id AS int) AS id, p, v, ts FROM source", "retries": 10}
     code = world.folder / f"code-{name}"
     code.mkdir()

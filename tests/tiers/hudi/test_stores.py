@@ -51,8 +51,6 @@ def test_settings_of_a_bucket(world: World) -> None:
     """Asked of a real S3 server, and read from the SDK's own classes; what versitygw does not implement (lifecycle rules, replication) is not known."""
     spark = world.spark()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    for key, value in world.s3_settings().items():
-        hadoop.set(key, value)
     model: Any = spark.sparkContext._jvm.com.amazonaws.services.s3.model
     assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(rules=None, retention="", replicas=None)
     client = spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/").getFileSystem(hadoop).getAmazonS3ClientForTesting("a test")
@@ -80,6 +78,7 @@ def test_settings_of_a_bucket(world: World) -> None:
         made_rule().withId("tagged").withStatus("Enabled").withFilter(tagged).withExpirationInDays(1),
         made_rule().withId("off").withStatus("Disabled").withFilter(prefix).withExpirationInDays(1),
     ]
+    # local files: what is no bucket has no settings
     assert bucket.ask(spark, f"file://{world.folder}") is None
     assert bucket.rules(model.BucketLifecycleConfiguration(made)) == (
         bucket.Rule("expires", "settings/", 30),
