@@ -7,7 +7,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.api import kafka, partitions
-from hudi_operator.api.sources import FilesSource, View
+from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
@@ -126,7 +126,7 @@ def _source(writer: WriterSpec) -> JsonDict | None:
     return None
 
 
-def _files(files: FilesSource) -> JsonDict:
+def _files(files: ViewFiles) -> JsonDict:
     return {"format": files.format, "paths": list(files.paths), "options": dict(files.options)}
 
 

@@ -36,7 +36,7 @@ NAMESPACE = os.environ.get("E2E_NAMESPACE", "e2e")
 OPERATOR_NAMESPACE = "hudi-operator"
 OUT = Path(__file__).resolve().parents[3] / "build" / "e2e"
 SMALL = {
-    "memory": "768m",
+    "memory": "768Mi",
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
     "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}},
 }
@@ -150,7 +150,7 @@ class Space:
         arguments = {"batches": str(batches), "rows": str(rows), "delay": str(delay), "first": str(first)}
         spec = {
             "tableRef": {"name": table},
-            "source": {"python": {"configMapRef": {"name": "slow", "key": "slow.py"}, "function": "batches", "arguments": arguments}},
+            "source": {"python": {"configMapKeyRef": {"name": "slow", "key": "slow.py"}, "function": "batches", "arguments": arguments}},
             "operation": "BulkInsert",  # its rows are made while its data files are written
             "driver": SMALL,
             "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "spark-images")]
 
 from hudi_contract import settle  # noqa: E402
-from hudi_operator.api.services import KINDS  # noqa: E402
+from hudi_operator.api.services import ALWAYS  # noqa: E402
 from hudi_operator.api.spec import TableSpec, WriterSpec  # noqa: E402
 from hudi_operator.manifests import configmaps, hudi_conf, spark_conf  # noqa: E402
 from hudi_operator.model.config import OperatorConfig  # noqa: E402
@@ -364,7 +364,7 @@ class World:
             "orderingFields": ["ts"],
             "storage": storage,
             "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
-            "services": {kind: {"enabled": False} for kind in KINDS},
+            "services": {kind: {"enabled": False} for kind in ALWAYS},
             **changes,
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}

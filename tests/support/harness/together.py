@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hudi_operator.api.services import TTL
+from hudi_operator.api.services import ALWAYS
 from tests.support.harness import local as harness
 from tests.support.harness import user_code
 from tests.support.harness.etcd_server import Key
@@ -26,7 +26,7 @@ from tests.support.trace.conform import assert_conform
 JsonDict = dict[str, Any]
 LONG = 300.0
 """Seconds for one step on a machine with much else to do; nothing is measured."""
-SMALL = {"memory": "700m", "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]}
+SMALL = {"memory": "700Mi", "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]}
 QUICK = {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 
 
@@ -87,7 +87,7 @@ class Together:
             "lock": {"leaseSeconds": 20},
             "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
             "storage": {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options},
-            "services": {kind: {"enabled": False} for kind in harness.KINDS if kind != TTL},
+            "services": {kind: {"enabled": False} for kind in ALWAYS},
             **spec,
         }
         self.ids[name] = self.world.table(name, **body)
@@ -109,7 +109,7 @@ class Together:
 
     def writer(self, name: str, table: str, *batches: JsonDict, **spec: Any) -> None:
         """A HudiWriter of these batches (`user_code.batches`)."""
-        source = {"python": {"configMapRef": {"name": "code", "key": "user_code.py"}, "function": "told", "arguments": {"batches": json.dumps(batches)}}}
+        source = {"python": {"configMapKeyRef": {"name": "code", "key": "user_code.py"}, "function": "told", "arguments": {"batches": json.dumps(batches)}}}
         self.world.writer(name, table=table, **{"source": source, "driver": SMALL, "retryPolicy": QUICK, **spec})
 
     def finished(self, name: str) -> JsonDict:

@@ -24,6 +24,8 @@ JsonDict = dict[str, Any]
 Step = tuple[str, JsonDict]
 WRITERS = ("a", "b", "c")
 TABLE = {"fencing": {"drainSeconds": 3}, "lock": {"suspectSeconds": 2, "maxHoldSeconds": 40}}
+ATTESTATIONS = 32
+"""As many as the CRD has room for; those that are asked for come first."""
 RETRIES = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 PATTERNS = {"a": ["x*"], "b": ["*y", "day=z"], "c": ["xy", "?"]}
 """Partitions that writers declare; whichever two of them, they have one in common."""
@@ -275,8 +277,11 @@ class Player:
         """A person's word for every pod whose object was forced away."""
         world = self.world
         there = {pod.uid for pod in world.pods.values()}
-        gone = [p for p in world.processes if p.pod_uid not in there]
-        words = [{"podUID": p.pod_uid, "node": p.node, "statement": "gone", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"} for p in gone]
+        asked = json.dumps([key.value for key in world.kv.values()], default=str)
+        gone = sorted((p for p in world.processes if p.pod_uid not in there), key=lambda p: p.pod_uid not in asked)
+        words = [
+            {"podUID": p.pod_uid, "node": p.node, "statement": "it is gone", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"} for p in gone[:ATTESTATIONS]
+        ]
         if world.table is not None:
             world.edit(world.table, fencing={**TABLE["fencing"], "attestations": words})
 

@@ -117,9 +117,7 @@ class Processes(Store):
         if self.bare_executors:
             labels = {"spark-role": "executor"}
         name = f"{driver.name}-exec-{number}"
-        pod = Pod(
-            name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside
-        )
+        pod = Pod(name, self.pod_uid(), labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside)
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)
         self.pods[name] = pod

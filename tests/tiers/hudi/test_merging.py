@@ -22,7 +22,7 @@ PARTIAL = {"orderingFields": [], "merge": {"partialUpdates": "IgnoreNulls"}}
 SPARSE = "id int, p string, a string, b string"
 # hudi-rs does not read file groups that have log files only; `order` and `incremental` are about writers that overlap by design.
 SIDE_BY_SIDE = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
-SERVICES = {kind: {"enabled": False} for kind in ("clean", "archive", "clustering", "ttl")} | {"compaction": {"afterCommits": 1}}
+SERVICES = {kind: {"enabled": False} for kind in ("clean", "archive")} | {"compaction": {"afterCommits": 1}}
 
 
 def made(world: World, agent: Process, name: str, **spec: Any) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_operator.api.services import KINDS
+from hudi_operator.api.services import ALWAYS
 from tests.support.harness.local import AGENT, Process, Row, World, rows, until
 from tests.tiers.hudi.apps import dag_app
 
@@ -114,7 +114,7 @@ def test_a_clean_that_keeps_little_beside_a_write_with_column_statistics(world: 
     slow = table.writer("slow", retries=0, python={"batches": [*before, {"rows": rows(range(10), "a", "slow", 9), "gate": str(gate)}]})
     until("the slow one writes", Path(f"{gate}.reached").exists, alive=slow)
     files = set(table.data_files())
-    others = {kind: {"enabled": False} for kind in KINDS if kind != "clean"}
+    others = {kind: {"enabled": False} for kind in ALWAYS if kind != "clean"}
     world.table("column-stats", hudiOptions=options, services=others | {"clean": {"afterCommits": 1, "retainCommits": 1}}).assign("agent-column-stats")
     until("old versions are gone", lambda: files - set(table.data_files()), alive=agent)
     gate.touch()

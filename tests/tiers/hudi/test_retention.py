@@ -1,4 +1,4 @@
-"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainHours` is what a reader has."""
+"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainSeconds` is what a reader has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.extra
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 EAGER = {kind: {"enabled": False} for kind in ("compaction", "archive")} | {"clean": {"afterCommits": 1, "retainCommits": 1}}
-PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainHours": 1}}
+PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainSeconds": 3600}}
 
 
 def cleaned(table: Table, agent: Process, *, result: str, beyond: str = "") -> dict[str, Any]:

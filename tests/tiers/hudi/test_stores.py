@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.api.services import KINDS
+from hudi_operator.api.services import ALWAYS
 from hudi_runtime.agent import bucket
 from hudi_runtime.audit import TITLES
 from tests.support.harness.gcs_server import GcsServer
@@ -89,7 +89,7 @@ def test_settings_of_a_bucket(world: World) -> None:
 
 def services(kind: str) -> dict[str, object]:
     """None but, in a MergeOnRead table, a compaction after a few commits."""
-    off: dict[str, object] = {name: {"enabled": False} for name in KINDS}
+    off: dict[str, object] = {name: {"enabled": False} for name in ALWAYS}
     return off if kind == "CopyOnWrite" else off | {"compaction": {"afterCommits": 3}}
 
 

@@ -15,6 +15,8 @@ from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, finished, ready_world
 
 DEAD = {"u": {"kind": "PodTerminated"}}
+NOBODY = "ffffffff-0000-0000-0000-000000000000"
+"""The uid of a pod that never was."""
 
 
 def statuses(plan: act.Plan, kind: str) -> list[dict[str, Any]]:
@@ -151,7 +153,7 @@ def test_conditions_are_there_from_the_first_status() -> None:
     world.run(lambda w: bool(w.table.get("status")) and bool(w.writers["w"].get("status")), seconds=3)
     assert {"Ready", "Reconciling", "Stalled"} <= {c["type"] for c in world.table["status"]["conditions"]}  # type: ignore[index]
     kinds = {c["type"] for c in world.writers["w"]["status"]["conditions"]}
-    assert {"Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled"} <= kinds
+    assert {"Ready", "Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled"} <= kinds
 
 
 def test_the_timeline_is_shown_and_foreign_instants_are_named() -> None:
@@ -268,11 +270,11 @@ def test_a_lost_lease_is_fenced_only_while_it_is_lost() -> None:
 def test_an_incarnation_that_only_the_lock_names_is_a_suspect() -> None:
     """F15"""
     world = ready_world()
-    world.put("lock", {"inc": "ghost", "attempt": "", "podUid": "uid-of-nobody", "nonce": "n"})
+    world.put("lock", {"inc": "ghost", "attempt": "", "podUid": NOBODY, "nonce": "n"})
     world.run(lambda w: w.is_true(w.table, "AwaitingProofOfDeath"), seconds=60)
-    assert "uid-of-nobody" in world.condition(world.table, "AwaitingProofOfDeath")["message"]
+    assert NOBODY in world.condition(world.table, "AwaitingProofOfDeath")["message"]
     assert world.table["status"]["blockedBy"].startswith("incarnation ghost")  # type: ignore[index]
-    word = {"podUID": "uid-of-nobody", "node": "x", "statement": "never was", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    word = {"podUID": NOBODY, "node": "x", "statement": "never was", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
     assert world.table is not None
     world.edit(world.table, fencing={"attestations": [word]})
     world.run(lambda w: "lock" not in w.kv, seconds=60)
