@@ -381,8 +381,10 @@ def test_the_source_table_and_its_order_cannot_be_changed(light_cluster: Cluster
 def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
     status = {
+        "mode": "Once",
         "attempt": 2,
         "state": "Running",
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         "records": 7,
         "conflicts": 1,
         "lastCommit": {"instant": "20260101000000000", "time": "2026-01-01T00:00:00Z"},
@@ -393,7 +395,9 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
     assert head.replace("LAST COMMIT", "LAST-COMMIT").split() == [
         "NAME",
         "TABLE",
+        "MODE",
         "ATTEMPT",
+        "READY",
         "STATE",
         "LAST-COMMIT",
         "RECORDS",
@@ -401,8 +405,8 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
         "AGE",
     ]
     cells = row.split()
-    assert cells[:4] == ["backfill", "flights", "2", "Running"]
-    assert cells[5:7] == ["7", "1"]
+    assert cells[:6] == ["backfill", "flights", "Once", "2", "True", "Running"]
+    assert cells[7:9] == ["7", "1"]
     assert "No resources" in light_cluster.kubectl("get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=other")
 
 
