@@ -121,7 +121,7 @@ class _Kind:
 
 
 TEXT, COUNT, MS, TIME = text(), whole(), whole(MAX_MS), text(32)
-_NAMES = dict.fromkeys(("attempt", "pod", "namespace", "podUid", "node", "bootId", "appId"), TEXT)
+_NAMES = dict.fromkeys(("attempt", "pod", "namespace", "podUID", "node", "bootId", "appId"), TEXT)
 _INSTANT = fields(instant=TIME, action=TIME, state=TIME, completionTime=TIME, required=("instant",))
 _COMMIT = fields(instant=TIME, action=TIME, completionTime=TIME, records=integer, writer=TEXT, attempt=TEXT, required=("instant",))
 _PROOF = fields(kind=TEXT, detail=TEXT, atMs=MS, required=("kind",))
@@ -134,7 +134,7 @@ _GATE: dict[str, Check] = {
     "mode": one_of("PodTermination", "LeaseOnly"),
     "protocolVersion": COUNT,
     "tableVersion": COUNT,
-    **dict.fromkeys(("hudiVersion", "authority", "path", "table", "tableUid", "clusterId", "reason", "restoring", "restoreBaseline", "closedFor"), TEXT),
+    **dict.fromkeys(("hudiVersion", "authority", "path", "table", "tableUID", "clusterId", "reason", "restoring", "restoreBaseline", "closedFor"), TEXT),
     "lock": _LOCK,
     "adopted": flag,
     "acceptedFloor": COUNT,
@@ -144,7 +144,7 @@ _GATE: dict[str, Check] = {
     "insertConflicts": TEXT,
 }
 _DONE: dict[str, Check] = {
-    **dict.fromkeys(("tableUid", "nonce", "result", "message", "code", "mode", "source", "name", "savepoint", "inc", "service"), TEXT),
+    **dict.fromkeys(("tableUID", "nonce", "result", "message", "code", "mode", "source", "name", "savepoint", "inc", "service"), TEXT),
     **dict.fromkeys(("instant", "completionTime", "boundary", "newest", "after", "upTo"), TIME),
     **dict.fromkeys(("failures", "records", "files", "bytes", "undone", "leftOut", "durationMs"), COUNT),
     **dict.fromkeys(("atMs", "beginMs", "endMs", "retryAtMs"), MS),
@@ -198,7 +198,7 @@ _SETTLE: dict[str, Check] = {
 
 _KINDS: Mapping[str, _Kind] = {
     "gate": _Kind(_GATE, frozenset(_GATE) - {"reason", "closedForMs", "nonBlockingUntil"}, frozenset({"state"})),
-    "lock": _Kind({"inc": TEXT, "attempt": TEXT, "podUid": TEXT, "nonce": TEXT, "sinceMs": MS}, frozenset({"inc"}), frozenset({"inc"})),
+    "lock": _Kind({"inc": TEXT, "attempt": TEXT, "podUID": TEXT, "nonce": TEXT, "sinceMs": MS}, frozenset({"inc"}), frozenset({"inc"})),
     "clock": _Kind({"value": TIME}),
     "admit": _Kind({"role": TEXT}),
     "writer": _Kind({**_NAMES, "role": TEXT, "priority": integer, "protocolVersion": COUNT, "wallClockMs": MS}),

@@ -70,7 +70,7 @@ def new_record(
         "role": role,
         "namespace": namespace,
         "pod": pod,
-        "podUid": pod_uid,
+        "podUID": pod_uid,
         "bootId": boot_id,
         "node": node,
         "appId": app_id,

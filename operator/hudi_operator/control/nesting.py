@@ -23,7 +23,7 @@ def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
     """True before anything is made for the table, and once more before its gate opens for the first time; never afterwards."""
     if etcd is None or table.ref.deleting:
         return False
-    if etcd.gate is None or etcd.gate.value.get("tableUid") != table.ref.uid:
+    if etcd.gate is None or etcd.gate.value.get("tableUID") != table.ref.uid:
         return True
     return not _was_open(etcd.gate.value) and "timeline" in etcd.reports
 
@@ -51,4 +51,4 @@ async def _open(other: JsonDict, ref: ObjectRef, etcd: EtcdPort) -> bool:
     except SpecError:
         return True  # what it may have is not known
     gate = (await etcd.read_table(spec.table_id, "")).gate
-    return gate is not None and gate.value.get("tableUid") == ref.uid and _was_open(gate.value)
+    return gate is not None and gate.value.get("tableUID") == ref.uid and _was_open(gate.value)

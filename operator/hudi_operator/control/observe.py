@@ -155,9 +155,9 @@ class Observer:
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and no label found."""
-        wanted = [v for v in _named_pods(etcd) if v["podUid"] not in known and v["namespace"] and v["pod"]]
+        wanted = [v for v in _named_pods(etcd) if v["podUID"] not in known and v["namespace"] and v["pod"]]
         found = await asyncio.gather(*(self._kubernetes.pod(v["namespace"], v["pod"]) for v in wanted))
-        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUid"]}
+        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUID"]}
 
     async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
         """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
@@ -182,13 +182,13 @@ class Observer:
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:
     """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
-    return {str(v["podUid"]) for v in _named_pods(etcd) if v["podUid"]}
+    return {str(v["podUID"]) for v in _named_pods(etcd) if v["podUID"]}
 
 
 def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
     values = [stored.value for stored in etcd.writers.values()]
     values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
-    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUid", "node")} for value in values]
+    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUID", "node")} for value in values]
 
 
 def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:

@@ -61,7 +61,7 @@ def owner_unknown(etcd: EtcdFacts) -> bool:
 
 def unplaced(etcd: EtcdFacts) -> bool:
     """True when a registration or settle record does not say which pods it is about: any pod's evidence may be needed for it."""
-    nowhere = any(not one.value.get("podUid") for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
+    nowhere = any(not one.value.get("podUID") for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
     return nowhere or any(one.unreadable for one in etcd.settles.values())
 
 

@@ -67,14 +67,14 @@ class Bootstrap(LongTask):
     def _record(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """`done/bootstrap` of the HudiTable that asks; empty when there is none."""
         known = self.session.etcd.get(DONE)
-        return known.value if known is not None and known.value.get("tableUid") == request["tableUid"] else {}
+        return known.value if known is not None and known.value.get("tableUID") == request["tableUID"] else {}
 
     # -- a try, on its own thread --------------------------------------------------------------------------------------------------
 
     def _run(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         failures, begun = int(record.get("failures") or 0), now_ms()
         ahead = {
-            "tableUid": request["tableUid"],
+            "tableUID": request["tableUID"],
             "mode": request["mode"],
             "source": request["path"],
             "result": RUNNING,
@@ -100,7 +100,7 @@ class Bootstrap(LongTask):
         self._require_empty()
         self._enter_pool(f"{KEY} of {self.spec.table}")
         source = dataset.read(self.spark, self.spec, str(request["path"]), str(request["format"]))
-        word = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"]}
+        word = {"tableUID": request["tableUID"], "mode": request["mode"], "source": request["path"]}
         options = {
             **self.context.options,
             **table_options(self.spec),
@@ -137,7 +137,7 @@ class Bootstrap(LongTask):
         completed = self.table.timeline().completed
         for instant, info in self.table.commits(completed):
             word = info.extra.get(WORD)
-            if word and json.loads(word).get("tableUid") == request["tableUid"]:
+            if word and json.loads(word).get("tableUID") == request["tableUID"]:
                 totals = self.table.totals(instant)
                 counts = {"records": totals.records, "files": totals.files, "bytes": totals.bytes}
                 return {"instant": instant.requested, "completionTime": instant.completion, "source": json.loads(word)["source"], **counts}

@@ -98,14 +98,14 @@ class Preparation:
             message = f"spec.adoption.policy is {adoption.ADOPT}, and there is no Hudi table at {context.spec.path}"
             raise adoption.NotAdopted("TableNotFound", message, exists=False)
         # Written ahead: what is found from now on may be our own half of a creation.
-        context.session.etcd.put("done/create", {"tableUid": uid})
+        context.session.etcd.put("done/create", {"tableUID": uid})
         creation.create(context.spark, context.table, context.spec, context.options)
 
     def _adopt(self, uid: str) -> None:
         """Behind the gate that was never open: compare, settle what was handed over, look for what has no owner, take the table over."""
         context, table, session = self._context, self._context.table, self._context.session
         created = session.etcd.get("done/create")
-        adoption.refuse_existing(self._policy, table, mine=bool(created and uid and created.value.get("tableUid") == uid))
+        adoption.refuse_existing(self._policy, table, mine=bool(created and uid and created.value.get("tableUID") == uid))
         found = adoption.problems(context.spec, self._options, adoption.look(table), now=datetime.now(UTC))
         if found:
             raise creation.TableMismatch("; ".join(found))
@@ -141,7 +141,7 @@ class Preparation:
 
 
 def _table_uid(gate: Entry | None) -> str:
-    return str(gate.value.get("tableUid") or "") if gate else ""
+    return str(gate.value.get("tableUID") or "") if gate else ""
 
 
 def _milliseconds(instant: str) -> str:

@@ -72,7 +72,7 @@ def _make(scratch: Path, target: Path) -> Path:
         until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=PATIENCE_SECONDS)
         (victim,) = table.pending()
         # Somebody else's lock: the writer writes its data and cannot commit.
-        world.etcd.put(table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUid": "nobody", "nonce": "n", "sinceMs": 0})
+        world.etcd.put(table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUID": "nobody", "nonce": "n", "sinceMs": 0})
         gate.touch()
         until(
             "its data is written and it waits for the lock", lambda: table.data_files(victim) and table.keys("queue/"), alive=writer, timeout=PATIENCE_SECONDS

@@ -121,8 +121,8 @@ GATES = (
         "a second HudiTable of one path takes the gate of the first",
         o(
             "plan/gate/gate",
-            'and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key',
-            'and gate["tableUid"] == view.table.ref.key',
+            'and gate["tableUID"] != view.table.ref.uid and gate.get("table") != view.table.ref.key',
+            'and gate["tableUID"] == view.table.ref.key',
         ),
         f"{GATE}::test_the_first_table_keeps_its_path",
     ),

@@ -28,7 +28,7 @@ BEGINNING = (
         "the-word-of-another-huditable",
         "I9",
         "the record that an earlier HudiTable of the path has begun opens the gate of this one",
-        o("plan/requests/bootstrap", 'stored is not None and stored.value.get("tableUid") == view.table.ref.uid else', "stored is not None else"),
+        o("plan/requests/bootstrap", 'stored is not None and stored.value.get("tableUID") == view.table.ref.uid else', "stored is not None else"),
         f"{OPERATOR}::test_a_record_of_an_earlier_huditable_does_not_count",
     ),
     mutation(

@@ -45,7 +45,7 @@ BOOTS = (
         "a-sighting-of-anybody-counts",
         "I1 F43",
         "a note about another pod or node is believed",
-        o("plan/fencing/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
+        o("plan/fencing/sightings", 'if not whole or words["podUID"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
     ),
 )

@@ -125,7 +125,7 @@ class Table:
             "lock": said["lock"] | {"drainSeconds": self.drain},
             "authority": self.world.authority,
             "table": self.spec.ref.key,
-            "tableUid": self.spec.ref.uid,
+            "tableUID": self.spec.ref.uid,
             **more,
         }
         self.world.etcd.put(self.control("gate"), value)

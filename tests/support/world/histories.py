@@ -180,8 +180,8 @@ class Player:
         That is a driver in the second of its birth, which is made again under its number, and an executor whose driver lives, which nobody
         waits for then (docs/operate/operations.md).
         """
-        written = {entry.get("podUid") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
-        registered = {key.value["podUid"] for key in self.world.names("writer").values()}
+        written = {entry.get("podUID") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
+        registered = {key.value["podUID"] for key in self.world.names("writer").values()}
         settling = {uid for key in self.world.names("settle").values() for uid in key.value["pods"]}
         return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or pod.uid in written | registered | settling
 

@@ -41,7 +41,7 @@ class Effects(Store):
 
     def _check_table_may_go(self) -> None:
         gate = self.kv.get("gate")
-        if self.table is None or gate is None or gate.value["tableUid"] not in ("", self.table["metadata"]["uid"]):
+        if self.table is None or gate is None or gate.value["tableUID"] not in ("", self.table["metadata"]["uid"]):
             return
         assert "lock" not in self.kv, "the HudiTable went while the lock stood"
         for inc, key in self.names("writer").items():

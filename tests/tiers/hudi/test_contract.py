@@ -79,7 +79,7 @@ def real(world: World, jvm: Any, name: str) -> Side:
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
     files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
     who = {"tableId": table.id, "basePath": table.path, "attempt": f"default.{name}", "role": "agent", "podName": name, "namespace": "default"}
-    settings = {**who, "podUid": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
+    settings = {**who, "podUID": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
     session = AgentSession.open(spark, settings)
     return Side(session.etcd, session)
 

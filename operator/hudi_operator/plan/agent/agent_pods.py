@@ -25,10 +25,10 @@ KEPT_AGENT_PODS = 3
 
 def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
     """Uids of pods whose death is still to be proven for one table: registered, or settled less far than Draining."""
-    found = {str(s.value.get("podUid")) for inc, s in etcd.writers.items() if inc not in etcd.settles}
+    found = {str(s.value.get("podUID")) for inc, s in etcd.writers.items() if inc not in etcd.settles}
     for record in etcd.settles.values():
         if settle.phase_of(record.value) < Phase.Draining:
-            uids = {str(record.value.get("podUid")), *settle.named_pods(record.value)}
+            uids = {str(record.value.get("podUID")), *settle.named_pods(record.value)}
             found |= uids - settle.proven(record.value)
     return frozenset(found - {"", "None"})
 

@@ -38,15 +38,15 @@ def _sighting(view: View, inc: Incarnation) -> JsonDict | None:
     pod, node = view.pods_by_uid.get(inc.pod_uid), view.nodes.get(inc.node)
     if pod is None or node is None or pod.phase != "Running" or pod.node != node.name or node.boot_id != inc.boot_id:
         return None
-    return {"inc": inc.inc, "podUid": pod.uid, "node": node.name, "nodeUid": node.uid, "machine": node.machine, "bootId": node.boot_id}
+    return {"inc": inc.inc, "podUID": pod.uid, "node": node.name, "nodeUID": node.uid, "machine": node.machine, "bootId": node.boot_id}
 
 
 def seen(view: View, inc: Incarnation) -> Seen | None:
     """The boot that an incarnation was seen alive in; None when it was not, or when the note is of another pod."""
     stored = view.etcd.seen.get(inc.inc)
     value = stored.value if stored is not None else {}
-    words = {name: value.get(name) for name in ("podUid", "node", "nodeUid", "machine", "bootId")}
-    whole = all(isinstance(word, str) for word in words.values()) and all(words[name] for name in ("podUid", "node", "nodeUid", "bootId"))
-    if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:
+    words = {name: value.get(name) for name in ("podUID", "node", "nodeUID", "machine", "bootId")}
+    whole = all(isinstance(word, str) for word in words.values()) and all(words[name] for name in ("podUID", "node", "nodeUID", "bootId"))
+    if not whole or words["podUID"] != inc.pod_uid or words["node"] != inc.node:
         return None
-    return Seen(str(words["node"]), str(words["nodeUid"]), str(words["machine"]), str(words["bootId"]))
+    return Seen(str(words["node"]), str(words["nodeUID"]), str(words["machine"]), str(words["bootId"]))

@@ -49,13 +49,13 @@ def parameters(table: TableSpec) -> JsonDict:
 
 def is_mine(view: View) -> bool:
     """True when the gate names this HudiTable."""
-    return bool(view.gate) and view.gate.get("tableUid") == view.table.ref.uid
+    return bool(view.gate) and view.gate.get("tableUID") == view.table.ref.uid
 
 
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable: that one has the path, this one is a duplicate."""
     gate = view.gate
-    return bool(gate.get("tableUid")) and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key
+    return bool(gate.get("tableUID")) and gate["tableUID"] != view.table.ref.uid and gate.get("table") != view.table.ref.key
 
 
 def is_open(view: View) -> bool:
@@ -177,7 +177,7 @@ def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: o
         "authority": view.gate.get("authority") or view.observed.fresh_uuid,
         "clusterId": view.etcd.cluster_id,
         "table": view.table.ref.key,
-        "tableUid": view.table.ref.uid,
+        "tableUID": view.table.ref.uid,
         **({"acceptedFloor": accepted} if accepted else {}),
         **({NON_BLOCKING_UNTIL: overlapped} if overlapped else {}),
         **({"adopted": True} if known else {}),
@@ -408,7 +408,7 @@ def plan_release(view: View) -> PartialPlan:
         return _put(view, _value(view, CLOSED, base=view.gate, admitted=present_attempts(view)), "closing the gate of a deleted table")
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    value = _value(view, FROZEN, base=view.gate, table="", tableUid="", reason="no HudiTable")
+    value = _value(view, FROZEN, base=view.gate, table="", tableUID="", reason="no HudiTable")
     value.pop(restores.BASELINE, None)
     value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left
     return _put(view, value, "releasing the gate")

@@ -29,7 +29,7 @@ _COUNTS = ("records", "files", "bytes")
 def record(view: View) -> JsonDict:
     """The agent's record about this HudiTable; empty before it begins (one of an earlier HudiTable does not count)."""
     stored = view.etcd.done.get(KEY)
-    return stored.value if stored is not None and stored.value.get("tableUid") == view.table.ref.uid else {}
+    return stored.value if stored is not None and stored.value.get("tableUID") == view.table.ref.uid else {}
 
 
 def unfinished(view: View, *, adopted: bool) -> bool:
@@ -39,7 +39,7 @@ def unfinished(view: View, *, adopted: bool) -> bool:
 
 def request(table_uid: str, source: Bootstrap) -> JsonDict:
     """What the agent is asked for: the value of ``request/bootstrap``. ``table_uid``: of the HudiTable."""
-    return {"id": KEY, "kind": KEY, "tableUid": table_uid, "mode": source.mode, "format": source.format, "path": source.canonical_path}
+    return {"id": KEY, "kind": KEY, "tableUID": table_uid, "mode": source.mode, "format": source.format, "path": source.canonical_path}
 
 
 def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:

@@ -164,7 +164,7 @@ def test_durations_of_the_lock_are_those_of_the_protocol() -> None:
 
 OTHER_NAMES = ("strategyId", "tableId")
 """Hudi's own word, and an id that is no uid."""
-OTHER_UNITS = re.compile("(Days|Hours|Minutes|Millis|MiB|GiB|Url|Id)$")
+OTHER_UNITS = re.compile("(Days|Hours|Minutes|Millis|MiB|GiB|Uid|Url|Id)$")
 
 
 @pytest.mark.parametrize("plural", TYPES)

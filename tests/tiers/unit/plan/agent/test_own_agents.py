@@ -235,7 +235,7 @@ def look(agents: list[PodFacts], facts: EtcdFacts) -> tuple[Observed, list[str]]
 
 
 EMPTY = EtcdFacts(revision=1, cluster_id="c")
-GONE = Stored({"namespace": "ns", "pod": "hudi-agent-a-0", "podUid": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"}, 1, 1)
+GONE = Stored({"namespace": "ns", "pod": "hudi-agent-a-0", "podUID": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"}, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_nothing_begins_when_the_agent_finds_a_table_of_somebody_else() -> None:
 
 def test_a_record_of_an_earlier_huditable_does_not_count() -> None:
     world = beginning()
-    world.put("done/bootstrap", {"tableUid": "somebody-else", "result": "Completed", "instant": "20260101000000000"})
+    world.put("done/bootstrap", {"tableUID": "somebody-else", "result": "Completed", "instant": "20260101000000000"})
     world.bootstrap_hang_at = 0
     look(world)
     assert not bootstrapped(world)
