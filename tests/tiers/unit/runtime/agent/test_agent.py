@@ -127,6 +127,9 @@ def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch
     monkeypatch.setattr(module, "unbound", lambda spark: etcd)
     monkeypatch.setattr(module, "Assignment", Assigned)
     monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
+    # The last resort of a hand-over ends its whole process: a real one would end this run of tests two minutes later, with code 0.
+    last_resorts: list[float] = []
+    monkeypatch.setattr(module.threading, "Timer", lambda seconds, end: SimpleNamespace(start=lambda: last_resorts.append(seconds)))
     spark: Any = None
     stop: Any = SimpleNamespace(requested=False, wait=lambda seconds: None)
     agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
@@ -139,6 +142,7 @@ def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch
     assert run.is_alive(), "the other table is cut off"
     assert made["t1"].said == ["cancelled"]
     assert made["t2"].said == []
+    assert last_resorts == [module.HAND_OVER_SECONDS + module.HAND_OVER_CLOSE_SECONDS]
     made["t2"].idle = True
     run.join(10)
     assert not run.is_alive()
