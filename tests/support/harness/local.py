@@ -42,6 +42,8 @@ from tests.support.harness.processes import Process, until  # noqa: E402
 from tests.support.trace.conform import assert_conform  # noqa: E402
 from tests.support.trace.events import read_files  # noqa: E402
 
+RUNTIME_PATH = ("spark-images", "operator")
+"""Folders of the repository whose packages the Spark image has below /opt/hudi: hudi_runtime and hudi_contract."""
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 PLAIN_SPARK = {
@@ -374,7 +376,7 @@ class World:
         return {
             **keep,
             "TZ": "UTC",
-            "PYTHONPATH": str(ROOT / "spark-images"),
+            "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in RUNTIME_PATH),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_CONF_DIR": str(folder),
             "HUDI_CONF_DIR": str(folder),

@@ -16,6 +16,7 @@ from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeEr
 from hudi_runtime.process.result import Tally
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
+import hudi_contract
 from hudi_runtime.writer import application
 
 
@@ -75,7 +76,7 @@ def test_a_child_of_the_program_does_not_come_back(tmp_path: Path, ending: str, 
     program(tmp_path, code)
     done = subprocess.run(
         [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "main.py"), str(tmp_path / "status")],
-        env={**os.environ, "PYTHONPATH": str(Path(application.__file__).parents[2])}, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(module.__file__ or "").parents[up]) for module, up in ((application, 2), (hudi_contract, 1)))}, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert [line for line in done.stdout.splitlines() if line.startswith("ENDED")] == ["ENDED True"]
     assert os.waitstatus_to_exitcode(int((tmp_path / "status").read_text())) == status
