@@ -26,7 +26,7 @@ from hudi_operator.plan.fencing import collection, evidence, settling, sightings
 from hudi_operator.plan.gate import adoption, gate, stalled
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, writer_status
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
 JsonDict = dict[str, Any]
@@ -145,7 +145,7 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
     decisions: dict[str, Decision] = {}
     statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
     # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
-    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind != "Start")
+    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START)
     each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
     writers = together([statuses, *each])
     summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
@@ -175,7 +175,7 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
     kinds = [d.kind for d in decisions.values()]
-    return f"{kinds.count('Active')} running, {kinds.count('Wait')} queued; gate {view.gate.get('state') or 'missing'}, nothing to do"
+    return f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate {view.gate.state or 'missing'}, nothing to do"
 
 
 def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
@@ -193,7 +193,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
     late = list(progress.after)
     summary = [*progress.summary, *leave.summary]
-    if decision.kind == "Start" and writer.spec is not None:
+    if decision.kind is Kind.START and writer.spec is not None:
         late.extend(attempts.start_actions(view, view.table, writer.spec, status["attempts"][-1]))
         summary.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:

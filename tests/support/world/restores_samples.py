@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from hudi_contract.table_keys import Gate
 from hudi_runtime.agent.restores import Restores
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.agent_table import SavepointInfo
@@ -175,7 +176,7 @@ def keeper(fake: Fake) -> Restores:
         over.set_result(None)
         return over
 
-    return Restores(spark, table, session, "flights", "lake/flights", {}, lambda: fake.gate, beside)
+    return Restores(spark, table, session, "flights", "lake/flights", {}, lambda: Gate.known(fake.gate), beside)
 
 
 def records(fake: Fake, **writers: str) -> Records:

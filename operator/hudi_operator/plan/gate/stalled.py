@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hudi_contract import naming
+from hudi_contract.words import AgentError, GateState
 from hudi_operator.api import bootstrap, options, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
@@ -101,15 +102,15 @@ def table_stall(view: View) -> Stall | None:
         return found
     if gate.too_new(view):
         return Stall("ProtocolTooNew", gate.too_new(view))
-    if gate.freeze_reason(view) and not view.gate:
+    if gate.freeze_reason(view) and view.gate.state is None:
         return Stall("Frozen", gate.freeze_reason(view))
-    if gate.is_mine(view) and view.gate.get("state") == gate.FROZEN:
+    if gate.is_mine(view) and view.gate.state is GateState.FROZEN:
         other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
-        return Stall("OtherLockAuthority" if other else "Frozen", gate.frozen_message(view))
+        return Stall(AgentError.OTHER_LOCK_AUTHORITY if other else "Frozen", gate.frozen_message(view))
     code, message = gate.report_error(view)
     if code in gate.OTHER_AUTHORITY:
-        return Stall("OtherLockAuthority", message or "the table's marker names another lock authority")
-    if code == adoption.PENDING:
+        return Stall(AgentError.OTHER_LOCK_AUTHORITY, message or "the table's marker names another lock authority")
+    if code == AgentError.PENDING_INSTANTS:
         waiting = adoption.problem(view)
         return Stall(code, waiting) if waiting else None
     if code and code not in _RETRIED:

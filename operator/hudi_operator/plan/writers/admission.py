@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
+from hudi_contract.words import Concurrency
 from hudi_operator.api import kafka, options
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View, WriterView
@@ -21,15 +23,32 @@ from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.overlaps import Block
 
 
+class Kind(StrEnum):
+    """What happens with a writer; the words are those of its status."""
+
+    ACTIVE = "Active"
+    """An attempt is admitted."""
+    START = "Start"
+    """An attempt starts now."""
+    WAIT = "Wait"
+    """It queues, or backs off."""
+    FINISHED = "Finished"
+    SCHEDULED = "Scheduled"
+    """It waits for the first tick of its schedule."""
+    SUSPENDED = "Suspended"
+    DELETING = "Deleting"
+    STALLED = "Stalled"
+
+
 @dataclass(frozen=True)
 class Decision:
     """What happens with one writer. ``number`` is the attempt to start now; 0: none.
 
-    ``kind``: Active, Start, Wait, Finished, Scheduled, Suspended, Deleting, Stalled. ``position`` and ``blocked_by`` are set while it queues.
+    ``position`` and ``blocked_by`` are set while it queues.
     ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
     """
 
-    kind: str
+    kind: Kind
     reason: str
     message: str = ""
     number: int = 0
@@ -74,14 +93,14 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
                 ahead.append(writer)
         if blocked is None:
             number = _next_number(writer)
-            decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
+            decisions[writer.name] = Decision(Kind.START, "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
             running.append(writer.name)
             continue
         position += 1
-        kind, reason, message = "Wait", blocked[0], blocked[1]
+        kind, reason, message = Kind.WAIT, blocked[0], blocked[1]
         if queued.resting:
             # The last run stays finished until the next one really starts: its tick may yet become too old.
-            kind, reason, message = "Finished", queued.resting, f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked[1]}"
+            kind, reason, message = Kind.FINISHED, queued.resting, f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked[1]}"
         decisions[writer.name] = Decision(kind, reason, message, position=position, blocked_by=blocked[2])
     return decisions
 
@@ -101,39 +120,39 @@ def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | _Qu
     """What the writer's own state decides, or that it queues for a place."""
     spec = writer.spec
     if spec is None:
-        return Decision("Stalled", "InvalidSpec", writer.error)
+        return Decision(Kind.STALLED, "InvalidSpec", writer.error)
     if spec.ref.deleting:
-        return Decision("Deleting", "Deleted", "stopping and settling before the object goes")
+        return Decision(Kind.DELETING, "Deleted", "stopping and settling before the object goes")
     if writer.active is not None:
-        return Decision("Active", "Admitted", f"attempt {writer.active.number} is admitted")
+        return Decision(Kind.ACTIVE, "Admitted", f"attempt {writer.active.number} is admitted")
     over = attempts.verdict(spec, writer.status, progress.entries)
     restart = attempts.restart_wanted(spec, writer.status)
     problem = schedules.problem(spec) or kafka.problem(spec.kafka)
     if problem:
-        return Decision("Stalled", "InvalidSpec", problem)
+        return Decision(Kind.STALLED, "InvalidSpec", problem)
     going_on = not over and bool(progress.entries)
     tick = 0 if going_on else schedules.due_ms(spec, writer.status, view.now_ms)
     suspended = spec.suspend or view.table.suspend
     if over and not restart and (suspended or not tick):
-        return Decision("Finished", over)
+        return Decision(Kind.FINISHED, over)
     if suspended:
         which = "spec.suspend is set" if spec.suspend else "the table is suspended"
-        return Decision("Suspended", "Suspended", which)
+        return Decision(Kind.SUSPENDED, "Suspended", which)
     if spec.schedule is not None and not (going_on or restart or tick):
-        return Decision("Scheduled", "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(spec, view.now_ms))}")
+        return Decision(Kind.SCHEDULED, "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(spec, view.now_ms))}")
     problem = options.writer_problem(spec, view.config.option_patterns)
     if problem:
-        return Decision("Stalled", "OptionNotAllowed", problem)
+        return Decision(Kind.STALLED, "OptionNotAllowed", problem)
     problem = source_tables.problem(view, spec)
     if problem:
-        return Decision("Stalled", "SourceNotAllowed", problem)
+        return Decision(Kind.STALLED, "SourceNotAllowed", problem)
     problem = overlaps.problem(view, spec)
     if problem:
-        return Decision("Stalled", "InvalidSpec", problem)
+        return Decision(Kind.STALLED, "InvalidSpec", problem)
     retry = 0 if restart or tick else attempts.next_retry_ms(spec, writer.status, progress.entries)
     if retry > view.now_ms:
-        kind = (progress.entries[-1] if progress.entries else {}).get("class", "")
-        return Decision("Wait", "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({kind})", retry_ms=retry)
+        ended = (progress.entries[-1] if progress.entries else {}).get("class", "")
+        return Decision(Kind.WAIT, "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({ended})", retry_ms=retry)
     return _Queued(writer, not going_on, tick, over if tick and not restart else "")
 
 
@@ -158,7 +177,7 @@ def _table_blocks(view: View, stall: Stall | None) -> Block | None:
         return "TableMetadata", f"HudiTable {name} waits for its metadata table: {gate.closed_for_metadata(view)}", f"table {name}"
     if gate.changing(view):
         return "TableChanging", f"HudiTable {name} changes its mode or durations when running writers have ended", f"table {name}"
-    return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.get('state') or 'not made'}", f"table {name}"
+    return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.state or 'not made'}", f"table {name}"
 
 
 def _own_past(view: View, writer: WriterView) -> Block | None:
@@ -179,7 +198,7 @@ def _source_blocks(view: View, writer: WriterView) -> Block | None:
 
 
 def _capacity(view: View, running: list[str]) -> Block | None:
-    if view.table.concurrency_mode == "SingleWriter":
+    if view.table.concurrency_mode == Concurrency.SINGLE_WRITER:
         # Without conflict detection nobody starts beside an incarnation that may still publish (I9).
         others = [i for i in view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
         if not running and others:

@@ -21,7 +21,7 @@ def test_every_package_that_is_imported_is_in_the_image(dockerfile: str) -> None
     packages = {source: target for source, target in copied if (ROOT / source / "__init__.py").exists()}
     assert tuple(packages) == PACKAGES[dockerfile]
     (path,) = re.findall(r"PYTHONPATH=(\S+)", (ROOT / dockerfile).read_text())
-    assert {target for target in packages.values()} == {f"{path}/{source.rpartition('/')[2]}" for source in packages}
+    assert set(packages.values()) == {f"{path}/{source.rpartition('/')[2]}" for source in packages}
     for source, _ in copied:
         if "target/" not in source:  # what Maven makes
             assert (ROOT / source).exists(), source

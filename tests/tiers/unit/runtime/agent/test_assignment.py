@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.agent import assignment as module
 from hudi_runtime.agent.assignment import Assignment
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
 from tests.support.world.callback_samples import Store
@@ -130,7 +131,7 @@ class World:
         monkeypatch.setattr(Assignment, "_make_metadata", lambda *_: metadata)
         monkeypatch.setattr(Assignment, "_make_callback_sender", lambda *_: None)
         monkeypatch.setattr(module, "Savepoints", lambda *_: SimpleNamespace(serve=self.did("savepoints")))
-        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=dict))
+        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=lambda: None))
         monkeypatch.setattr(module, "Gauge", lambda *_: None)
         monkeypatch.setattr(module.creation, "facts", lambda table: None)
         monkeypatch.setattr(module.creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or [])
