@@ -10,6 +10,7 @@ PLAN = "tests/tiers/unit/plan/test_table_plan.py"
 GATE = "tests/tiers/unit/plan/gate/test_gate.py"
 ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
 RULES = "tests/tiers/unit/plan/test_rules.py"
+RANDOM = "tests/tiers/unit/plan/test_random_worlds.py"
 COLLECTION = "tests/tiers/unit/plan/fencing/test_collection.py"
 PROOF = "tests/tiers/unit/model/test_proof.py"
 MANIFESTS = "tests/tiers/unit/manifests/test_manifests.py"
@@ -402,6 +403,24 @@ SUSPECTS = (
         "an attempt lost to a clock counts against the limit of retries",
         o("plan/writers/attempts", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
         f"{ATTEMPTS}::test_attempts_lost_to_a_clock_back_off_and_do_not_count",
+    ),
+    mutation(
+        "holding-the-lock-is-suspicious",
+        "availability",
+        "an incarnation that is well is fenced when it has had the lock for as long as a lost heartbeat may last",
+        o(
+            "plan/fencing/suspects",
+            'view.elapsed(f"hold/{inc.lock.create_revision}", lock.max_hold_seconds)',
+            'view.elapsed(f"hold/{inc.lock.create_revision}", suspect_after)',
+        ),
+        f"{RANDOM}::test_random_worlds",
+    ),
+    mutation(
+        "the-serving-agent-is-superseded",
+        "availability",
+        "the pod of the agent that serves is deleted as if a newer generation did",
+        o("plan/agent/agent_pods", "agents.generation_of(pod) < agents.generation_of(current)", "agents.generation_of(pod) <= agents.generation_of(current)"),
+        f"{RANDOM}::test_random_worlds",
     ),
     mutation(
         "locks-are-held-for-ever",

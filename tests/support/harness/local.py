@@ -249,13 +249,14 @@ class Table:
 class World:
     """One etcd, any number of tables, writers and agents."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, s3_url: str = "") -> None:
+        """``s3_url``: an S3 server that runs already; empty: one is started when it is needed."""
         self.folder = folder
         self.authority = "test-authority"
         self.etcd = EtcdServer(folder / "etcd")
         self.s3_folder = folder / "s3"
         self._merger = merger.class_path(JAR.parent / "test-classes", folder)
-        self._s3_url = ""
+        self._s3_url = s3_url
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
         self.tables: set[str] = set()
@@ -445,16 +446,22 @@ class World:
     def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False) -> Process:
         """Start an agent pod. Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run in a process of their own."""
         pod = pod or f"{name}-1"
-        spec = (storage or self.table("any")).spec
-        spark = spark_conf.agent_defaults(spec, self._config)
         folder = self.folder / "pods" / pod
-        if executor:
-            more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
-            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
-        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": name}, image=spec.image)
+        env = self.agent_environment(folder, name, (storage or self.table("any")).spec, pod=pod, executor=executor)
         for table in tables:
             self.admit_agent(table, name, pod=pod)
         return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
+
+    def agent_environment(
+        self, folder: Path, name: str, storage: TableSpec, *, pod: str = "", executor: bool = False, config: OperatorConfig | None = None
+    ) -> dict[str, str]:
+        """Environment of an agent's process, whose files lie in `folder` then. ``storage``: a table on the storage that it is to reach."""
+        spark = spark_conf.agent_defaults(storage, config or self._config)
+        if executor:
+            more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
+            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
+        hudi = hudi_conf.common_defaults()
+        return self._environment(folder, name=pod or name, spark=spark, hudi=hudi, job={"agent": name}, image=storage.image)
 
     def admit_agent(self, table: Table, name: str, *, pod: str = "") -> None:
         table.admit(f"default.{pod or f'{name}-1'}", "agent")

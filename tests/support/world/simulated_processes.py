@@ -64,6 +64,8 @@ class Processes(Store):
         if node is None or not node.ready or pod.phase in TERMINAL:
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
+            if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
+                pod.exit_code, pod.beside_ended = 137, True
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -81,6 +83,11 @@ class Processes(Store):
             pod.phase = "Failed"
         self._remove_if_done(pod)
 
+    def collect(self, pod: Pod) -> None:
+        """The garbage collector of a lost node's pods: Failed and deleted, whatever runs. The finalizer keeps it; its kubelet tells when it is back."""
+        pod.phase, pod.collected = "Failed", True
+        self._mark_deleted(pod, 0)
+
     def refuse(self, pod: Pod) -> None:
         """The kubelet, perhaps restarted, does not admit the pod. What runs of it is ended later."""
         pod.phase, pod.silent = "Failed", True
@@ -89,7 +96,7 @@ class Processes(Store):
         """A refused pod was deleted: what runs is ended, then each container is reported."""
         if pod.process is None or not pod.process.alive:
             pod.silent = False
-            pod.exit_code = None if pod.process is None else 137
+            pod.exit_code, pod.beside_ended = (None, False) if pod.process is None else (137, True)
 
     def _start(self, pod: Pod) -> Process:
         role = pod.labels[naming.LABEL_ROLE]
@@ -273,6 +280,8 @@ class Processes(Store):
         if done.get("result") == "Completed" or (self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at):
             return
         gate = self.kv["gate"].value
+        if gate["state"] == "frozen":
+            return  # as the real one does: nobody acquires, and the table may be another's soon
         assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
         assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
         assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"

@@ -55,6 +55,8 @@ class Pod:
     beside_ended: bool = False
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
+    collected: bool = False
+    """The garbage collector has called it Failed because its node is lost; of its containers nobody has said anything since."""
 
 
 @dataclass
@@ -276,7 +278,7 @@ class Store:
     # ---- what the operator sees
 
     def pod_facts(self, pod: Pod) -> PodFacts:
-        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running"
+        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running" or pod.collected
         return PodFacts(
             namespace=NAMESPACE,
             name=pod.name,

@@ -22,7 +22,7 @@ from tests.support import ROOT
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.restore_requests import ask, ended, keep, load, write_file
-from tests.support.world.callback_samples import Store, receiver
+from tests.support.world.callback_parts import Store, receiver
 
 pytestmark = pytest.mark.extra
 

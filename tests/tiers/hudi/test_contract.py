@@ -19,11 +19,11 @@ from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.table.storage import Missing, Storage
 from tests.support.harness.etcd_server import pki
 from tests.support.harness.local import ALL_JARS, JAR, World
-from tests.support.world.callback_samples import Store
+from tests.support.world.callback_parts import Store
 from tests.support.world.fake_table import FakeStorage
 from tests.support.world.meeting import Meeting
 from tests.support.world.memory_etcd import MemoryEtcd, MemorySession
-from tests.support.world.service_runner_samples import Etcd as ServiceEtcd
+from tests.support.world.putting_etcd import Etcd as ServiceEtcd
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent", "somebody"

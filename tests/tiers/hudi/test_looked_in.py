@@ -12,7 +12,7 @@ import pytest
 from hudi_runtime.job.job import Job
 from hudi_runtime.writer import duplicates
 from tests.support.harness.local import World
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 DAY = datetime.date
 PLAIN = ("a", "A", "b-1", "007", "1e3", "2024-01-01", "null", "true")

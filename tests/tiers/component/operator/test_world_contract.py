@@ -17,7 +17,7 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict
 from hudi_operator.plan.core import actions as act
-from tests.support.harness.etcd_adapter_samples import connect
+from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd
 from tests.support.world.simulated_world import ConflictError, World
 

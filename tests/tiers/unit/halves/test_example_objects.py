@@ -19,7 +19,7 @@ from hudi_operator.api.spec import WriterSpec
 from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.job.options import check_allowed
 from hudi_runtime.services import triggers
-from tests.support.world.halves_samples import parsed
+from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"

@@ -37,20 +37,20 @@ from hudi_runtime.settle.rollback import Outcome
 from hudi_runtime.settle.settle import Settler
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer import gate
-from tests.support.world.bootstrap_samples import NOTHING
-from tests.support.world.bootstrap_samples import T1 as BOOTSTRAP_INSTANT
-from tests.support.world.bootstrap_samples import T2 as BOOTSTRAP_COMPLETION
-from tests.support.world.bootstrap_samples import Fake as BootstrapFake
-from tests.support.world.callback_samples import Commits, receiver, t
-from tests.support.world.halves_samples import parsed
+from tests.support.world.callback_parts import Commits, receiver, t
+from tests.support.world.fake_bootstrap import NOTHING
+from tests.support.world.fake_bootstrap import T1 as BOOTSTRAP_INSTANT
+from tests.support.world.fake_bootstrap import T2 as BOOTSTRAP_COMPLETION
+from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_metadata_table import Fake as MetadataFake
+from tests.support.world.fake_metadata_table import serve as serve_metadata
+from tests.support.world.fake_restores import KEPT, UNDONE, T, keeper, records
+from tests.support.world.fake_restores import Fake as RestoreFake
+from tests.support.world.fake_savepoints import COMMITS as SAVEPOINT_COMMITS
+from tests.support.world.fake_savepoints import T2, T4, T5
+from tests.support.world.fake_savepoints import Fake as SavepointFake
+from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
-from tests.support.world.metadata_table_samples import Fake as MetadataFake
-from tests.support.world.metadata_table_samples import serve as serve_metadata
-from tests.support.world.restores_samples import KEPT, UNDONE, T, keeper, records
-from tests.support.world.restores_samples import Fake as RestoreFake
-from tests.support.world.savepoints_samples import COMMITS as SAVEPOINT_COMMITS
-from tests.support.world.savepoints_samples import T2, T4, T5
-from tests.support.world.savepoints_samples import Fake as SavepointFake
 
 UNTIL = 120
 

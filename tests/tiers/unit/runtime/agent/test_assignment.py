@@ -14,7 +14,7 @@ from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
-from tests.support.world.callback_samples import Store
+from tests.support.world.callback_parts import Store
 from tests.support.world.meeting import Meeting
 
 T1, T2, T3 = (f"2026010100000000{n}" for n in range(1, 4))

@@ -19,7 +19,7 @@ from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Totals, totals
-from tests.support.world.bootstrap_samples import ME, NOTHING, OTHER, SPEC, T1, T2, T3, UID, Fake
+from tests.support.world.fake_bootstrap import ME, NOTHING, OTHER, SPEC, T1, T2, T3, UID, Fake
 
 REQUEST = operators.request(UID, Source("s3a://lake/plain"))
 

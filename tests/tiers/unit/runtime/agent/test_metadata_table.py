@@ -12,7 +12,7 @@ from hudi_operator.plan.requests import metadata_table
 from hudi_runtime.agent.metadata_table import MetadataTable
 from hudi_runtime.process.etcd import Entry, now_ms
 from hudi_runtime.settle.settle import Records
-from tests.support.world.metadata_table_samples import ON, OTHER, T1, Fake, serve
+from tests.support.world.fake_metadata_table import ON, OTHER, T1, Fake, serve
 
 OFF = metadata_table.request(Wanted(enabled=False))
 

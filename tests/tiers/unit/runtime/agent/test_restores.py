@@ -12,7 +12,7 @@ from hudi_runtime.agent import restores
 from hudi_runtime.agent.restores import Refused
 from hudi_runtime.settle.rollback import Step, decide
 from hudi_runtime.table import timeline as tl
-from tests.support.world.restores_samples import ID, KEPT, ME, OTHER, UNDONE, Fake, T, keeper, records
+from tests.support.world.fake_restores import ID, KEPT, ME, OTHER, UNDONE, Fake, T, keeper, records
 
 REQUEST = operators.request(Restore("good", "n1"), ["good"])
 

@@ -9,7 +9,7 @@ from hudi_operator.plan.requests import savepoints
 from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
-from tests.support.world.savepoints_samples import COMMITS, T2, T3, T4, T5, Fake
+from tests.support.world.fake_savepoints import COMMITS, T2, T3, T4, T5, Fake
 
 ME, OTHER = "agent-me", "agent-other"
 REQUESTS = {"savepoint-a": savepoints.request("a"), "service-clean": {"id": "service-clean"}}

@@ -14,7 +14,7 @@ from hudi_runtime.callback import callback
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback import KEY, REPORT, CallbackSender
 from hudi_runtime.callback.callback_http import Sender
-from tests.support.world.callback_samples import Commits, Receiver, Store, receiver, t
+from tests.support.world.callback_parts import Commits, Receiver, Store, receiver, t
 
 SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
 

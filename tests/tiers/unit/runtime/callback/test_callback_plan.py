@@ -12,7 +12,7 @@ from hudi_contract.words import Result
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback_plan import Kind
 from hudi_runtime.table import timeline as tl
-from tests.support.world.callback_samples import WRITER, Commits, t
+from tests.support.world.callback_parts import WRITER, Commits, t
 
 SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
 RESTORED = RestoreDone(

@@ -9,7 +9,7 @@ from hudi_runtime.job.job import FilesSource, Job, PythonSource
 from hudi_runtime.process.errors import Failure
 from hudi_runtime.process.result import Tally, termination_message
 from hudi_runtime.process.session import Conflict
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 def test_success() -> None:

@@ -14,7 +14,7 @@ from hudi_runtime.job.merging import Found, Merge, fault
 from hudi_runtime.read.incremental import _runs, _span
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer.schema import Rules, SchemaMismatch, fit
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 TABLE = types.StructType([types.StructField(name, types.StringType()) for name in ("id", "p", "ts", "v")])
 DELETING = types.StructType([*TABLE.fields, types.StructField("_hoodie_is_deleted", types.BooleanType())])

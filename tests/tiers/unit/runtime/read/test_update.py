@@ -19,7 +19,7 @@ from hudi_runtime.read.update import Base, Update, base_of
 from hudi_runtime.table.timeline import parse
 from hudi_runtime.writer import commit
 from hudi_runtime.writer.commit import Committer
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 def name(requested: int, completed: int | None = None, action: str = "commit") -> str:

@@ -22,7 +22,7 @@ from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from tests.support.world.memory_etcd import PREFIX
-from tests.support.world.service_runner_samples import Etcd
+from tests.support.world.putting_etcd import Etcd
 
 C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
 COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]

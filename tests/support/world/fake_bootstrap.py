@@ -1,4 +1,4 @@
-"""What the tests of bootstrap share with others."""
+"""What a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that the table begins with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of halves share with others."""
+"""job.json across the halves: as the operator writes it, as the runtime reads it."""
 
 from __future__ import annotations
 

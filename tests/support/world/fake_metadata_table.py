@@ -1,4 +1,4 @@
-"""What the tests of metadata table share with others."""
+"""A table, a session and an etcd for changes of the metadata table, in one fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of restores share with others."""
+"""A table with a savepoint and commits after it, a session and an etcd for restores, in one fake."""
 
 from __future__ import annotations
 
