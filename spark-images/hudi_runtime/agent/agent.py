@@ -12,14 +12,17 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from hudi_contract.job import AgentJob
 from hudi_contract.keys import agent_range
 from hudi_contract.outcomes import ErrorCode, FailureClass
+from hudi_contract.shape import ShapeError
 from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.job import job as job_file
 from hudi_runtime.process import spark as sp
@@ -55,6 +58,8 @@ class Agent:
         self._left: list[Assignment] = []
         """Of tables that are not this agent's any more; the operator settles these incarnations."""
         self._running: dict[str, tuple[Future[None], float]] = {}
+        self._unread: dict[str, str] = {}
+        """Why assignments cannot be read, by table."""
         self._slot = Slot()
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
@@ -98,9 +103,21 @@ class Agent:
             if self._idle(table_id) and self._assignments[table_id].idle:
                 self._leave(table_id)
         for table_id, value in wanted.items():
-            if table_id not in self._assignments:
-                self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
+            if table_id not in self._assignments and not self._take(table_id, value):
+                continue
             self._step(table_id, self._assignments[table_id])
+
+    def _take(self, table_id: str, value: Mapping[str, Any]) -> bool:
+        """Take charge of a table; False when its assignment cannot be read, which is its trouble alone."""
+        try:
+            self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
+        except ShapeError as error:
+            if self._unread.get(table_id) != str(error):
+                print(f"agent {self._name}: table {table_id} is not served: {error}", file=sys.stderr, flush=True)
+            self._unread[table_id] = str(error)
+            return False
+        self._unread.pop(table_id, None)
+        return True
 
     def _idle(self, table_id: str) -> bool:
         running = self._running.get(table_id)

@@ -303,7 +303,7 @@ SETTLING = (
         o(
             "plan/fencing/suspects",
             "        return PartialPlan.of(\n"
-            '            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),'
+            "            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),"
             ' summary=f"{inc.label} has no settle record", requeue=1\n        )',
             "        return PartialPlan()",
         ),
