@@ -443,8 +443,8 @@ def test_an_assignment(merge: dict[str, Any]) -> None:
     world.make_table(orderingFields=["ts"], partitionFields=["day"], merge=merge, **image)
     world.run(lambda w: "assignment" in w.kv, seconds=UNTIL)
     spec = OperatorTable.from_object(world.table or {})
-    assert TableSpec.from_json(world.assignment()) == parsed(spec, writer(source=FILES)).table
-    assert TableSpec.from_json(world.assignment()).merge.mode == merge["mode"]
+    assert TableSpec.of(AssignmentRecord.from_json(world.assignment())) == parsed(spec, writer(source=FILES)).table
+    assert TableSpec.of(AssignmentRecord.from_json(world.assignment())).merge.mode == merge["mode"]
 
 
 def at_work(world: Meeting) -> Any:
