@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.assignment import CallbackOrder
 from hudi_operator.api.fields import get
 
 WHERE = "spec.commitCallback"
@@ -24,9 +25,9 @@ class Callback:
     table_services: bool = False
     """Whether compaction, log compaction and clustering are told, too."""
 
-    def assignment(self) -> dict[str, Any]:
-        """What the agent must know (docs/design/contracts.md §1)."""
-        return {"url": self.url, "timeoutSeconds": self.timeout_seconds, "secret": bool(self.secret), "tableServices": self.table_services}
+    def order(self) -> CallbackOrder:
+        """What the agent must know."""
+        return CallbackOrder(url=self.url, timeout_seconds=self.timeout_seconds, secret=bool(self.secret), table_services=self.table_services)
 
 
 def from_spec(spec: Mapping[str, Any]) -> Callback | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hudi_contract import job as contract
 from hudi_operator.api.fields import get, string_map, strings
 
 JsonDict = dict[str, Any]
@@ -111,20 +112,20 @@ def problem(source: KafkaSource | None) -> str:
     return ""
 
 
-def job(source: KafkaSource) -> JsonDict:
-    """``source.kafka`` of job.json (docs/design/contracts.md §6)."""
+def job(source: KafkaSource) -> contract.Kafka:
+    """``source.kafka`` of job.json."""
     security = source.security
-    return {
-        "bootstrapServers": list(source.bootstrap_servers),
-        "topics": list(source.topics),
-        "topicPattern": source.topic_pattern,
-        "startFrom": _start(source),
-        "maxOffsetsPerCommit": source.max_offsets_per_commit,
-        "ifPositionLost": source.if_position_lost,
-        "value": {"format": source.value_format, "schema": source.value_schema, "metadata": source.metadata_columns},
-        "security": {"protocol": security.protocol, "mechanism": security.mechanism, "folder": SECRET_DIR if security.secret else ""},
-        "options": dict(source.options),
-    }
+    return contract.Kafka(
+        bootstrap_servers=tuple(source.bootstrap_servers),
+        topics=tuple(source.topics),
+        topic_pattern=source.topic_pattern,
+        start_from=_start(source),
+        max_offsets_per_commit=source.max_offsets_per_commit,
+        if_position_lost=source.if_position_lost,
+        value=contract.KafkaValue(format=source.value_format, schema=source.value_schema, metadata=source.metadata_columns),
+        security=contract.KafkaSecurity(protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""),
+        options=dict(source.options),
+    )
 
 
 def _start(source: KafkaSource) -> str:

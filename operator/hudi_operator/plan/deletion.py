@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_contract.table_keys import Admit
+from hudi_contract.words import Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
@@ -116,9 +118,7 @@ def _leave_agents(view: View) -> PartialPlan:
     """Tell the agent to leave the table, once no writer is left that it might have to settle for."""
     if gate.writers_left(view):
         return PartialPlan()
-    actions: list[Action] = [
-        DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.value.get("role") == naming.ROLE_AGENT
-    ]
+    actions: list[Action] = [DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.read(Admit).role == Role.AGENT]
     if view.etcd.assignment is not None:
         actions.append(PutAssignment(view.agent, view.table.table_id, None))
     return PartialPlan(tuple(actions))

@@ -307,7 +307,13 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "hudi_runtime.audit", f"file://{path}", "--conf", f"spark.driver.extraClassPath={jars}", *words]
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
-        return subprocess.run(command, env={**keep, "PYTHONPATH": str(ROOT / "spark-images"), "TZ": "UTC"}, capture_output=True, text=True, cwd=tmp_path)
+        return subprocess.run(
+            command,
+            env={**keep, "PYTHONPATH": os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator"))), "TZ": "UTC"},
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
 
     good = run(lake.folder / "audit-cow", "--expected", str(expected), "--json")
     assert good.returncode == 0, good.stdout + good.stderr[-3000:]
