@@ -118,7 +118,7 @@ SHARED = (
         "a-fenced-agent-claims",
         "F48",
         "an agent that hands over takes more instants at the table at which it is fenced",
-        a("settle/settle", 'if self.session.state == "FENCED":', 'if self.session.state == "NONE":'),
+        a("settle/settle", "if self.session.state == FENCED:", 'if self.session.state == "NONE":'),
         f"{SETTLER}::test_a_fenced_agent_takes_nothing_more",
     ),
 )
