@@ -30,7 +30,7 @@ Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
 
 class Meter(Protocol):
-    """Who counts."""
+    """Metrics sink."""
 
     def reconciled(self, outcome: str, seconds: float) -> None:
         """One reconcile."""

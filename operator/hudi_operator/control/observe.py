@@ -14,8 +14,8 @@ from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Admit, Registration
 from hudi_contract.words import Role
-from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.nesting import read_overlapping, undecided
 from hudi_operator.control.queue import Key
@@ -23,6 +23,7 @@ from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tab
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.writers.source_tables import references
 
@@ -75,9 +76,10 @@ class Observer:
             self._namespace_terminating(namespace),
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
-        spec, error = read_table(table) if table is not None else (None, "")
+        objects = Objects(table, writers)
+        spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
-        sources = await self._source_tables(namespace, writers)
+        sources = await self._source_tables(namespace, objects)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -95,8 +97,7 @@ class Observer:
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return Observed(
-            table=table,
-            writers=writers,
+            objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
             nodes=await self._nodes(pods.values(), read.facts),
             etcd=read.facts,
@@ -127,8 +128,8 @@ class Observer:
             if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
                 raise Conflict(f"attempt {begun[0]} began while the table was read")
 
-    async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:
-        names = sorted({name for writer in writers for name in _sources_of(writer)})
+    async def _source_tables(self, namespace: str, objects: Objects) -> Mapping[str, JsonDict]:
+        names = sorted(_sources_of(objects))
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
 
@@ -210,12 +211,10 @@ def _table_of(writer: JsonDict) -> str:
     return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
 
 
-def _sources_of(writer: JsonDict) -> set[str]:
-    """Names of the HudiTables that the writer reads."""
-    try:
-        return {reference.table for reference in references(WriterSpec.from_object(writer)) if reference.table}
-    except SpecError:
-        return set()
+def _sources_of(objects: Objects) -> set[str]:
+    """Names of the HudiTables that the writers read; those whose spec cannot be read will not run."""
+    specs = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
+    return {reference.table for spec in specs for reference in references(spec) if reference.table}
 
 
 def _executors_wanted(writer: JsonDict) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.api.spec import ObjectRef
-from hudi_operator.api.tolerant import read_table
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
@@ -37,7 +36,7 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     """The next step for one table and its writers. Pure; never raises for a bad object."""
     if observed.table is None:
         return _plan_without_table(observed)
-    known, unreadable = read_table(observed.table)
+    known, unreadable = observed.objects.table_spec
     if known is None:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
     if observed.etcd is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
@@ -14,7 +15,8 @@ from hudi_contract.words import AgentError, FencingMode, GateState, Result
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents, table_services
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
@@ -30,8 +32,6 @@ LISTED = 20
 COMMITS = 10
 """Commits that status shows."""
 _COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
-EVENT_LIMIT = 1000
-"""The API server refuses events whose message is longer than 1024."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
@@ -232,34 +232,99 @@ def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[
     ]
 
 
+@dataclass(frozen=True)
+class _Readiness:
+    """One table, asked whether writers may write."""
+
+    view: View
+    stall: Stall | None
+
+
+def _gate_is_unreadable(r: _Readiness) -> Condition | None:
+    unreadable = r.stall is None and doubts.gate_unreadable(r.view.etcd)
+    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is") if unreadable else None
+
+
+def _is_deleted(r: _Readiness) -> Condition | None:
+    return _not_ready("Deleting", "the table is being deleted") if r.view.table.ref.deleting else None
+
+
+def _is_stalled(r: _Readiness) -> Condition | None:
+    return _not_ready(r.stall.reason, r.stall.message) if r.stall is not None else None
+
+
+def _is_adopted(r: _Readiness) -> Condition | None:
+    adopting = gate.report_error(r.view)[0] == AgentError.PENDING_INSTANTS
+    return _not_ready("Adopting", "settling what the table's former writers have left") if adopting else None
+
+
+def _agent_reports_an_error(r: _Readiness) -> Condition | None:
+    code, message = gate.report_error(r.view)
+    return _not_ready(code, message or code) if code else None
+
+
+def _changes(r: _Readiness) -> Condition | None:
+    return _not_ready("Changing", "waiting for running writers before mode or durations change") if gate.changing(r.view) else None
+
+
+def _agent_is_not_ready(r: _Readiness) -> Condition | None:
+    if agents.serving(r.view):
+        return None
+    pod = agents.current_pod(r.view)
+    why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(r.view)
+    return _not_ready("AgentNotReady", f"waiting for agent {r.view.agent}{': ' + why if why else ''}")
+
+
+def _is_bootstrapped(r: _Readiness) -> Condition | None:
+    why = gate.bootstrapping(r.view)
+    return _not_ready("Bootstrapping", why) if why else None
+
+
+def _is_restored(r: _Readiness) -> Condition | None:
+    if not gate.closed_for_restore(r.view):
+        return None
+    return _not_ready(restores.REASON, restores.blocks(r.view, adopted=gate.adopted(r.view)))
+
+
+def _savepoint_is_taken(r: _Readiness) -> Condition | None:
+    name = gate.closed_for_savepoint(r.view)
+    return _not_ready("Savepoint", f"savepoint {name} is taken when running writers have ended") if name else None
+
+
+def _metadata_table_changes(r: _Readiness) -> Condition | None:
+    return _not_ready("MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
+
+
+def _gate_is_not_open(r: _Readiness) -> Condition | None:
+    if gate.is_open(r.view):
+        return None
+    return _not_ready("Preparing", f"the gate is {r.view.gate.state}: the agent has not reported the table yet")
+
+
+def _not_ready(reason: str, message: str) -> Condition:
+    return condition("Ready", False, reason, message)
+
+
+NOT_READY: Chain[_Readiness, Condition] = Chain(
+    _gate_is_unreadable,
+    _is_deleted,
+    _is_stalled,
+    _is_adopted,
+    _agent_reports_an_error,
+    _changes,
+    _agent_is_not_ready,
+    _is_bootstrapped,
+    _is_restored,
+    _savepoint_is_taken,
+    _metadata_table_changes,
+    _gate_is_not_open,
+)
+"""Why a table is not ready: the first reason that applies."""
+
+
 def _ready(view: View, stall: Stall | None) -> Condition:
     unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == FencingMode.LEASE_ONLY else ""
-    code, message = gate.report_error(view)
-    pod = agents.current_pod(view)
-    if view.table.ref.deleting:
-        return condition("Ready", False, "Deleting", "the table is being deleted")
-    if stall is not None:
-        return condition("Ready", False, stall.reason, stall.message)
-    if code == AgentError.PENDING_INSTANTS:
-        return condition("Ready", False, "Adopting", "settling what the table's former writers have left")
-    if code:
-        return condition("Ready", False, code, message or code)
-    if gate.changing(view):
-        return condition("Ready", False, "Changing", "waiting for running writers before mode or durations change")
-    if not agents.serving(view):
-        why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
-        return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
-    if gate.bootstrapping(view):
-        return condition("Ready", False, "Bootstrapping", gate.bootstrapping(view))
-    if gate.closed_for_restore(view):
-        return condition("Ready", False, restores.REASON, restores.blocks(view, adopted=gate.adopted(view)))
-    if gate.closed_for_savepoint(view):
-        return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
-    if gate.closed_for_metadata(view):
-        return condition("Ready", False, "MetadataTable", metadata_table.awaited(view))
-    if not gate.is_open(view):
-        return condition("Ready", False, "Preparing", f"the gate is {view.gate.state}: the agent has not reported the table yet")
-    return condition("Ready", True, "Ready", f"writers may write{unsafe}")
+    return NOT_READY(_Readiness(view, stall)) or condition("Ready", True, "Ready", f"writers may write{unsafe}")
 
 
 def _readable(view: View, failed: tuple[str, ...]) -> Condition:
@@ -278,8 +343,6 @@ def _clocks(view: View) -> Condition:
 
 def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
     ready = _ready(view, stall)
-    if doubts.gate_unreadable(view.etcd) and stall is None:
-        ready = condition("Ready", False, "RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is")
     busy = ready.status != "True" and stall is None
     foreign = (_timeline(view)).get("foreign") or []
     names = ", ".join(f["instant"] for f in foreign[:5])

@@ -31,7 +31,7 @@ from hudi_runtime.process.errors import environment_secrets, redact
 from hudi_runtime.process.etcd import Etcd, unbound
 from hudi_runtime.process.result import Tally, write_termination
 from hudi_runtime.process.stopping import Stop
-from hudi_runtime.services.services import Slot
+from hudi_runtime.services.tasks import Slot
 
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0

@@ -10,12 +10,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any
-
-from pyspark.sql import SparkSession
 
 from hudi_contract import metadata
 from hudi_contract.keys import Kind
@@ -24,16 +18,13 @@ from hudi_contract.requests import BootstrapDone, BootstrapMark, BootstrapReques
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import BootstrapMode, GateState, RequestKind, Result, SourceError
 from hudi_runtime.agent import dataset
-from hudi_runtime.job.job import TableSpec
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
 from hudi_runtime.process.errors import OutcomeUnknown, RuntimeFailure, UserCodeError, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import encode, now_ms, read
-from hudi_runtime.process.session import Session
-from hudi_runtime.services.services import POOL
+from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
-from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet
-from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
 KEY = request_id(RequestKind.BOOTSTRAP)
@@ -50,54 +41,31 @@ OPTIONS = {
     "hoodie.bulkinsert.sort.mode": "PARTITION_SORT",
 }
 
-Beside = Callable[[Callable[[], None]], Future[None] | None]
 
+class Bootstrap(LongTask):
+    """The bootstrap of one table. The instant of a try that is cancelled is given up."""
 
-@dataclass
-class Bootstrap:
-    """The bootstrap of one table. `consider` is called by the table's step and never blocks."""
+    def __init__(self, context: AgentContext) -> None:
+        super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self.spec = context.spec
 
-    spark: SparkSession
-    table: AgentTable
-    session: Session
-    spec: TableSpec
-    options: Mapping[str, str]
-    gate: Callable[[], str | None]
-    """State of the table's gate, read now."""
-    beside: Beside
-    """Runs something in the agent's one place for long work; None when that is taken."""
-    _running: Future[None] | None = field(default=None)
-    _cancelled: bool = field(default=False)
-
-    @property
-    def idle(self) -> bool:
-        """Whether no try is under way."""
-        return self._running is None or self._running.done()
-
-    @property
-    def _group(self) -> str:
-        return f"bootstrap-{self.session.table_id}"
-
-    def cancel(self) -> None:
-        """Ask Spark to end the jobs of the try under way; its instant is given up."""
-        self._cancelled = True
-        if not self.idle:
-            self.spark.sparkContext.cancelJobGroup(self._group)
-
-    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Begin a try when one is asked for and due, and nothing of an earlier one is left (I7, I12)."""
-        asked = requests.get(KEY)
+        asked = look.requests.get(KEY)
         if asked is None or not self.idle or self._cancelled:
             return
         request = BootstrapRequest.from_json(asked)
         record = self._record(request)
         if record.result is Result.COMPLETED or now_ms() < record.retry_at_ms:
             return
-        if records.settling() or records.other_agents(self.session.inc):
+        if look.records.settling() or look.records.other_agents(self.session.inc):
             return
-        if self.gate() != GateState.CLOSED:  # R14: nobody but agents acquires
+        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires
             return
-        self._running = self.beside(lambda: self._run(request, record)) or self._running
+        self._begin(lambda: self._run(request, record))
 
     def _record(self, request: BootstrapRequest) -> BootstrapDone:
         """`done/bootstrap` of the HudiTable that asks; one that says nothing when there is none."""
@@ -132,13 +100,11 @@ class Bootstrap:
         if request.mode != BootstrapMode.FULL_RECORD:
             raise UserCodeError(f"mode {request.mode} is not offered, {BootstrapMode.FULL_RECORD} is")
         self._require_empty()
-        context = self.spark.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", POOL)
-        context.setJobGroup(self._group, f"{KEY} of {self.spec.table}", interruptOnCancel=True)
+        self._enter_pool(f"{KEY} of {self.spec.table}")
         source = dataset.read(self.spark, self.spec, request.path, request.format)
         mark = BootstrapMark(table_uid=request.table_uid, mode=request.mode, source=request.path)
         options = {
-            **self.options,
+            **self.context.options,
             **table_options(self.spec),
             **OPTIONS,
             **key_options(source.frame.schema, self.spec.record_keys),

@@ -10,10 +10,10 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
 
 from hudi_contract.reports import ReadCost
 from hudi_runtime.process.errors import classify, environment_secrets
+from hudi_runtime.services.tasks import Look, Slot, TableTask
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
@@ -49,22 +49,26 @@ def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collecti
     )
 
 
-class Gauge:
-    """Counts the read cost of one table beside its other work, when something was committed since the last time."""
+class Gauge(TableTask):
+    """Counts the read cost of one table beside its other work, when something was committed since the last time.
 
-    def __init__(self, table: Table, *, clock: Callable[[], float] = time.monotonic) -> None:
+    It is always idle: a count changes nothing, so nobody waits for its end.
+    """
+
+    def __init__(self, table: Table, slot: Slot, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
+        self._slot = slot
         self._clock = clock
         self._seen = ""
         self._next = 0.0
         self.latest: ReadCost | None = None
 
-    def consider(self, timeline: tl.Timeline, start: Callable[[Callable[[], None]], Future[None] | None]) -> None:
-        """Begin to count, if it is due and `start` has a place for it."""
-        last = timeline.last_completed
+    def consider(self, look: Look) -> None:
+        """Begin to count, if it is due and the place is free."""
+        timeline, last = look.timeline, look.timeline.last_completed
         if last is None or last.completion == self._seen or self._clock() < self._next:
             return
-        start(lambda: self._run(timeline, last.completion))
+        self._slot.start(lambda: self._run(timeline, last.completion))
 
     def _run(self, timeline: tl.Timeline, completion: str) -> None:
         begun = self._clock()

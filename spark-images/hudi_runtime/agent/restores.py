@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from pyspark.sql import SparkSession
 
 from hudi_contract.keys import Kind
 from hudi_contract.requests import RestoreDone, RestoreRequest, SavepointDone, every, named, request_id
-from hudi_contract.table_keys import Gate, InstantRecord
+from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.services import POOL
-from hudi_runtime.settle.agent_session import AgentSession
-from hudi_runtime.settle.agent_table import AgentTable, SavepointInfo
+from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
 from hudi_runtime.settle.settle import Records, backoff
 from hudi_runtime.settle.sweep import escape, late_files
@@ -49,8 +46,6 @@ OPTIONS = {
     "hoodie.metadata.enable": "false",
     "hoodie.table.services.enabled": "false",
 }
-
-Beside = Callable[[Callable[[], None]], Future[None] | None]
 
 
 class Refused(Exception):
@@ -96,58 +91,36 @@ def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     return found
 
 
-@dataclass
-class Restores:
-    """Restores of one table. `consider` is called by the table's step and never blocks. `label` is the HudiTable's namespace/name."""
+class Restores(LongTask):
+    """Restores of one table. One that is cancelled stays begun, for the next agent."""
 
-    spark: SparkSession
-    table: AgentTable
-    session: AgentSession
-    name: str
-    label: str
-    options: Mapping[str, str]
-    gate: Callable[[], Gate]
-    """The table's gate, read now; one without a state when there is none."""
-    beside: Beside
-    """Runs something in the agent's one place for long work; None when that is taken."""
-    ended: set[str] = field(default_factory=set)
-    """See Settler: instants of this incarnation of which nothing can be late."""
-    _running: Future[None] | None = field(default=None)
-    _cancelled: bool = field(default=False)
-    _retry_at: float = field(default=0.0)
-    _failures: dict[str, int] = field(default_factory=dict)
+    exclusive = True
 
-    @property
-    def idle(self) -> bool:
-        """Whether no try is under way."""
-        return self._running is None or self._running.done()
-
-    @property
-    def _group(self) -> str:
-        return f"restore-{self.session.table_id}"
-
-    def cancel(self) -> None:
-        """Ask Spark to end the jobs of the try under way; the restore stays begun, for the next agent."""
-        self._cancelled = True
-        if not self.idle:
-            self.spark.sparkContext.cancelJobGroup(self._group)
+    def __init__(self, context: AgentContext) -> None:
+        super().__init__(context.spark, context.slot, f"restore-{context.spec.id}")
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self._retry_at = 0.0
+        self._failures: dict[str, int] = {}
 
     def between(self, records: Records) -> bool:
         """Whether the table is neither what it was nor what it will be: nothing else may be done to it, and what is pending is nobody's fault."""
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
-    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Begin or go on with a restore when one is asked for and due, alone (F22)."""
+        requests, records = look.requests, look.records
         asked = any(named(RequestKind.RESTORE, id) for id in requests)
         if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
             return
-        gate = self.gate()
+        gate = self.context.gate()
         id = request_id(RequestKind.RESTORE, gate.restoring)
         if gate.state is not GateState.CLOSED or id not in requests or self._record(id).ended:
             return
         request = RestoreRequest.from_json(requests[id])
-        self._running = self.beside(lambda: self._run(id, request)) or self._running
+        self._begin(lambda: self._run(id, request))
 
     def _record(self, id: str) -> RestoreDone:
         return read(self.session.etcd.get(Kind.DONE.of(id)), RestoreDone)
@@ -156,7 +129,7 @@ class Restores:
         saved = done.but(at_ms=now_ms(), inc=self.session.inc)
         if self._record(id).but(at_ms=0) != saved.but(at_ms=0):
             self.session.etcd.put(Kind.DONE.of(id), saved.to_json())
-            print(f"table {self.label}: {id}: {saved.result} {saved.instant} {saved.message}", file=sys.stderr, flush=True)
+            print(f"table {self.context.label}: {id}: {saved.result} {saved.instant} {saved.message}", file=sys.stderr, flush=True)
         return saved
 
     # -- a try, on its own thread --------------------------------------------------------------------------------------------------
@@ -165,9 +138,7 @@ class Restores:
         known = self._record(id)
         base = known.but(nonce=known.nonce or request.nonce, savepoint=known.savepoint or request.savepoint, result=known.result or Result.PENDING)
         try:
-            context = self.spark.sparkContext
-            context.setLocalProperty("spark.scheduler.pool", POOL)
-            context.setJobGroup(self._group, f"{id} of {self.label}", interruptOnCancel=True)
+            self._enter_pool(f"{id} of {self.context.label}")
             done = self._ended(base) or self._restore(id, request, base)
             self._forget()
             self._save(id, done.but(message="", failures=0, after="", result=Result.COMPLETED, end_ms=now_ms()))
@@ -186,7 +157,7 @@ class Restores:
         return None
 
     def _restore(self, id: str, request: RestoreRequest, base: RestoreDone) -> RestoreDone:
-        with self.table.locked(self.table.write_config(self.name, self.options)):
+        with self.table.locked(self.table.write_config(self.context.name, self.context.options)):
             self.session.begin_restore(request.nonce)
             timeline = self.table.timeline()
             going_on = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
@@ -218,7 +189,7 @@ class Restores:
         return ahead.but(completion_time=completion)
 
     def _config(self) -> Any:
-        config = self.table.write_config(self.name, {**self.options, **OPTIONS})
+        config = self.table.write_config(self.context.name, {**self.context.options, **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
             raise OutcomeUnknown("the client's failed-writes policy is not NEVER: nothing is restored")
@@ -262,7 +233,7 @@ class Restores:
         kept = {s.requested: s for s in timeline.savepoints if not s.pending}
         taken = self._taken(name)
         instant = taken.instant if taken.result is Result.COMPLETED else ""
-        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.label}: {name}"), "")
+        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.context.label}: {name}"), "")
         if not instant:
             raise Refused(f"this HudiTable has taken no savepoint {name}")
         if instant not in kept:
@@ -276,7 +247,7 @@ class Restores:
         """A later savepoint keeps a commit that is to go. It goes with it when its name was taken out of the spec before."""
         if later.pending:
             return
-        comment, mine = said[later.requested].comment, f"{self.label}: "
+        comment, mine = said[later.requested].comment, f"{self.context.label}: "
         if not comment.startswith(mine):
             raise Refused(f"the savepoint of instant {later.requested} ({comment or 'without a comment'}) is later and not this HudiTable's: delete it first")
         listed = [name for name in names if self._taken(name).instant == later.requested]
@@ -326,7 +297,7 @@ class Restores:
             record = entry.read(InstantRecord)
             mine = record.inc == self.session.inc and not record.claimed_by and record.pending
             if mine and record.action in ("rollback", RESTORE) and timeline.get(entry.name) is None:
-                self.ended.add(entry.name)
+                self.context.ended.add(entry.name)
                 self.session.forget(entry.name)
 
     def _failed(self, id: str, base: RestoreDone, error: Exception) -> None:
@@ -346,4 +317,4 @@ class Restores:
                 self._forget()
             self._save(id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures))
         except Exception as second:
-            print(f"table {self.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)
+            print(f"table {self.context.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)

@@ -7,17 +7,16 @@ agent that died before it could say so is found again, and not taken twice.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from hudi_contract.keys import Kind
 from hudi_contract.requests import SavepointDone, SavepointRequest, named
 from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.settle.agent_session import AgentSession
-from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.services.tasks import Look, TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
@@ -32,21 +31,23 @@ class NothingToKeep(Exception):
     """The table has no completed commit, or something of nobody's is pending: waiting would not help."""
 
 
-@dataclass
-class Savepoints:
-    """Takes the savepoints of one table. `label` is the HudiTable's namespace/name."""
+class Savepoints(TableTask):
+    """Takes the savepoints of one table, within the step."""
 
-    table: AgentTable
-    session: AgentSession
-    name: str
-    label: str
-    options: Mapping[str, str]
-    gate: Callable[[], str | None]
-    """State of the table's gate, read now."""
-    _failures: dict[str, int] = field(default_factory=dict)
+    def __init__(self, context: AgentContext, *, after: TableTask) -> None:
+        """``after`` is the task that must be idle: what it writes belongs on one side of a savepoint."""
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self._after = after
+        self._failures: dict[str, int] = {}
 
-    def serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Take what is asked for and not on record yet; waits (NotYet inside) are repeated at the next pass, failures are counted."""
+        if self._after.idle:
+            self._serve(look.requests, look.records)
+
+    def _serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
         for id, request in sorted(requests.items()):
             name = named(RequestKind.SAVEPOINT, id)
             if not name or self._record(id).ended:
@@ -87,11 +88,11 @@ class Savepoints:
         if self._record(id).but(at_ms=None) == done:
             return
         self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=now_ms()).to_json())
-        print(f"table {self.label}: {id}: {done.result} {done.instant} {done.message}", file=sys.stderr, flush=True)
+        print(f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}", file=sys.stderr, flush=True)
 
     def _take(self, name: str, records: Records) -> SavepointDone:
         timeline = self.table.timeline()
-        comment = f"{self.label}: {name}"
+        comment = f"{self.context.label}: {name}"
         taken = self.table.savepoint_with(timeline, comment)
         if taken is None:
             commit = self._commit(timeline, records)
@@ -107,7 +108,7 @@ class Savepoints:
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
         """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
-        if self.gate() != GateState.CLOSED:
+        if self.context.gate_state() != GateState.CLOSED:
             raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
         if others:
@@ -123,7 +124,7 @@ class Savepoints:
         return max(commits)
 
     def _keep(self, timeline: tl.Timeline, instant: str, comment: str) -> None:
-        config = self.table.write_config(self.name, self.options)
+        config = self.table.write_config(self.context.name, self.context.options)
         if instant not in self.session.pending():
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hudi_contract import metadata, naming
+from hudi_contract.backoff import exponential
 from hudi_contract.requests import NOTHING_YET, CallbackPosition, RestoreDone
 from hudi_contract.words import Result
 from hudi_runtime.table import timeline as tl
@@ -133,7 +134,7 @@ def retry_seconds(failures: int, chance: float, *, asked: float = 0.0) -> float:
 
     `asked`: what the receiver has asked for (Retry-After), kept up to the bound.
     """
-    longest = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(failures - 1, 20))
+    longest = exponential(failures, first=FIRST_RETRY_SECONDS, longest=MAX_RETRY_SECONDS)
     return max(longest * (1 - chance / 2), min(asked, MAX_RETRY_SECONDS))
 
 

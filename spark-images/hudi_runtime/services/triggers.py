@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_contract.assignment import ServiceOrder
+from hudi_contract.backoff import exponential
 from hudi_contract.keys import Kind
 from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request_id
 from hudi_contract.words import RequestKind, Result, Service
@@ -62,7 +63,7 @@ def commits_after(timeline: tl.Timeline, up_to: str, counted: Counted | None, *,
 
 def backoff_ms(failures: int) -> int:
     """Milliseconds before the next try after that many failures in a row."""
-    return 0 if failures <= 0 else min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, 20))
+    return int(exponential(failures, first=FIRST_BACKOFF_MS, longest=MAX_BACKOFF_MS))
 
 
 def postponed_ms(took_ms: int) -> int:

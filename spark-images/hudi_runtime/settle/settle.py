@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import keys
+from hudi_contract.backoff import exponential
 from hudi_contract.keys import Kind
 from hudi_contract.requests import Abandoned, Counted, named
 from hudi_contract.settle import Phase, Reason, SettledInstant, SettleRecord
@@ -30,6 +31,7 @@ from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 COMMIT = "commit"
 """Action of an instant of which nothing more is known than who had it."""
+FIRST_BACKOFF_SECONDS = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 ABANDONED_KEPT = 500
 
@@ -143,7 +145,7 @@ def instants_of(inc: str, record: SettleRecord, records: Records) -> dict[str, s
 
 def backoff(failures: int) -> float:
     """Seconds before the next try after that many failures."""
-    return 0.0 if failures <= 0 else float(min(MAX_BACKOFF_SECONDS, 2.0**failures))
+    return exponential(failures, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
 
 
 @dataclass
@@ -279,7 +281,7 @@ class Settler:
         else:
             claimed = self.session.claim(instant, record.claimed_by or record.inc)
         if not claimed:
-            raise NotYet(f"instant {instant} was not to be claimed")
+            raise NotYet(f"instant {instant} could not be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
         """An instant without a record may be touched only when a settle record in its phase names it, or its owner had given it up (I7)."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession, types
 
 from hudi_contract import metadata
+from hudi_contract.backoff import exponential
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Stage
 from hudi_runtime.job.job import Job
@@ -35,8 +36,8 @@ from hudi_runtime.writer.fairness import Fairness
 
 QUIET_SECONDS = 120
 IDLE_SECONDS = 60
-BACKOFF_BASE_SECONDS = 0.5
-BACKOFF_CAP_SECONDS = 15.0
+FIRST_BACKOFF_SECONDS = 1.0
+MAX_BACKOFF_SECONDS = 15.0
 SCHEMA_COMMITS = 5
 """Times that a new schema is committed because commits of others have hidden it again."""
 
@@ -204,4 +205,5 @@ class Committer:
 
 def _backoff(retry: int) -> float:
     """Full jitter over an exponential, so that two writers that met do not meet again."""
-    return float(random.uniform(0.1, min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2 ** (retry + 1))))  # noqa: S311 - not cryptographic
+    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
+    return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

@@ -1,6 +1,6 @@
 """One run of a writer with a source: look at the source, commit what it gives, and end, or look again (`streaming`).
 
-A streaming run is the same loop for every source that goes on over runs: when a look has nothing more the session stays, waits and looks
+A streaming run is the same loop for every source that resumes across runs: when a look has nothing more the session stays, waits and looks
 again. Nothing is committed while there is nothing to commit. It ends when it is asked to (between two commits) or when it fails; it never succeeds.
 
 A gate that is closed ends every run at its next commit boundary (F44): somebody waits to change the table, and the next attempt goes on from there.

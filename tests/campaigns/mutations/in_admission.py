@@ -33,8 +33,8 @@ GATES = (
         "a writer's next attempt starts although the last one may still register",
         o(
             "plan/writers/admission",
-            '        if attempt.admitted:\n            return "PreviousAttempt"',
-            '        if attempt.admitted and not attempt.id:\n            return "PreviousAttempt"',
+            "        if attempt.admitted:\n            return Block(",
+            "        if attempt.admitted and not attempt.id:\n            return Block(",
         ),
         f"{RULES}::test_an_attempt_that_may_still_register_is_waited_for",
     ),
@@ -42,7 +42,7 @@ GATES = (
         "two-single-writers",
         "I9",
         "in the mode SingleWriter a writer starts beside an incarnation that may still publish",
-        o("plan/writers/admission", "        if not running and others:\n", "        if running and others:\n"),
+        o("plan/writers/admission", "    if not t.running and others:\n", "    if t.running and others:\n"),
         f"{RULES}::test_a_single_writer_waits_for_whoever_may_still_publish",
     ),
     mutation(
@@ -51,8 +51,8 @@ GATES = (
         "more writers run than the table allows",
         o(
             "plan/writers/admission",
-            "    if len(running) < view.table.max_writers:\n        return None\n",
-            "    if len(running) < view.table.max_writers or running:\n        return None\n",
+            "    if len(t.running) < t.view.table.max_writers:\n        return None\n",
+            "    if len(t.running) < t.view.table.max_writers or t.running:\n        return None\n",
         ),
         f"{REQUESTS}::test_max_writers_and_priority",
     ),

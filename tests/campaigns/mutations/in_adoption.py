@@ -92,14 +92,14 @@ KEEPING = (
         "the-metadata-table-behind-an-open-gate",
         "I12",
         "an agent changes the metadata table although the gate was opened before it had the lock",
-        a("agent/metadata_table", "            if self.gate() != GateState.CLOSED:\n", '            if self.gate() == "":\n'),
+        a("agent/metadata_table", "            if self.context.gate_state() != GateState.CLOSED:\n", '            if self.context.gate_state() == "":\n'),
         f"{RUNTIME}/agent/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
     ),
     mutation(
         "a-listing-with-something-pending",
         "I4",
         "the metadata table is made anew while an instant is pending, whose files are then listed in it",
-        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.gate() == '':\n"),
+        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.context.gate_state() == '':\n"),
         f"{RUNTIME}/agent/test_metadata_table.py::test_it_waits_for_what_is_pending",
     ),
     mutation(

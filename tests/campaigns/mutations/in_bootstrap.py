@@ -70,7 +70,7 @@ BEGINNING = (
         "begun-at-an-open-gate",
         "I9",
         "the agent begins whatever the gate says",
-        a("agent/bootstrap", "        if self.gate() != GateState.CLOSED:  # R14: nobody but agents acquires\n", "        if not request:\n"),
+        a("agent/bootstrap", "        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires\n", "        if not request:\n"),
         f"{AGENT}::test_nothing_begins_unless_the_gate_is_closed",
     ),
     mutation(
@@ -79,7 +79,7 @@ BEGINNING = (
         "a try begins while what the last one has left is being settled",
         a(
             "agent/bootstrap",
-            "        if records.settling() or records.other_agents(self.session.inc):\n",
+            "        if look.records.settling() or look.records.other_agents(self.session.inc):\n",
             "        if records.other_agents(self.session.inc):\n",
         ),
         f"{AGENT}::test_what_another_agent_has_left_is_settled_before",

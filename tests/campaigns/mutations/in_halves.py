@@ -45,14 +45,14 @@ ONE_TABLE = (
         "adopted-beside-an-instant-of-nobody",
         "I7",
         "a table is taken over although something of its former writers is pending",
-        a("agent/assignment", "        if foreigners:\n            raise adoption", "        if foreigners and not timeline:\n            raise adoption"),
+        a("agent/preparation", "        if foreigners:\n            raise adoption", "        if foreigners and not timeline:\n            raise adoption"),
         f"{ASSIGNMENT}::test_a_pending_instant_without_an_owner_stops_the_adoption",
     ),
     mutation(
         "the-clock-stays-behind-an-adopted-table",
         "I10",
         "the next instant may be older than what the former writers have completed",
-        a("agent/assignment", "        self._forward_clock(session, table.timeline().maximum)\n"),
+        a("agent/preparation", "        self._forward_clock(table.timeline().maximum)\n"),
         f"{ASSIGNMENT}::test_a_table_is_adopted_when_nothing_is_without_an_owner",
     ),
     mutation(
@@ -66,14 +66,14 @@ ONE_TABLE = (
         "an-agent-leaves-what-an-executor-may-still-write",
         "F4",
         "a clean exit although an executor was lost",
-        a("agent/assignment", "            if self._settler.must_be_proven_dead():\n                return False\n"),
+        a("agent/assignment", "            if not self._tasks.give_back():\n                return False\n"),
         f"{ASSIGNMENT}::test_it_does_not_leave_what_must_be_proven",
     ),
     mutation(
         "a-fence-is-the-sessions-to-see",
         "F48",
         "the signal that follows the fence ends the work at every table, because etcd was not asked",
-        a("agent/assignment", "self._keys.of(Kind.FENCE, session.inc)) is not None", "self._keys.of(Kind.FENCE, session.inc)) is None and False"),
+        a("agent/keys", "self._keys.of(Kind.FENCE, inc)) is not None", "self._keys.of(Kind.FENCE, inc)) is None and False"),
         f"{ASSIGNMENT}::test_a_fence_is_seen_in_etcd_before_the_session_knows",
     ),
     mutation(

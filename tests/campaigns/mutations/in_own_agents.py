@@ -74,8 +74,8 @@ EXECUTORS = (
         "an agent executes a compaction again that has failed, beside an executor of its own that it has lost",
         a(
             "services/services",
-            "(not isinstance(error, NotYet) and sp.lost_executors(self._spark))",
-            "(isinstance(error, NotYet) and sp.lost_executors(self._spark))",
+            "(not isinstance(error, NotYet) and sp.lost_executors(self.spark))",
+            "(isinstance(error, NotYet) and sp.lost_executors(self.spark))",
         ),
         f"{SERVICES}::test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here",
     ),

@@ -17,6 +17,7 @@ from hudi_contract import naming, records
 from hudi_contract.records import Stored
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import ContainerFacts, EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
 CONFIG = OperatorConfig()
@@ -304,8 +305,7 @@ class Store:
 
     def observe(self) -> Observed:
         return Observed(
-            table=self.table,
-            writers=tuple(self.writers[n] for n in sorted(self.writers)),
+            objects=Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers))),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
             nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,

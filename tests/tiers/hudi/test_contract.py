@@ -220,6 +220,9 @@ def test_nothing_to_claim(side: Side) -> None:
 
 MINE = [f"a/f_0-1-2_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-2"]
 OTHERS = [f"a/f_0-1-2_{T2}.parquet", f"b/g_0-1-2_{T1}.parquet", f".hoodie/metadata/files/.x_{T1}.log.1_0-1-2", "a/.hoodie_partition_metadata"]
+STRANGE = "p=x; isDirectory=true; length=7; y"
+"""A partition whose value looks like a part of a listing."""
+OTHERS.append(f"{STRANGE}/h_0-1-2_{T1}.parquet")
 
 
 @pytest.fixture(params=["file", "s3a", "memory"])
@@ -255,6 +258,16 @@ def test_a_folder_that_is_not_there_is_no_empty_one(store: Any) -> None:
 def test_the_names_in_a_folder_are_its_own(store: Any) -> None:
     assert sorted(store.names("a")) == names_of([path for path in (*MINE, *OTHERS) if path.startswith("a/")])
     assert store.names("b") == [f"g_0-1-2_{T1}.parquet"]
+
+
+def test_a_folder_may_be_called_like_a_part_of_a_listing(store: Any) -> None:
+    assert store.names(STRANGE) == [f"h_0-1-2_{T1}.parquet"]
+    assert names_of(store.glob(f"p=*/*_{T1}.*")) == [f"h_0-1-2_{T1}.parquet"]
+
+
+@pytest.mark.parametrize("store", ["file", "s3a"], indirect=True)
+def test_a_walk_finds_every_file_with_its_size(store: Any) -> None:
+    assert store.walk() == dict.fromkeys((*MINE, *OTHERS), len("content"))
 
 
 def test_a_pattern_finds_one_instants_files_in_one_folder(store: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.backoff import exponential
 from hudi_contract.table_keys import Admit, Durations
 from hudi_contract.words import Adoption, Role
 from hudi_operator.api import services
@@ -25,7 +26,6 @@ from hudi_operator.plan.core.view import View
 JsonDict = dict[str, Any]
 
 FIRST_BACKOFF_SECONDS = 2.0
-BACKOFF_FACTOR = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 _BACKOFF_TIMER = "agent/"
@@ -167,7 +167,7 @@ def _backoff(view: View) -> tuple[float, str]:
     recent = sorted((e, uid) for e, uid in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
     if not recent:
         return 0.0, ""
-    delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
+    delay = exponential(len(recent), first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
     ended_ms, uid = recent[-1]
     timer = _BACKOFF_TIMER + uid
     return max(0.0, min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))), timer

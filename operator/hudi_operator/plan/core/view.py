@@ -17,10 +17,11 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Durations, Gate, InstantRecord, Lock, Registration, Ticket
 from hudi_contract.words import FencingMode, Role
 from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.api.tolerant import agent_of
 from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import ReadWriter
 from hudi_operator.plan.core.ownership import labelled
 
 JsonDict = dict[str, Any]
@@ -230,11 +231,11 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
     observed = labelled(observed)
     obj, etcd = observed.table or {}, observed.etcd
     assert etcd is not None  # noqa: S101 - checked above
-    found, unreadable = read_table(obj)
+    found, unreadable = observed.objects.table_spec
     if found is None:
         raise SpecError(unreadable)
     table = replace(found, lock=_stored_lock(found.lock, etcd)) if unreadable else found
-    specs = [_read_writer(obj) for obj in observed.writers]
+    specs = observed.objects.writer_specs
     owners = _attempts_of(etcd, specs)
     incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
     agent = agent_of(obj, table, unreadable, config.spark_image)
@@ -259,13 +260,6 @@ def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
     return replace(said, max_clock_skew_seconds=skew) if skew is not None else said
 
 
-def _read_writer(obj: JsonDict) -> tuple[JsonDict, WriterSpec | None, str]:
-    try:
-        return obj, WriterSpec.from_object(obj), ""
-    except SpecError as error:
-        return obj, None, str(error)
-
-
 def _names(etcd: EtcdFacts) -> list[str]:
     """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and records of settling."""
     found = set(etcd.writers) | set(etcd.settles)
@@ -281,7 +275,7 @@ def ticket_owner(name: str, ticket: Stored) -> str:
     return ticket.read(Ticket).inc or records.ticket_owner(name)
 
 
-def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec | None, str]]) -> dict[str, str]:
+def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, str]:
     """Attempt by incarnation, as far as anybody has said it; etcd's own records win over status."""
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:

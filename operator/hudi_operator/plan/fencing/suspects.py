@@ -65,7 +65,7 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
         inc=inc.inc,
         attempt=inc.attempt,
         settle=_record(view, inc, reason),
-        # F29: who has come back meanwhile is not fenced for a lost lease.
+        # F29: an incarnation that renewed its lease meanwhile is not fenced for a lost one.
         if_not_alive=reason == Reason.LEASE_GONE,
         lease=inc.alive.lease if inc.alive is not None else 0,
     )

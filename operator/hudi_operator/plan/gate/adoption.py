@@ -2,7 +2,7 @@
 
 Its pending instants have no owner (I7: foreign, never touched). While the gate is closed for the first time a person may name them in
 ``spec.adoption.rollbackInstants``: the word that whoever wrote them has ended for good, and the proof that settling needs. They become the
-instants of an incarnation that never was, which is fenced, drained and settled like any other. The gate opens when nothing is left.
+instants of a synthetic incarnation, which is fenced, drained and settled like any other. The gate opens when nothing is left.
 """
 
 from __future__ import annotations

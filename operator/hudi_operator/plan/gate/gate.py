@@ -19,6 +19,7 @@ from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState,
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
 from hudi_operator.plan.core.actions import PutGate
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
@@ -231,30 +232,7 @@ def report_error(view: View) -> tuple[str, str]:
 
 def plan_gate(view: View) -> PartialPlan:
     """Bring the gate one step nearer to what the spec and the facts ask for. Not called for a duplicate or a deleted table."""
-    frozen = freeze_reason(view)
-    if doubts.gate_unreadable(view.etcd):
-        return PartialPlan.of(summary="the gate cannot be read: it stays as it is", requeue=5)
-    if view.etcd.gate is None:
-        if frozen:
-            return PartialPlan.of(summary=f"no gate is made: {frozen}")
-        return _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
-    if frozen and view.gate.state is not GateState.FROZEN:
-        return _put(view, _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen), f"freezing: {frozen}")
-    if not is_mine(view):
-        # Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here.
-        base = view.gate if writers_left(view) else None
-        return _put(view, _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))), "taking over the gate, closed")
-    if view.gate.state is GateState.FROZEN:
-        return _frozen(view)
-    if unknown := doubts.undecided(view.etcd):
-        return PartialPlan.of(summary=f"the gate stays {view.gate.state}: {unknown} cannot be read", requeue=5)
-    if _changed(view):
-        return _change(view)
-    if closed_for_restore(view) or restores.recorded(view):
-        return _hold_for_restore(view)
-    if closed_for_savepoint(view) or closed_for_metadata(view):
-        return _hold(view)
-    return _open(view)
+    return STEPS(view) or PartialPlan()
 
 
 def frozen_message(view: View) -> str:
@@ -264,7 +242,41 @@ def frozen_message(view: View) -> str:
     return f"{reason}; nobody may write. When the lock state is known to be right, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
 
 
-def _frozen(view: View) -> PartialPlan:
+# ---- the steps of plan_gate, in the order of STEPS
+
+
+def _unreadable_stays(view: View) -> PartialPlan | None:
+    if doubts.gate_unreadable(view.etcd):
+        return PartialPlan.of(summary="the gate cannot be read: it stays as it is", requeue=5)
+    return None
+
+
+def _create(view: View) -> PartialPlan | None:
+    if view.etcd.gate is not None:
+        return None
+    frozen = freeze_reason(view)
+    return PartialPlan.of(summary=f"no gate is made: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+
+
+def _freeze(view: View) -> PartialPlan | None:
+    frozen = freeze_reason(view)
+    if not frozen or view.gate.state is GateState.FROZEN:
+        return None
+    return _put(view, _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen), f"freezing: {frozen}")
+
+
+def _take_over(view: View) -> PartialPlan | None:
+    """Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here."""
+    if is_mine(view):
+        return None
+    base = view.gate if writers_left(view) else None
+    return _put(view, _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))), "taking over the gate, closed")
+
+
+def _unfreeze(view: View) -> PartialPlan | None:
+    """A frozen gate stays until a person has looked."""
+    if view.gate.state is not GateState.FROZEN:
+        return None
     meta = (view.observed.table or {}).get("metadata") or {}
     word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
@@ -274,14 +286,41 @@ def _frozen(view: View) -> PartialPlan:
     return _put(view, value, "unfrozen by a person, gate closed")
 
 
-def _change(view: View) -> PartialPlan:
+def _undecided_stays(view: View) -> PartialPlan | None:
+    if unknown := doubts.undecided(view.etcd):
+        return PartialPlan.of(summary=f"the gate stays {view.gate.state}: {unknown} cannot be read", requeue=5)
+    return None
+
+
+def _change_parameters(view: View) -> PartialPlan | None:
     """F8: close, wait until nobody is left who started under the old parameters, change."""
+    if not _changed(view):
+        return None
     close = _close(view)
     if close is not None:
         return close
     if writers_left(view):
         return PartialPlan.of(summary="gate closed: waiting for running writers before mode or durations change", requeue=5)
     return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
+
+
+def _hold_for_restore(view: View) -> PartialPlan | None:
+    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
+    if not (closed_for_restore(view) or restores.recorded(view)):
+        return None
+    nonce, close = closed_for_restore(view), _close(view)
+    if close is not None:
+        return close
+    if nonce and view.gate.restoring != nonce and not writers_left(view):
+        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
+    return PartialPlan()
+
+
+def _hold_for_the_agent(view: View) -> PartialPlan | None:
+    """Closed while the agent takes a savepoint or changes the metadata table, which concern all writers."""
+    if closed_for_savepoint(view) or closed_for_metadata(view):
+        return _close(view) or PartialPlan()
+    return None
 
 
 def _close(view: View) -> PartialPlan | None:
@@ -295,37 +334,65 @@ def _close(view: View) -> PartialPlan | None:
     return _put(view, value, f"closing the gate for {change}")
 
 
-def _hold(view: View) -> PartialPlan:
-    """Closed while the agent does what concerns all writers."""
-    return _close(view) or PartialPlan()
-
-
-def _hold_for_restore(view: View) -> PartialPlan:
-    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
-    nonce, close = closed_for_restore(view), _close(view)
-    if close is not None:
-        return close
-    if nonce and view.gate.restoring != nonce and not writers_left(view):
-        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
-    return PartialPlan()
-
-
-def _open(view: View) -> PartialPlan:
+def _freeze_for_another_authority(view: View) -> PartialPlan | None:
     if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:
         reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
         return _put(view, _value(view, GateState.FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
-    if view.gate.state is GateState.OPEN:
-        return PartialPlan()
+    return None
+
+
+def _open_stays(view: View) -> PartialPlan | None:
+    return PartialPlan() if view.gate.state is GateState.OPEN else None
+
+
+def _end_of_a_restore(view: View) -> PartialPlan | None:
+    """The gate's revision moves: whoever has read it as closed for a restore begins none from here on (F8)."""
     if view.gate.restoring:
-        # Its revision moves: whoever has read it as closed for a restore begins none from here on (F8).
         return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
+    return None
+
+
+def _closed_while_paths_overlap(view: View) -> PartialPlan | None:
     if view.observed.overlapping:
         return PartialPlan.of(summary=f"gate closed: the path overlaps with {', '.join(view.observed.overlapping)}")
+    return None
+
+
+def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
     if not timeline_report(view).exists or report_error(view)[0]:
         return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
+    return None
+
+
+def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
         return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
+    return None
+
+
+def _open(view: View) -> PartialPlan:
     return _put(view, _value(view, GateState.OPEN), "opening the gate")
+
+
+STEPS: Chain[View, PartialPlan] = Chain(
+    _unreadable_stays,
+    _create,
+    _freeze,
+    _take_over,
+    _unfreeze,
+    _undecided_stays,
+    _change_parameters,
+    _hold_for_restore,
+    _hold_for_the_agent,
+    _freeze_for_another_authority,
+    _open_stays,
+    _end_of_a_restore,
+    _closed_while_paths_overlap,
+    _closed_until_the_agent_reports,
+    _closed_until_bootstrapped,
+    _open,
+)
+"""What becomes of the gate: the first step that applies. It opens when every one before has passed."""
 
 
 def plan_release(view: View) -> PartialPlan:

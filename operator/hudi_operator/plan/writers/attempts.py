@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.backoff import exponential
 from hudi_contract.keys import attempt_report
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.records import read
@@ -247,6 +248,6 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict,
         return 0
     skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
     count = max(1, skewed or failures(status, entries))
-    delay = min(writer.retry.backoff_seconds * 2.0 ** (count - 1), writer.retry.max_backoff_seconds)
+    delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

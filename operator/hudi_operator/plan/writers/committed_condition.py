@@ -2,7 +2,7 @@
 
 True: Committed. False: Conflict (it lost a race, or gave way, and is repeated with a new instant while there are retries) or Aborted (nothing of
 it is in the table). Unknown: its process is gone without a word; what the timeline says, by the attempt's id in the commits' metadata, ends that.
-Said in order: what the attempt reports, what the agent finds when it settles the attempt.
+Sources, in order of precedence: what the attempt reports, what the agent finds when it settles the attempt.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
 from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
@@ -20,7 +20,6 @@ from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
-EVENT_LIMIT = 1000
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -145,10 +144,12 @@ def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> Attempt
 
 def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
     """The printable word."""
-    if decision.kind in (Kind.FINISHED, Kind.START):
-        return decision.reason if decision.kind is Kind.FINISHED else "Starting"
+    if decision.kind is Kind.FINISHED:
+        return decision.reason
+    if decision.kind is Kind.START:
+        return "Starting"
     if decision.kind in (Kind.SCHEDULED, Kind.SUSPENDED, Kind.STALLED, Kind.DELETING):
-        return decision.kind
+        return str(decision.kind.value)
     if decision.kind is Kind.WAIT:
         return "Retrying" if decision.reason == "BackOff" else "Waiting"
     if progress.ended is not None:

@@ -22,6 +22,7 @@ from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.model.config import EtcdConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
@@ -85,8 +86,7 @@ class Replica:
         floors = self.store.floors()
         facts = run(self.store.read_table(T, "agent-x"))
         observed = Observed(
-            table=self._table,
-            writers=(),
+            objects=Objects(self._table),
             pods=(),
             nodes={},
             etcd=facts,

@@ -37,8 +37,8 @@ from hudi_runtime.settle.rollback import Outcome
 from hudi_runtime.settle.settle import Settler
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer import gate
+from tests.support.world.agent_contexts import context, look
 from tests.support.world.callback_parts import Commits, receiver, t
-from tests.support.world.fake_bootstrap import NOTHING
 from tests.support.world.fake_bootstrap import T1 as BOOTSTRAP_INSTANT
 from tests.support.world.fake_bootstrap import T2 as BOOTSTRAP_COMPLETION
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
@@ -72,8 +72,9 @@ def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
         session: Any = SimpleNamespace(inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
         names = ("timeline", "savepoint_with", "write_config", "locked", "client")
         table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
-        keeper = Savepoints(table, session, "flights", world.assignment()["table"], {}, lambda: fake.gate)
-        keeper.serve(requests, world.etcd.records())
+        spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
+        keeper = Savepoints(context(table, session, gate=lambda: fake.gate, spec=spec), after=idle)  # type: ignore[arg-type]
+        keeper.consider(look(requests, world.etcd.records()))
 
     world.serve = serve
 
@@ -110,7 +111,7 @@ def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFak
     def serve(process: Any, requests: dict[str, Any]) -> None:
         monkeypatch.setitem(keeper.__globals__, "ME", process.inc)  # whose restore the fake's agent takes it for
         fake.gate = world.gate()
-        keeper(fake).consider(requests, records(fake))
+        keeper(fake).consider(look(requests, records(fake)))
 
     world.serve = serve
     return fake
@@ -166,7 +167,7 @@ def with_bootstrap(world: Meeting, fake: BootstrapFake) -> None:
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         fake.gate = world.gate()["state"]
-        fake.made().consider(requests, NOTHING)
+        fake.made().consider(look(requests))
 
     world.serve = serve
 

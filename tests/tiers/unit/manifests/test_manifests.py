@@ -325,9 +325,15 @@ def test_sizes_of_spark(size: str, mib: int) -> None:
     assert quantity.spark_mib(size) == mib
 
 
-@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024)])
+@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024), ("2e9", 1907), ("1Pi", 2**30)])
 def test_quantities_of_kubernetes(size: str, mib: int) -> None:
     assert quantity.kubernetes_mib(size) == mib
+
+
+@pytest.mark.parametrize("size", ["", "Gi", "1g", "-1Gi", "NaN", "Infinity"])
+def test_what_is_no_quantity_of_memory_is_refused(size: str) -> None:
+    with pytest.raises(ValueError, match="memory quantity"):
+        quantity.kubernetes_mib(size)
 
 
 @pytest.mark.parametrize("size", ["", "1", "g", "-1g"])

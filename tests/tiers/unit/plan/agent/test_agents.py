@@ -73,7 +73,7 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
             if isinstance(action, act.StartTimer | act.StopTimer):
                 world.perform(action)
         world.now += 0.5
-    delay = agents.FIRST_BACKOFF_SECONDS * agents.BACKOFF_FACTOR ** (failures - 1)
+    delay = agents.FIRST_BACKOFF_SECONDS * 2 ** (failures - 1)
     assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
 
 

@@ -19,7 +19,8 @@ from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Totals, totals
-from tests.support.world.fake_bootstrap import ME, NOTHING, OTHER, SPEC, T1, T2, T3, UID, Fake
+from tests.support.world.agent_contexts import NOTHING, look
+from tests.support.world.fake_bootstrap import ME, OTHER, SPEC, T1, T2, T3, UID, Fake
 
 REQUEST = operators.request(UID, Source("s3a://lake/plain"))
 
@@ -41,7 +42,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def consider(fake: Fake, *, records: Records = NOTHING, request: dict[str, Any] | None = REQUEST) -> dict[str, Any]:
-    fake.made().consider({"bootstrap": request} if request else {}, records)
+    fake.made().consider(look({"bootstrap": request} if request else {}, records))
     return fake.done
 
 
@@ -181,10 +182,10 @@ def test_a_try_that_is_cancelled_is_given_up_and_not_counted(fake: Fake) -> None
     made = fake.made()
     fake.meanwhile, fake.completes = made.cancel, False
     fake.write_error = RuntimeFailure(FailureClass.INFRASTRUCTURE, "job cancelled")
-    made.consider({"bootstrap": REQUEST}, NOTHING)
+    made.consider(look({"bootstrap": REQUEST}))
     assert (fake.done["result"], fake.done["failures"], fake.abandoned) == ("Running", 0, [T1])
     later(fake)
-    made.consider({"bootstrap": REQUEST}, NOTHING)
+    made.consider(look({"bootstrap": REQUEST}))
     assert len(fake.writes) == 1, "this assignment begins nothing any more"
 
 

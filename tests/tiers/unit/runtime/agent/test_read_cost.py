@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 from hudi_contract.reports import ReadCost
 from hudi_runtime.agent.read_cost import EVERY_SECONDS, Gauge, count
+from hudi_runtime.services.tasks import Look
 from hudi_runtime.table import timeline as tl
+from tests.support.world.agent_contexts import NOTHING
 
 
 def t(number: int) -> str:
@@ -64,31 +65,41 @@ class Table:
         return self.files
 
 
+class Slot:
+    free = True
+
+    def start(self, run: Callable[[], None]) -> None:
+        if self.free:
+            run()
+
+
 def test_it_is_counted_once_for_a_commit_and_not_too_often() -> None:
     table: Any = Table()
     now = [1000.0]
-    gauge = Gauge(table, clock=lambda: now[0])
+    slot: Any = Slot()
+    gauge = Gauge(table, slot, clock=lambda: now[0])
 
-    def start(run: Callable[[], None]) -> Future[None] | None:
-        run()
-        return None
+    def consider(timeline: tl.Timeline) -> None:
+        gauge.consider(Look({}, NOTHING, timeline))
 
-    gauge.consider(tl.Timeline(), start)
+    consider(tl.Timeline())
     assert table.listings == 0, "nothing was committed"
-    gauge.consider(TIMELINE, lambda _run: None)
+    slot.free = False
+    consider(TIMELINE)
     assert gauge.latest is None, "no place"
-    gauge.consider(TIMELINE, start)
+    slot.free = True
+    consider(TIMELINE)
     assert gauge.latest == ReadCost(base_bytes=100, log_bytes=10, file_groups=1, file_groups_with_logs=1)
     now[0] += 10 * EVERY_SECONDS
-    gauge.consider(TIMELINE, start)
+    consider(TIMELINE)
     assert table.listings == 1, "nothing new"
     newer = tl.parse([done(11, 12)])
     table.broken = True
-    gauge.consider(newer, start)
+    consider(newer)
     assert (table.listings, gauge.latest) == (2, ReadCost(base_bytes=100, log_bytes=10, file_groups=1, file_groups_with_logs=1)), "what was known stays"
     table.broken, table.files = False, None
-    gauge.consider(newer, start)
+    consider(newer)
     assert table.listings == 2, "not at once"
     now[0] += EVERY_SECONDS
-    gauge.consider(newer, start)
+    consider(newer)
     assert gauge.latest is None, "the table has no metadata table any more"

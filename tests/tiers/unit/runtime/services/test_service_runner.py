@@ -16,7 +16,8 @@ from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import triggers
 from hudi_runtime.services.partition_backoff import LEAST_MS, PartitionBackoff
-from hudi_runtime.services.services import FORGET_MS, Services, Slot
+from hudi_runtime.services.services import FORGET_MS, Services
+from hudi_runtime.services.tasks import Look, Slot
 from hudi_runtime.services.triggers import POSTPONED_MS, Done
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
@@ -168,7 +169,7 @@ class World:
     def look(self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, object]]:
         """What is started after these records were read."""
         before = len(self.calls)
-        self.services.consider(records, listing or self.timeline(), asked or {})
+        self.services.consider(Look(asked or {}, records, listing or self.timeline()))
         if self.services._running is not None:
             self.services._running.result(10)
         return self.calls[before:]
@@ -429,7 +430,7 @@ def test_the_runner_survives_a_silent_etcd() -> None:
     world.outcome = OSError("x")
     world.session.etcd.range = lambda prefix: (_ for _ in ()).throw(ConnectionError()) if prefix == "instant/" else []  # type: ignore[method-assign]
     records = Records.from_entries([], prefix=PREFIX)
-    world.services.consider(records, world.timeline(), {})
+    world.services.consider(Look({}, records, world.timeline()))
     assert world.services._running is not None
     assert world.services._running.result(10) is None
     assert world.services.idle
