@@ -107,7 +107,7 @@ class MetadataDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapDone(Record):
-    """`done/bootstrap`: `Running` is written ahead, with the failure counted. One of another `tableUid` does not count."""
+    """`done/bootstrap`: `Running` is written ahead, with the failure counted. One of another `tableUID` does not count."""
 
     table_uid: str = ""
     mode: str = ""

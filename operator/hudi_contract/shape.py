@@ -1,6 +1,6 @@
 """How a record is written in JSON: a frozen dataclass whose fields, types and defaults are its shape.
 
-The field ``pod_uid`` is ``podUid`` in JSON. Reading is strict about types and tolerant of newer fields: a value of another type is an error that
+The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer fields: a value of another type is an error that
 names field and rule, a field that this version does not know is kept as it is and written back (`more`).
 """
 
@@ -170,8 +170,8 @@ class Field:
 
 
 def json_name(attribute: str) -> str:
-    """``pod_uid`` is ``podUid``; a trailing ``_`` keeps a word of Python apart and is not written."""
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), attribute.rstrip("_"))
+    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``; a trailing ``_`` keeps a word of Python apart and is not written."""
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), re.sub(r"_uid\b", "UID", attribute.rstrip("_")))
 
 
 @dataclass(frozen=True, kw_only=True)

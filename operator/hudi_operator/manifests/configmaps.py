@@ -10,7 +10,7 @@ from hudi_contract import naming
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Operation
 from hudi_operator.api import kafka, partitions
-from hudi_operator.api.sources import FilesSource, View
+from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
@@ -135,7 +135,7 @@ def _source(writer: WriterSpec) -> contract.Source | None:
     return None
 
 
-def _files(files: FilesSource, most: int | None = None) -> contract.Files:
+def _files(files: ViewFiles, most: int | None = None) -> contract.Files:
     return contract.Files(format=files.format, paths=tuple(files.paths), options=dict(files.options), max_files_per_commit=most)
 
 

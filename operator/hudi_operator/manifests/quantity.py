@@ -1,4 +1,4 @@
-"""Memory sizes in Spark's and in Kubernetes' notation."""
+"""Memory sizes of Kubernetes, and the same as Spark writes them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from decimal import Decimal
 
 from kubernetes.utils.quantity import parse_quantity
 
-_SPARK_MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024}
+from hudi_operator.api.fields import SIZE
+
 _MINIMAL_OVERHEAD_MIB = 512
 _OVERHEAD_FACTOR = 0.4
 
 
-def spark_mib(size: str) -> int:
-    """MiB of a size such as ``512m`` or ``2g``. Raises ValueError."""
-    match = re.fullmatch(r"(\d+)([kmgt])", size.strip().lower())
-    if match is None:
-        raise ValueError(f"{size!r} is not a memory size as Spark writes it (512m, 2g)")
-    return int(int(match.group(1)) * _SPARK_MIB[match.group(2)])
+def spark_size(size: str) -> str:
+    """A heap such as ``512Mi`` or ``2Gi`` as Spark writes it, to which ``m`` means MiB. Raises ValueError."""
+    if not re.fullmatch(SIZE, size):
+        raise ValueError(f"{size!r} is not a memory size of whole MiB or GiB (512Mi, 2Gi)")
+    return size.removesuffix("i").lower()
 
 
 def kubernetes_mib(quantity: object) -> int:

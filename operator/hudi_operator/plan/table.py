@@ -29,7 +29,7 @@ from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
 JsonDict = dict[str, Any]
-_CONDITIONS_OF_WAITING = ("Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
+_CONDITIONS_OF_WAITING = ("Ready", "Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
 
 
 def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
@@ -232,16 +232,15 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
     meta = obj["metadata"]
     generation = int(meta.get("generation") or 0)
     stored = {c["type"]: c for c in old.get("conditions") or []}
-    wanted = []
+    wanted, over = [], conditions.is_true(old, "Finished")
     for kind in _CONDITIONS_OF_WAITING:
         known = stored.get(kind)
-        if kind in ("Admitted", "Reconciling"):
+        if kind in ("Admitted", "Reconciling") or (kind == "Ready" and not over):
             wanted.append(conditions.condition(kind, kind == "Reconciling", reason, message))
         elif known is not None:
             wanted.append(conditions.Condition(kind, known["status"], known["reason"], known.get("message", "")))
         else:
             wanted.append(conditions.condition(kind, False, reason, message))
-    over = conditions.is_true(old, "Finished")
     status = {
         **old,
         "observedGeneration": generation,

@@ -10,7 +10,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Gate, InstantRecord
 from hudi_contract.words import Concurrency, Outcome
 from hudi_runtime.audit.facts import COMPACTIONS, PLANNED, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
-from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, unsettled, violated
 from hudi_runtime.table import timeline as tl
 
 
@@ -106,7 +106,7 @@ def owners(facts: Facts) -> Check:
     if wrong:
         return violated("owners", f"{len(wrong)} pending instants have no live owner", [*wrong, *waits])
     if waits:
-        return unknown("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
+        return unsettled("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
     return ok("owners", f"{len(pending)} pending, all of living owners")
 
 
@@ -148,7 +148,7 @@ def metadata(facts: Facts) -> Check:
     if not wrong:
         return ok("metadata", f"{len(listed)} files in both")
     if any(i.action == "clean" for i in facts.timeline.pending):
-        return unknown("metadata", "a clean is under way: ask again", wrong)
+        return unsettled("metadata", "a clean is under way: ask again", wrong)
     return violated("metadata", f"{len(wrong)} differences", wrong)
 
 

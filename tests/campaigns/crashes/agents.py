@@ -43,7 +43,7 @@ class Host:
         self._starts += 1
         folder = self._directory / f"host-{self._starts}"
         world = World(self._directory, s3_url=self._s3)
-        environment = world.agent_environment(folder, "host", world.table("any", s3=True).spec, config=OperatorConfig(allowed_schemes=("s3a",)))
+        environment = world.agent_environment(folder, "host", world.table("any").spec, config=OperatorConfig(allowed_schemes=("s3a",)))
         environment |= {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "spark-images", ROOT / "operator", ROOT))),
             "HUDI_OPERATOR_ETCD_ENDPOINTS": "http://127.0.0.1:1",

@@ -18,7 +18,7 @@ from typing import Any
 from tests.campaigns.faults.cases import CASES
 from tests.campaigns.pages import last_run
 from tests.support import evidence
-from tests.support.evidence import catalog
+from tests.support.evidence import catalog, local_files
 from tests.support.evidence.catalog import ALL, EVERY, Test
 
 PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
@@ -26,7 +26,7 @@ RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
 INVARIANTS = {
     "I1": ("tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict", "tests/tiers/e2e/test_node_faults.py"),
     "I2": (
-        "tests/tiers/hudi/test_agent.py::test_s3",
+        "tests/tiers/hudi/test_agent.py::test_a_fenced_writer_halts_by_itself",
         "tests/tiers/e2e/test_pod_faults.py::test_frozen_in_the_critical_section",
         "AcquireTest.fencedNeverAcquires",
     ),
@@ -57,8 +57,8 @@ INVARIANTS = {
 """What shows each invariant of docs/design/protocol.md with the most real parts: of the run of every change first, then what is longer."""
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
-ON_S3, ON_FILES = re.compile(r"s3=(True|s3)\b|/s3'"), re.compile(r"s3=s3\b|/file'")
-"""What the source of a test of the hudi tier says of its tables: `s3=s3`, and cells of the matrix, are of both."""
+STORES = {"hdfs": "HDFS", "gcs": "GCS"}
+"""Fixtures by which a test of the hudi tier has its table in another store than S3."""
 _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
 HEAD = """\
 # Which run shows what
@@ -70,7 +70,7 @@ for each row of [rfc-22.md](../design/rfc-22.md) and each of the
 named is about the claim; what it asserts stands in its source, and what a case lacks in its last
 column.
 
-* **On**: S3 is versitygw; – is neither Spark nor pods.
+* **On**: as the tests are today; S3 is versitygw; – is neither Spark nor pods.
 * **Run**: *every change* is `make test` and CI, *test-all* is `make test-all` alone, anything else is a
   command of its own; how many of the named tests; of those *in part* some parameters are left out.
 * **Last**: how many of the named tests passed when they were last run and that was noted
@@ -133,8 +133,8 @@ def on(found: Iterable[Test]) -> str:
         if test.file.startswith("tests/tiers/e2e/"):
             said.add("real pods and S3")
         elif test.file.startswith("tests/tiers/hudi/"):
-            said |= {"S3"} if ON_S3.search(test.text) else {"local files"}
-            said |= {"local files"} if ON_FILES.search(test.text) else set()
+            said |= {store for fixture, store in STORES.items() if f", {fixture}: " in test.text} or {"S3"}
+            said |= {"local files" for one in local_files.exceptions() if one.file == test.file and one.of in ("", test.name)}
     return ", ".join(sorted(said)) or "–"
 
 

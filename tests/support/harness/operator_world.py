@@ -257,7 +257,7 @@ class World:
         meta, inc = pod["metadata"], str(uuid.uuid4())
         value = {
             "inc": inc, "attempt": f"{self.namespace}.{meta['name']}", "role": role, "pod": meta["name"], "namespace": self.namespace,
-            "podUid": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "podUID": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
             "wallClockMs": int((time.time() + clock_seconds) * 1000),
         }  # fmt: skip
         self._leases[inc] = self.lease(lease_seconds)
@@ -273,7 +273,7 @@ class World:
         value = {
             "inc": inc,
             "attempt": f"{self.namespace}.{pod['metadata']['name']}",
-            "podUid": pod["metadata"]["uid"],
+            "podUID": pod["metadata"]["uid"],
             "nonce": "n",
             "sinceMs": int(time.time() * 1000),
         }

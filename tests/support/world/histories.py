@@ -24,6 +24,8 @@ JsonDict = dict[str, Any]
 Step = tuple[str, JsonDict]
 WRITERS = ("a", "b", "c")
 TABLE = {"fencing": {"drainSeconds": 3}, "lock": {"suspectSeconds": 2, "maxHoldSeconds": 40}}
+ATTESTATIONS = 32
+"""As many as the CRD has room for; those that are asked for come first."""
 RETRIES = {"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 PATTERNS = {"a": ["x*"], "b": ["*y", "day=z"], "c": ["xy", "?"]}
 """Partitions that writers declare; whichever two of them, they have one in common."""
@@ -178,8 +180,8 @@ class Player:
         That is a driver in the second of its birth, which is made again under its number, and an executor whose driver lives, which nobody
         waits for then (docs/operate/operations.md).
         """
-        written = {entry.get("podUid") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
-        registered = {key.value["podUid"] for key in self.world.names("writer").values()}
+        written = {entry.get("podUID") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
+        registered = {key.value["podUID"] for key in self.world.names("writer").values()}
         settling = {uid for key in self.world.names("settle").values() for uid in key.value["pods"]}
         return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or pod.uid in written | registered | settling
 
@@ -212,11 +214,19 @@ class Player:
             self.world.wire_seconds = wire
             self.world.kill(process)
 
-    def _node_is_lost(self, die: bool, node: str) -> None:
-        self.world.fail_node(node, processes_die=die)
+    def _node_is_lost(self, how: str, node: str, collected: bool) -> None:
+        """Its processes die, freeze until it is back, or live on. ``collected``: the garbage collector calls its pods Failed."""
+        self.world.fail_node(node, processes_die=how == "dies")
+        for process in self.world.processes:
+            process.paused = process.paused or (how == "freezes" and process.node == node)
+        for pod in list(self.world.pods.values()):
+            if collected and pod.node == node and pod.phase == "Running" and pod.process is not None:
+                self.world.collect(pod)
 
     def _node_is_back(self, node: str) -> None:
         self.world.nodes[node].ready = True
+        for process in self.world.processes:
+            process.paused = process.paused and process.node != node
 
     def _node_reboots(self, node: str) -> None:
         self.world.reboot_node(node)
@@ -225,11 +235,6 @@ class Player:
         pods = [pod for pod in self.world.pods.values() if pod.node and pod.phase in ("Pending", "Running")]
         if pods:
             self.world.refuse(pods[number % len(pods)])
-
-    def _pods_of_lost_nodes_are_collected(self) -> None:
-        for pod in list(self.world.pods.values()):
-            if pod.node and not self.world.nodes[pod.node].ready and pod.phase == "Running" and pod.process is not None:
-                self.world.collect(pod)
 
     def _operators_clock(self, ms: int) -> None:
         self.world.operator_clock_ms = ms
@@ -272,8 +277,11 @@ class Player:
         """A person's word for every pod whose object was forced away."""
         world = self.world
         there = {pod.uid for pod in world.pods.values()}
-        gone = [p for p in world.processes if p.pod_uid not in there]
-        words = [{"podUID": p.pod_uid, "node": p.node, "statement": "gone", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"} for p in gone]
+        asked = json.dumps([key.value for key in world.kv.values()], default=str)
+        gone = sorted((p for p in world.processes if p.pod_uid not in there), key=lambda p: p.pod_uid not in asked)
+        words = [
+            {"podUID": p.pod_uid, "node": p.node, "statement": "it is gone", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"} for p in gone[:ATTESTATIONS]
+        ]
         if world.table is not None:
             world.edit(world.table, fencing={**TABLE["fencing"], "attestations": words})
 
@@ -323,8 +331,12 @@ def _writer(c: random.Random) -> JsonDict:
     return {"name": c.choice(WRITERS), "hang": c.choice((None, None, 1, 3, 4, 5)), "code": c.choice((None, None, None, 11, 13)), "endless": c.random() < 0.2}
 
 
+def _loss(c: random.Random) -> JsonDict:
+    return {"how": c.choice(("dies", "freezes", "lives")), "node": c.choice(("n1", "n1", "n2")), "collected": c.random() < 0.4}
+
+
 STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
-    "live_on": (8, lambda c: {"seconds": c.randint(1, 6)}),
+    "live_on": (12, lambda c: {"seconds": c.randint(1, 6)}),
     "operator_is_down": (1, lambda c: {"seconds": c.randint(1, 15)}),
     "operator_dies": (2, lambda c: {"after": c.randint(0, 8)}),
     "late_look": (1, lambda c: {"seconds": c.randint(1, 5)}),
@@ -334,12 +346,11 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
     "writer_is_suspended": (1, lambda c: {"name": c.choice(WRITERS), "on": c.random() < 0.5}),
     "process_fails": (3, _failure),
     "publisher_dies": (2, lambda c: {"wire": c.choice((0, 1, 2))}),
-    "node_is_lost": (1, lambda c: {"die": c.random() < 0.5, "node": c.choice(("n1", "n2"))}),
+    "node_is_lost": (1.5, _loss),
     "node_is_back": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "node_reboots": (1, lambda c: {"node": c.choice(("n1", "n2"))}),
     "pod_is_force_deleted": (0.5, lambda c: {"number": c.randrange(10)}),
     "frozen_and_forced": (0.7, lambda c: {"number": c.randrange(10)}),
-    "pods_of_lost_nodes_are_collected": (1, lambda c: {}),
     "pod_is_refused": (0.5, lambda c: {"number": c.randrange(10)}),
     "durations_change": (0.5, lambda c: {"lease": c.choice((10, 12, 20))}),
     "operators_clock": (0.5, lambda c: {"ms": c.choice((0, -20_000, 20_000))}),

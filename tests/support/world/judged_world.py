@@ -256,7 +256,7 @@ class JudgedWorld(World):
                 )
             elif ORDER.index(record.value["phase"]) < ORDER.index("Draining") and self.kv["gate"].value["mode"] == "PodTermination":
                 # An executor that has ended before the record was begun is not in it, and nobody waits for its proof.
-                needed = {record.value["podUid"], *record.value["pods"]} - set(record.value["proofs"])
+                needed = {record.value["podUID"], *record.value["pods"]} - set(record.value["proofs"])
                 assert pod.uid not in needed, f"the evidence of {pod.name} is dropped before its proof is written (F14)"
 
     # ---- why somebody may be ended

@@ -117,9 +117,7 @@ class Processes(Store):
         if self.bare_executors:
             labels = {"spark-role": "executor"}
         name = f"{driver.name}-exec-{number}"
-        pod = Pod(
-            name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside
-        )
+        pod = Pod(name, self.pod_uid(), labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside)
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)
         self.pods[name] = pod
@@ -149,7 +147,7 @@ class Processes(Store):
             "role": process.role,
             "pod": process.pod,
             "namespace": NAMESPACE,
-            "podUid": process.pod_uid,
+            "podUID": process.pod_uid,
             "node": process.node,
             "bootId": f"kernel-of-{process.pod}" if self.kernels else self.nodes[process.node].boot_id,
             "wallClockMs": self.now_ms,
@@ -169,7 +167,7 @@ class Processes(Store):
         """The acquire transaction with its compares."""
         if "lock" in self.kv or f"fence/{process.inc}" in self.kv or f"alive/{process.inc}" not in self.kv or not self._admits(process):
             return False
-        value = {"inc": process.inc, "attempt": process.attempt, "podUid": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
+        value = {"inc": process.inc, "attempt": process.attempt, "podUID": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
         process.token = self.put("lock", value)
         return True
 
@@ -285,7 +283,7 @@ class Processes(Store):
         assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
         assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
         assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"
-        base = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
+        base = {"tableUID": request["tableUID"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
         if process.step == 0 and any(k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
             return
         if process.step == 0 and self.bootstrap_error:

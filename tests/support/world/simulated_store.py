@@ -204,6 +204,9 @@ class Store:
         }
         return {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
 
+    def pod_uid(self) -> str:
+        return f"00000000-0000-0000-0000-{next(self.counter):012x}"
+
     def edit(self, obj: dict[str, Any], **spec: Any) -> None:
         obj["spec"].update(spec)
         obj["metadata"]["generation"] += 1

@@ -79,7 +79,7 @@ def real(world: World, jvm: Any, name: str) -> Side:
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
     files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
     who = {"tableId": table.id, "basePath": table.path, "attempt": f"default.{name}", "role": "agent", "podName": name, "namespace": "default"}
-    settings = {**who, "podUid": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
+    settings = {**who, "podUID": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
     session = AgentSession.open(spark, settings)
     return Side(session.etcd, session)
 
@@ -227,19 +227,19 @@ OTHERS.append(f"{STRANGE}/h_0-1-2_{T1}.parquet")
 
 @pytest.fixture(params=["file", "s3a", "memory"])
 def store(request: pytest.FixtureRequest, world: World, gateway: Any) -> Any:
-    """A table with these files; the real one on a local disk and on S3."""
+    """A table with these files; the real one on S3, and on a local disk, which knows folders."""
     if request.param == "memory":
         fake = FakeStorage()
         fake.files = {*MINE, *OTHERS}
         return fake
     configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
-    # As the pods have it (spark_conf): markers of folders are not deleted after each PUT, which this server refuses.
-    for key, value in {**world.s3_settings(), "fs.s3a.directory.marker.retention": "keep", "fs.s3a.retry.limit": "2"}.items():
+    for key, value in {**world.s3_settings(), "fs.s3a.retry.limit": "2"}.items():
         configuration.set(key, value)
     context = SimpleNamespace(_jvm=gateway.jvm, _gateway=gateway, _jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration))
     spark: Any = SimpleNamespace(sparkContext=context)
     name = f"contract-{abs(hash(request.node.name)) % 10**8}"
-    made = Storage(spark, f"s3a://lake/{name}" if request.param == "s3a" else f"file://{world.folder}/{name}")
+    # local files: the store's contract is one for S3 and for a file system
+    made = Storage(spark, world.url(world.lake / name) if request.param == "s3a" else f"file://{world.folder}/{name}")
     for path in (*MINE, *OTHERS):
         made.write(path, "content")
     return made

@@ -47,7 +47,7 @@ SCHEMA = "id int, p string, v string, ts long"
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE"])
 def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
     """What was archived is told, or the table read as a whole; what was cleaned is read together with what replaced it."""
-    spark, path = world.spark(), f"file://{world.folder}/tables/source-{kind}"
+    spark, path = world.spark(), world.url(world.lake / f"source-{kind}")
     options = {**OPTIONS, "hoodie.table.name": "source", "hoodie.datasource.write.table.type": kind}
 
     def write(batch: list[Row]) -> None:
@@ -76,7 +76,7 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
 
     def after_a_cleaner(taken: Any) -> Any:
         (name,) = needed_files(look._written[i.requested] for i in taken)
-        (world.folder / "tables" / f"source-{kind}" / name).unlink()
+        (world.folder_of(path) / name).unlink()
         look._frame = read  # type: ignore[method-assign]
         return read(taken)
 
@@ -126,12 +126,12 @@ def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
 
 
 def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -> None:
-    spark, path = world.spark(), f"file://{world.folder}/tables/queried"
-    names = world.folder / "names.csv"
+    spark, path = world.spark(), world.url(world.lake / "queried")
+    names = world.lake / "names.csv"
     names.write_text("id,name\n1,one\n2,two\n")
     options = {**OPTIONS, "hoodie.table.name": "queried"}
     spark.createDataFrame(rows([1, 2, 3], "a", "v", 1), SCHEMA).write.format("hudi").options(**options).mode("append").save(path)
-    files = FilesSource("csv", (f"file://{names}",), {"header": "true"}, None)
+    files = FilesSource("csv", (world.url(names),), {"header": "true"}, None)
     views = (View("events", path, None), View("names", "", files))
     source = SqlSource("SELECT events.id, p, name AS v, ts FROM events JOIN names ON events.id = names.id", views)
     mine = Table(spark, f"{path}-mine")

@@ -33,8 +33,8 @@ def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
     found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
     for writer in observed.writers:
         for entry in (writer.get("status") or {}).get("attempts") or []:
-            if entry.get("podUid") and entry.get("pod"):
-                found[str(entry["podUid"])] = (str(entry["pod"]), {})
+            if entry.get("podUID") and entry.get("pod"):
+                found[str(entry["podUID"])] = (str(entry["pod"]), {})
     found.update({pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts})
     return found
 

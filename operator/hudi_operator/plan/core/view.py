@@ -122,7 +122,7 @@ class Attempt:
     @property
     def pod_uid(self) -> str:
         """Uid of its pod, from status or the live pod; empty when none was ever seen."""
-        return str(self.entry.get("podUid") or "") or (self.pod.uid if self.pod else "")
+        return str(self.entry.get("podUID") or "") or (self.pod.uid if self.pod else "")
 
 
 @dataclass(frozen=True)
@@ -338,8 +338,8 @@ def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
     """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither knows it (F23)."""
     for obj in observed.writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
-            if entry.get("pod") == pod and entry.get("podUid") and obj["metadata"].get("namespace") == namespace:
-                return str(entry["podUid"])
+            if entry.get("pod") == pod and entry.get("podUID") and obj["metadata"].get("namespace") == namespace:
+                return str(entry["podUID"])
     return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
 
 
@@ -360,7 +360,7 @@ def _attempts(spec: WriterSpec, status: JsonDict, observed: Observed, incs: tupl
         number = int(entry["number"])
         name, attempt = spec.driver_pod(number), spec.attempt_id(number)
         pod = next((p for p in observed.pods if p.name == name and p.namespace == spec.ref.namespace), None)
-        if pod is not None and entry.get("podUid") and pod.uid != entry["podUid"]:
+        if pod is not None and entry.get("podUID") and pod.uid != entry["podUID"]:
             pod = None
         mine = tuple(i for i in incs if i.attempt == attempt)
         attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))

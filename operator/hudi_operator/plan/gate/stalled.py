@@ -84,10 +84,6 @@ def _lock_is_wrong(o: _Object) -> Stall | None:
     return _stall("InvalidSpec", o.table.lock.problem())
 
 
-def _metadata_table_is_wrong(o: _Object) -> Stall | None:
-    return _stall("InvalidSpec", o.table.metadata_table.problem if o.table.metadata_table is not None else "")
-
-
 def _services_are_wrong(o: _Object) -> Stall | None:
     partitioned = bool(o.table.partition_fields)
     clustering = services.clustering_problem(o.table.services, mode=o.table.concurrency_mode, index=o.table.index_type, partitioned=partitioned)
@@ -109,7 +105,6 @@ def _option_is_not_allowed(o: _Object) -> Stall | None:
 OBJECT: Chain[_Object, Stall] = Chain(
     _path_is_not_allowed,
     _lock_is_wrong,
-    _metadata_table_is_wrong,
     _services_are_wrong,
     _bootstrap_is_wrong,
     _option_is_not_allowed,

@@ -105,8 +105,8 @@ def _advanced(report: AttemptReport | TerminationMessage, writer: WriterSpec | N
 def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
     """The entry with pod uid, incarnation and instants as known now. A pod uid that is written stays (F23)."""
     entry = dict(attempt.entry)
-    if not entry.get("podUid") and attempt.pod is not None:
-        entry["podUid"] = attempt.pod.uid
+    if not entry.get("podUID") and attempt.pod is not None:
+        entry["podUID"] = attempt.pod.uid
     if attempt.incs:
         entry["incarnation"] = attempt.incs[-1].inc
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)

@@ -20,6 +20,8 @@ from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
+_AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
+"""States in which a writer is as its spec asks: Ready, and done with for `kubectl wait` and GitOps tools (kstatus)."""
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -35,6 +37,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             run = attempts.run_of(entries[-1]) if entries else 0
             entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
             status["executedNonce"] = spec.restart_nonce
+        status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
     status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
@@ -176,7 +179,9 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
     reason = decision.reason or "Unknown"
     busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
     waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
+    ready = state in _AS_ASKED
     return [
+        condition("Ready", ready, state, "" if ready else failure or decision.message or waiting),
         condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
         condition("Running", state == "Running", state, "" if state == "Running" else waiting),
         condition("Finished", bool(over), over or "NotFinished", failure),

@@ -125,7 +125,7 @@ class Replica:
 
 def agent_reports(etcd: Etcd) -> None:
     """The agent is registered and has found the table."""
-    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUid": "", "wallClockMs": 0})
+    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUID": "", "wallClockMs": 0})
     etcd.put(f"/hudi/tables/{T}/alive/{AGENT}", {"inc": AGENT, "n": 1})
     etcd.put(f"/hudi/tables/{T}/report/timeline", {"agentInc": AGENT, "exists": True, "atMs": 0})
 

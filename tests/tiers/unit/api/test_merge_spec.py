@@ -20,7 +20,7 @@ SIDE_BY_SIDE = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}
 
 
 def table(**spec: Any) -> TableSpec:
-    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", **spec}})
+    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", "recordKeyFields": ["id"], **spec}})
 
 
 @pytest.mark.parametrize(

@@ -71,5 +71,5 @@ def test_a_flag_is_no_number_and_a_number_no_flag() -> None:
 
 
 def test_names_in_json() -> None:
-    assert [json_name(name) for name in ("pod_uid", "with_", "class_", "n", "at_ms")] == ["podUid", "with", "class", "n", "atMs"]
+    assert [json_name(name) for name in ("pod_uid", "with_", "class_", "n", "at_ms")] == ["podUID", "with", "class", "n", "atMs"]
     assert fields_of(assignment.AssignmentRecord)[0].name == "T"

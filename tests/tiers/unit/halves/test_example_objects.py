@@ -88,7 +88,7 @@ def test_a_writer(path: Path, one: dict[str, Any]) -> None:
     assert len(job.partitions) == len(spec.partitions)
     if isinstance(job.source, PythonSource):
         python = one["spec"]["source"]["python"]
-        tree = ast.parse(code_of(path, python["configMapRef"]["name"], python["configMapRef"]["key"]))
+        tree = ast.parse(code_of(path, python["configMapKeyRef"]["name"], python["configMapKeyRef"]["key"]))
         assert job.source.function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if isinstance(job.source, SqlSource):
         assert all(view.path or view.files for view in job.source.views)

@@ -376,7 +376,7 @@ def test_a_job() -> None:
     ("source", "wanted"),
     [
         (
-            {"python": {"configMapRef": {"name": "c", "key": "a.py"}, "function": "f", "arguments": {"n": "1"}}},
+            {"python": {"configMapKeyRef": {"name": "c", "key": "a.py"}, "function": "f", "arguments": {"n": "1"}}},
             PythonSource("/etc/hudi/code/a.py", "f", {"n": "1"}),
         ),
         (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.mutations import judges
+from tests.campaigns.mutations import campaign, judges
 from tests.campaigns.mutations.campaign import own_key, verdict
 from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import (
@@ -23,6 +23,7 @@ from tests.campaigns.mutations.mutation import (
     of,
     sources,
 )
+from tests.campaigns.mutations.place import Place
 from tests.campaigns.mutations.substance import substance
 
 EVERY = (*MUTATIONS, *(control for control, _ in CONTROLS))
@@ -211,3 +212,30 @@ def test_tests_without_a_mutation_are_run_by_what_they_set_up() -> None:
     """A file of the hudi tier has its own servers and takes minutes: all of them at once would not end within one limit."""
     c, d, e = (f"tests/tiers/hudi/{name}" for name in ("test_c.py::t", "test_d.py::t", "test_d.py::u"))
     assert judges.batches([e, c, d, B, A, f"{J}::does"]) == [[A, B], [f"{J}::does"], [c], [d, e]]
+
+
+def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the two mutations one is judged by a test that fails without it. Only the tiers of the lane are judged."""
+    good, bad = mutation("good", "I1", "x", Edit("f", "a", "b"), A), mutation("bad", "I1", "x", Edit("f", "a", "b"), B)
+    dear = mutation("dear", "I1", "x", Edit("f", "a", "b"), A, f"{J}::does")
+    mutated_now: list[str] = []
+
+    def run(tests: list[str], place: Path, scratch: Path, changed: tuple[str, ...] = ()) -> judges.Seen:
+        failed = {test: "AssertionError: no" for test in tests if changed or test == B}
+        return judges.Seen(passed=set(tests) - set(failed), failed=failed)
+
+    monkeypatch.setattr(campaign, "OUT", tmp_path)
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "mutations.json")
+    monkeypatch.setattr(campaign, "own_key", lambda *_: "key")
+    monkeypatch.setattr(campaign.judges, "run", run)
+    monkeypatch.setattr(Place, "refresh", lambda _: None)
+    monkeypatch.setattr(Place, "apply", lambda _, one: mutated_now.append(one.id))
+    monkeypatch.setattr(Place, "restore", lambda _: None)
+    one = campaign.Campaign([(good, "caught"), (bad, "caught"), (dear, "caught")], tiers=("unit", "model"))
+    assert not one.run()
+    assert mutated_now == ["good"]
+    assert "bad: not judged" in capsys.readouterr().out
+    assert (one.result(good) or {})["outcome"] == "caught"
+    assert one.result(bad) is None
+    assert campaign.dearest(dear) == "java"
+    assert one.result(dear) is None

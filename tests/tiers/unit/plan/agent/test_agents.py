@@ -89,7 +89,7 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
 )
 def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: str, own: bool, locked: bool, grace: int) -> None:
     """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
-    world = ready_world(**({"agent": {"memory": "1g"}} if own else {}))
+    world = ready_world(**({"agent": {"memory": "1Gi"}} if own else {}))
     agent = world.agent_process()
     assert agent is not None
     agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed

@@ -93,7 +93,7 @@ class World:
         self.between = self.unproven = self.stopping = False
         self.now = 100.0
         self.session: Any = SimpleNamespace(inc=ME, table_id=self.value["T"], etcd=self.etcd, state="LIVE", close=lambda: True, forget=lambda t: None)
-        self.gate(state="open", authority="here", tableUid="uid-1")
+        self.gate(state="open", authority="here", tableUID="uid-1")
         self._patch(monkeypatch)
         spark: Any = None
         etcd: Any = self.etcd
@@ -241,12 +241,12 @@ def test_why_a_table_cannot_be_served(world: World, part: str, error: Exception,
 
 def test_a_table_is_created_and_that_is_written_down_before(world: World) -> None:
     world.exists = False
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.errors["create"] = OSError("the agent dies")
     calls = world.step()
     assert "store" in calls, "what the store must be able to do is asked before"
     assert calls.index("merger") < calls.index("create")
-    assert world.etcd.get("done/create").value == {"tableUid": "uid-1"}
+    assert world.etcd.get("done/create").value == {"tableUID": "uid-1"}
     assert world.etcd.get("clock").value == {"value": preparation.CLOCK_ZERO}
 
 
@@ -255,7 +255,7 @@ def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyP
     """One that was in use and is gone is made again: its HudiTable has seen it before."""
     world = World(monkeypatch, adoption={"policy": "Adopt"})
     world.exists = False
-    world.gate(state="closed", authority="here", tableUid="uid-1", adopted=adopted)
+    world.gate(state="closed", authority="here", tableUID="uid-1", adopted=adopted)
     calls = world.step()
     assert world.error[0] == error
     assert ("create" in calls) == adopted
@@ -263,7 +263,7 @@ def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyP
 
 def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> None:
     """I7, I10: settled first, then looked for, then taken over; the clock is past everything that others have completed."""
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.etcd.put("clock", {"value": preparation.CLOCK_ZERO})
     calls = world.step()
     wanted = ["compare to adopt", "marker", "store", "merger", "refuse existing", "problems", "settle", "take over"]
@@ -273,7 +273,7 @@ def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> No
 
 
 def test_a_pending_instant_without_an_owner_stops_the_adoption(world: World) -> None:
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.names.append(f"{T3}.commit.requested")
     calls = world.step()
     assert "take over" not in calls
@@ -284,7 +284,7 @@ def test_a_pending_instant_without_an_owner_stops_the_adoption(world: World) -> 
 
 
 def test_the_clock_is_not_set_back(world: World) -> None:
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.etcd.put("clock", {"value": "20270101000000000"})
     world.step()
     assert world.etcd.get("clock").value == {"value": "20270101000000000"}

@@ -59,7 +59,7 @@ def test_the_rows_are_the_first_commit(fake: Fake) -> None:
     assert options["hoodie.datasource.write.operation"] == "bulk_insert"
     assert options["hoodie.table.services.enabled"] == "false"
     assert options["hoodie.datasource.write.recordkey.field"] == "id"
-    assert json.loads(options["hudioperator.bootstrap"]) == {"tableUid": UID, "mode": "FullRecord", "source": "s3a://lake/plain"}
+    assert json.loads(options["hudioperator.bootstrap"]) == {"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"}
     assert [t["result"] for t in fake.tries] == ["Running", "Completed"], "written ahead"
     consider(fake)
     assert len(fake.writes) == 1, "once"
@@ -80,9 +80,9 @@ def test_nothing_begins_unless_the_gate_is_closed(fake: Fake, state: str) -> Non
 
 def test_a_commit_of_an_agent_that_died_before_its_word_is_found(fake: Fake) -> None:
     """Never twice."""
-    word = {"hudioperator.bootstrap": json.dumps({"tableUid": UID, "mode": "FullRecord", "source": "s3a://lake/plain"})}
+    word = {"hudioperator.bootstrap": json.dumps({"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"})}
     fake.names, fake.extra = [f"{T1}_{T2}.commit"], {T1: word}
-    fake.kv["done/bootstrap"] = {"tableUid": UID, "result": "Running", "inc": OTHER, "failures": 1, "retryAtMs": 0, "beginMs": 7}
+    fake.kv["done/bootstrap"] = {"tableUID": UID, "result": "Running", "inc": OTHER, "failures": 1, "retryAtMs": 0, "beginMs": 7}
     done = consider(fake)
     assert (done["result"], done["instant"], done["beginMs"]) == ("Completed", T1, 7)
     assert fake.writes == []
