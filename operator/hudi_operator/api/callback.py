@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from hudi_contract.assignment import CallbackOrder
 from hudi_operator.api.fields import flag, number, text
 
 WHERE = "spec.commitCallback"
@@ -23,6 +23,6 @@ class Callback:
     table_services: bool = flag(False)
     """Whether compaction, log compaction and clustering are told, too."""
 
-    def assignment(self) -> dict[str, Any]:
-        """What the agent must know (docs/design/contracts.md §1)."""
-        return {"url": self.url, "timeoutSeconds": self.timeout_seconds, "secret": bool(self.secret), "tableServices": self.table_services}
+    def order(self) -> CallbackOrder:
+        """What the agent must know."""
+        return CallbackOrder(url=self.url, timeout_seconds=self.timeout_seconds, secret=bool(self.secret), table_services=self.table_services)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from hudi_contract import job as contract
 from hudi_operator.api.fields import NAME, flag, number, record, text, text_map, texts
 
 JsonDict = dict[str, Any]
@@ -92,20 +93,20 @@ def problem(source: KafkaSource | None) -> str:
     return ""
 
 
-def job(source: KafkaSource) -> JsonDict:
-    """``source.kafka`` of job.json (docs/design/contracts.md §6)."""
+def job(source: KafkaSource) -> contract.Kafka:
+    """``source.kafka`` of job.json."""
     security = source.security
-    return {
-        "bootstrapServers": list(source.bootstrap_servers),
-        "topics": list(source.topics),
-        "topicPattern": source.topic_pattern,
-        "startFrom": _start(source),
-        "maxOffsetsPerCommit": source.max_offsets_per_commit,
-        "ifPositionLost": source.if_position_lost,
-        "value": {"format": source.value.format, "schema": source.value.schema, "metadata": source.value.metadata_columns},
-        "security": {"protocol": security.protocol, "mechanism": security.mechanism, "folder": SECRET_DIR if security.secret else ""},
-        "options": dict(source.options),
-    }
+    return contract.Kafka(
+        bootstrap_servers=tuple(source.bootstrap_servers),
+        topics=tuple(source.topics),
+        topic_pattern=source.topic_pattern,
+        start_from=_start(source),
+        max_offsets_per_commit=source.max_offsets_per_commit,
+        if_position_lost=source.if_position_lost,
+        value=contract.KafkaValue(format=source.value.format, schema=source.value.schema, metadata=source.value.metadata_columns),
+        security=contract.KafkaSecurity(protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""),
+        options=dict(source.options),
+    )
 
 
 def _start(source: KafkaSource) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hudi_contract import job
 from hudi_operator.api.fields import text
 
 EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
@@ -33,14 +34,10 @@ class Merge:
     """With ``Custom``: a HoodieRecordMerger of the image."""
 
     @property
-    def word(self) -> dict[str, str | None]:
+    def told(self) -> job.Merge:
         """As it stands in job.json and in an agent's assignment."""
-        return {
-            "mode": self.mode,
-            "partialUpdates": self.partial_updates or None,
-            "strategyId": self.strategy_id or None,
-            "className": self.class_name or None,
-        }
+        partial, strategy = self.partial_updates or None, self.strategy_id or None
+        return job.Merge(mode=self.mode, partial_updates=partial, strategy_id=strategy, class_name=self.class_name or None)
 
 
 LATER_COMMIT = Merge(COMMIT_TIME)

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract import assignment, words
 from hudi_operator.api.fields import flag, number, record, size, size_bytes, text, texts
 from hudi_operator.api.schedule import Schedule
 
 JsonDict = dict[str, Any]
 
-COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = "compaction", "clustering", "ttl", "clean", "archive"
-KINDS = (COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE)
+KINDS = tuple(kind.value for kind in words.Service)
+COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = KINDS
 ALWAYS = (COMPACTION, CLEAN, ARCHIVE)
 """Services that are on unless their section says otherwise; the others are on when their section is there."""
 #: Commits between two runs when neither afterCommits nor schedule is set.
@@ -241,13 +242,16 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
     return ""
 
 
-def assignment(services: tuple[Service, ...], now_ms: int) -> JsonDict:
-    """What the agent must know of them (docs/design/contracts.md §1): also the window that is open now, or opens next."""
-    return {s.kind: {"afterCommits": s.after_commits, "scheduled": s.schedule is not None, "options": dict(s.options), **_open(s, now_ms)} for s in services}
+def orders(services: tuple[Service, ...], now_ms: int) -> dict[str, assignment.ServiceOrder]:
+    """What the agent must know of them: also the window that is open now, or opens next."""
+    return {
+        s.kind: assignment.ServiceOrder(after_commits=s.after_commits, scheduled=s.schedule is not None, options=dict(s.options), window=_open(s, now_ms))
+        for s in services
+    }
 
 
-def _open(service: Service, now_ms: int) -> JsonDict:
+def _open(service: Service, now_ms: int) -> assignment.Window | None:
     if service.window is None or problem((service,)):
-        return {}
+        return None
     begin, end = service.window.around(now_ms)
-    return {"window": {"fromMs": begin, "untilMs": end}}
+    return assignment.Window(from_ms=begin, until_ms=end)

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.keys import reporting_attempt
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Admit, Registration
+from hudi_contract.words import Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
@@ -155,9 +159,9 @@ class Observer:
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and no label found."""
-        wanted = [v for v in _named_pods(etcd) if v["podUID"] not in known and v["namespace"] and v["pod"]]
-        found = await asyncio.gather(*(self._kubernetes.pod(v["namespace"], v["pod"]) for v in wanted))
-        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUID"]}
+        wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace and v.pod]
+        found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
+        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v.pod_uid}
 
     async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
         """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
@@ -167,7 +171,7 @@ class Observer:
     async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
         names = {pod.node for pod in pods if pod.node}
         if etcd is not None:
-            names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
+            names |= {v.node for v in _named_pods(etcd) if v.node}
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
     async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
@@ -182,19 +186,19 @@ class Observer:
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:
     """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
-    return {str(v["podUID"]) for v in _named_pods(etcd) if v["podUID"]}
+    return {found.pod_uid for found in _named_pods(etcd) if found.pod_uid}
 
 
-def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
-    values = [stored.value for stored in etcd.writers.values()]
-    values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
-    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUID", "node")} for value in values]
+def _named_pods(etcd: EtcdFacts) -> list[Registration]:
+    """Of both kinds of records what a registration says, too."""
+    unsettled = [stored for stored in etcd.settles.values() if stored.read(SettleRecord).phase is not Phase.Settled]
+    return [stored.read(Registration) for stored in (*etcd.writers.values(), *unsettled)]
 
 
 def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
     """Attempts of writers that are admitted or have reported."""
-    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
-    return admitted | {kind.removeprefix("attempt/") for kind in etcd.reports if kind.startswith("attempt/")}
+    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.read(Admit).role != Role.AGENT}
+    return admitted | {attempt for kind in etcd.reports if (attempt := reporting_attempt(kind))}
 
 
 def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:

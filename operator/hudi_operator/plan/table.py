@@ -174,7 +174,7 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
     kinds = [d.kind for d in decisions.values()]
-    return f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate {view.gate.get('state') or 'missing'}, nothing to do"
+    return f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate {view.gate.state or 'missing'}, nothing to do"
 
 
 def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:

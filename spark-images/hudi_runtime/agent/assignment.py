@@ -10,17 +10,24 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.assignment import AssignmentRecord
 from hudi_contract.backoff import exponential
+from hudi_contract.keys import Kind
+from hudi_contract.outcomes import ErrorCode, FailureClass
+from hudi_contract.requests import Foreign, ForeignInstant
+from hudi_contract.table_keys import Clock
+from hudi_contract.words import AgentError
 from hudi_runtime.agent import adoption, creation, facts, preparation
 from hudi_runtime.agent.bucket import Bucket
 from hudi_runtime.agent.context import AgentContext, client_options
 from hudi_runtime.agent.keys import AgentKeys
-from hudi_runtime.agent.preparation import FOREIGN_KEY, Preparation
+from hudi_runtime.agent.preparation import CLOCK_KEY, FOREIGN_KEY, Preparation
 from hudi_runtime.agent.reports import Reports
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import FailureClass, classify, environment_secrets, first_line, java_causes
-from hudi_runtime.process.etcd import Etcd
+from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes
+from hudi_runtime.process.etcd import Etcd, read
+from hudi_runtime.process.session import FENCED
 from hudi_runtime.services.tasks import Look, Slot
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
@@ -41,7 +48,8 @@ class Assignment:
 
     def __init__(self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool], slot: Slot) -> None:
         self.value = dict(value)
-        self.spec = TableSpec.from_json(value)
+        self._order = AssignmentRecord.from_json(value)
+        self.spec = TableSpec.of(self._order)
         self._spark = spark
         self._slot = slot
         self._stopping = stopping
@@ -74,7 +82,7 @@ class Assignment:
     @property
     def fenced(self) -> bool:
         """Whether this process knows that its incarnation at the table was ended: it does nothing there any more (I2)."""
-        return self._session is not None and self._session.state == "FENCED"
+        return self._session is not None and self._session.state == FENCED
 
     def fence_stands(self) -> bool:
         """The same, asked of etcd."""
@@ -98,17 +106,17 @@ class Assignment:
         except adoption.NotAdopted as refused:
             self._error(refused.code, str(refused), exists=refused.exists)
         except creation.TableMismatch as mismatch:
-            self._error("TableMismatch", str(mismatch), exists=True)
+            self._error(AgentError.TABLE_MISMATCH, str(mismatch), exists=True)
         except creation.OtherLockAuthority as other:
-            self._error("OtherLockAuthority", str(other), exists=True)
+            self._error(AgentError.OTHER_LOCK_AUTHORITY, str(other), exists=True)
         except Exception as error:
             self._failed(error)
 
     def _failed(self, error: Exception) -> None:
         failure = classify(error, secrets=environment_secrets())
-        code = "OtherLockAuthority" if "[HUDIOP-OTHER-AUTHORITY]" in failure.message else failure.kind.value
+        code: str = AgentError.OTHER_LOCK_AUTHORITY if f"[{ErrorCode.OTHER_AUTHORITY}]" in failure.message else failure.kind
         if failure.kind is FailureClass.INFRASTRUCTURE and any(_storage_type(cause.type) for cause in java_causes(error)):
-            code = FailureClass.STORAGE_UNREACHABLE.value
+            code = FailureClass.STORAGE_UNREACHABLE
         self._error(code, failure.message, exists=bool(self._ready))
 
     def _error(self, code: str, message: str, *, exists: bool) -> None:
@@ -124,18 +132,17 @@ class Assignment:
             self._table = AgentTable(self._spark, self.spec.path)
         else:
             exists = self._table.exists()
-        wanted = {str(key): str(item) for key, item in (self.value.get("hudiProps") or {}).items()}
+        wanted = self._order.hudi_props
         if self._context is None:
             session = AgentSession.open(self._spark, self._settings())
             self._context = AgentContext(self._spark, self._slot, self._keys, self.spec, self._table, session, client_options(self.spec, wanted))
         if self._tasks is None:
-            self._tasks = Tasks(self._context, self.value)
-        policy = str(self.value.get("adoption") or "AdoptOrCreate")
-        Preparation(self._context, self._tasks, policy=policy, options=wanted, stopping=self._stopping).run(exists=exists)
+            self._tasks = Tasks(self._context, self._order)
+        Preparation(self._context, self._tasks, policy=self._order.adoption, options=wanted, stopping=self._stopping).run(exists=exists)
         self._ready = True
 
     def _settings(self) -> dict[str, str]:
-        return preparation.session_settings(self.spec, self.value)
+        return preparation.session_settings(self.spec, self._order)
 
     def _report_pending(self, waiting: adoption.PendingInstants) -> None:
         inc = self._session.inc if self._session else ""
@@ -165,25 +172,26 @@ class Assignment:
         session, table = context.session, context.table
         timeline = tasks.timeline()
         self._listing.timeline = timeline
-        recorded = {entry.name for entry in session.etcd.range("instant/")}
+        recorded = {entry.name for entry in session.etcd.range(Kind.INSTANT.every)}
         pending = () if between else facts.foreign(timeline, recorded, table.timeline)
         foreigners = (*pending, *self._written_by_others(session, timeline))
         counts = tasks.services.counts(timeline, records)
         newest = facts.commits(table, timeline)
         report = facts.report(timeline, inc=session.inc, foreigners=foreigners, commits_since=counts, newest=newest)
-        self._reports.put({**report, **self._bucket.look(), **tasks.read_cost})
+        self._reports.put(report.but(bucket=self._bucket.look(), read_cost=tasks.read_cost))
         self._listing.done()
 
     def _written_by_others(self, session: AgentSession, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
         """Completed instants of writers without this lock, as long as they are in the active timeline; on record, for the next agent."""
-        clock, known = session.etcd.get("clock"), session.etcd.get(FOREIGN_KEY)
-        found = {(i.requested, i.action): i for i in facts.written_by_others(timeline, str(clock.value["value"]))} if clock else {}
-        before = [(str(item["instant"]), str(item["action"])) for item in known.value.get("instants", [])] if known else []
+        clock, known = session.etcd.get(CLOCK_KEY), read(session.etcd.get(FOREIGN_KEY), Foreign)
+        found = {(i.requested, i.action): i for i in facts.written_by_others(timeline, clock.read(Clock).value)} if clock else {}
+        before = [(item.instant, item.action) for item in known.instants]
         listed = {(i.requested, i.action): i for i in (*timeline.completed, *timeline.savepoints)}
         found |= {key: listed[key] for key in before if key in listed}
         newest = sorted(found)[-facts.MAX_LISTED :]
         if newest != before:
-            session.etcd.put(FOREIGN_KEY, {"instants": [{"instant": instant, "action": action} for instant, action in newest]})
+            instants = tuple(ForeignInstant(instant=instant, action=action) for instant, action in newest)
+            session.etcd.put(FOREIGN_KEY, Foreign(instants=instants).to_json())
         return tuple(found[key] for key in newest)
 
     def report_error(self, code: str, message: str, *, exists: bool) -> None:

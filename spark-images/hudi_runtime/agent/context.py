@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.table_keys import Gate
+from hudi_contract.words import GateState
 from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.services.tasks import Slot
@@ -45,14 +46,13 @@ class AgentContext:
         """Everything that is recorded of the table, read now."""
         return Records.from_entries(self.session.etcd.range(""), prefix=self.keys.table_prefix)
 
-    def gate(self) -> Mapping[str, Any]:
-        """The table's gate, read now; empty when there is none."""
-        found = self.keys.gate()
-        return found.value if found else {}
+    def gate(self) -> Gate:
+        """The table's gate, read now; one without a state when there is none."""
+        return self.keys.gate()
 
-    def gate_state(self) -> str:
-        """State of the table's gate, read now; empty when there is none."""
-        return str(self.gate().get("state") or "")
+    def gate_state(self) -> GateState | None:
+        """State of the table's gate, read now; None when there is none."""
+        return self.gate().state
 
 
 def client_options(spec: TableSpec, wanted: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hudi_runtime.process.etcd import Entry, Etcd
+from hudi_contract.keys import TIMELINE, Kind, TableKeys
+from hudi_contract.reports import TimelineReport
+from hudi_contract.table_keys import Gate
+from hudi_runtime.process.etcd import Etcd, read
 
 
 class AgentKeys:
@@ -21,26 +24,26 @@ class AgentKeys:
         return self._etcd.prefix
 
     @property
-    def _control(self) -> str:
-        return f"{self._etcd.prefix}/control/{self._id}/"
-
-    @property
     def table_prefix(self) -> str:
         """What the table's own keys begin with."""
-        return f"{self._etcd.prefix}/tables/{self._id}/"
+        return self._keys.tables
 
-    def gate(self) -> Entry | None:
-        """The table's gate; None when there is none."""
-        return self._etcd.get(f"{self._control}gate")
+    @property
+    def _keys(self) -> TableKeys:
+        return TableKeys(self._etcd.prefix, self._id)
+
+    def gate(self) -> Gate:
+        """The table's gate; one without a state when there is none."""
+        return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
 
     def requests(self) -> dict[str, Mapping[str, Any]]:
         """What the operator asks for, by the request's id."""
-        return {entry.name: entry.value for entry in self._etcd.range(f"{self._control}request/")}
+        return {entry.name: entry.value for entry in self._etcd.range(self._keys.every(Kind.REQUEST))}
 
     def fenced(self, inc: str) -> bool:
         """Whether the operator has ended this incarnation at the table."""
-        return self._etcd.get(f"{self._control}fence/{inc}") is not None
+        return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
 
-    def report(self, value: Mapping[str, Any]) -> None:
+    def report(self, told: TimelineReport) -> None:
         """Put the agent's word about the timeline."""
-        self._etcd.put(f"{self.table_prefix}report/timeline", value)
+        self._etcd.put(self._keys.of(Kind.REPORT, TIMELINE), told.to_json())

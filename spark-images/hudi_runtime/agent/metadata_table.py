@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
 
+from hudi_contract.keys import Kind
+from hudi_contract.requests import MetadataDone, MetadataRequest, request_id
+from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 
-KEY = "metadata"
-DONE = f"done/{KEY}"
+KEY = request_id(RequestKind.METADATA)
+DONE = Kind.DONE.of(KEY)
 FILES = "files"
-RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
 MESSAGE_LIMIT = 500
 WAIT_MS = 2_000
 
@@ -44,27 +45,30 @@ class MetadataTable(LongTask):
 
     def consider(self, look: Look) -> None:
         """Begin a change when one is asked for and due, and nobody else may be at work on the table (I12, R16)."""
-        request = look.requests.get(KEY)
-        if request is None or not self.idle or request.get("nonce") != self.known:
+        asked = look.requests.get(KEY)
+        if asked is None or not self.idle:
             return
-        known = self.session.etcd.get(DONE)
-        record = known.value if known is not None and known.value.get("nonce") == request["nonce"] else {}
-        if record.get("result") == COMPLETED or now_ms() < int(record.get("retryAtMs") or 0):
+        request = MetadataRequest.from_json(asked)
+        if request.nonce != self.known:
             return
-        if look.records.settling() or look.records.other_agents(self.session.inc) or self.context.gate_state() != "closed":
+        known = read(self.session.etcd.get(DONE), MetadataDone)
+        record = known if known.nonce == request.nonce else MetadataDone()
+        if record.result is Result.COMPLETED or now_ms() < record.retry_at_ms:
+            return
+        if look.records.settling() or look.records.other_agents(self.session.inc) or self.context.gate_state() != GateState.CLOSED:
             return
         self._begin(lambda: self._run(request, record))
 
-    def _run(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-        before = int(record.get("failures") or 0)
-        ahead = {"nonce": request["nonce"], "result": RUNNING, "failures": before + 1, "retryAtMs": now_ms() + backoff_ms(before + 1), "inc": self.session.inc}
+    def _run(self, request: MetadataRequest, record: MetadataDone) -> None:
+        before = record.failures
+        retry_at_ms = now_ms() + backoff_ms(before + 1)
+        ahead = MetadataDone(nonce=request.nonce, result=Result.RUNNING, failures=before + 1, retry_at_ms=retry_at_ms, inc=self.session.inc)
         try:
             # Written ahead: a try that ends its own process is repeated after a pause only, and counted.
-            self.session.etcd.put(DONE, {**ahead, "atMs": now_ms()})
-            partitions = self._change(enabled=bool(request["enabled"]), options=request["options"])
-            done = {**ahead, "result": COMPLETED, "failures": 0, "retryAtMs": 0, "partitions": partitions, "atMs": now_ms()}
-            self.session.etcd.put(DONE, done)
-            self._say(f"{COMPLETED} {request['nonce']}: {', '.join(partitions) or 'there is none'}")
+            self._save(ahead)
+            partitions = self._change(enabled=request.enabled, options=request.options)
+            self._save(ahead.but(result=Result.COMPLETED, failures=0, retry_at_ms=0, partitions=tuple(partitions)))
+            self._say(f"{Result.COMPLETED} {request.nonce}: {', '.join(partitions) or 'there is none'}")
         except Exception as error:
             self._failed(ahead, error, before=before)
 
@@ -76,7 +80,7 @@ class MetadataTable(LongTask):
             pending = self.table.timeline().pending
             if pending:
                 raise NotYet(f"instant {pending[0].requested} ({pending[0].action}) is pending")
-            if self.context.gate_state() != "closed":
+            if self.context.gate_state() != GateState.CLOSED:
                 raise NotYet("the gate is not closed any more")
             self.table.delete_metadata_table()
             if enabled:
@@ -86,15 +90,18 @@ class MetadataTable(LongTask):
             raise OutcomeUnknown(f"the table names the partitions {sorted(made)} of its metadata table, and as not finished {sorted(half_made)}")
         return sorted(made)
 
-    def _failed(self, ahead: Mapping[str, Any], error: Exception, *, before: int) -> None:
+    def _save(self, done: MetadataDone) -> None:
+        self.session.etcd.put(DONE, done.but(at_ms=now_ms()).to_json())
+
+    def _failed(self, ahead: MetadataDone, error: Exception, *, before: int) -> None:
         """Put on record why. etcd silent: the record written ahead stands."""
         try:
             secrets, waiting = environment_secrets(), isinstance(error, NotYet)
             said = str(error) if waiting else classify(error, secrets=secrets).message or str(error)
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
-            self._say(f"{'waits' if waiting else FAILED}: {message}")
-            told = {"failures": before, "retryAtMs": now_ms() + WAIT_MS} if waiting else {"result": FAILED}
-            self.session.etcd.put(DONE, {**ahead, **told, "message": message, "atMs": now_ms()})
+            self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
+            told = ahead.but(failures=before, retry_at_ms=now_ms() + WAIT_MS) if waiting else ahead.but(result=Result.FAILED)
+            self._save(told.but(message=message))
         except Exception as second:
             self._say(f"not recorded: {type(second).__name__}")
 

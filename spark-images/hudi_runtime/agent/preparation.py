@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract import naming
+from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.keys import CREATE, FOREIGN, Kind
+from hudi_contract.requests import Created, Foreign
+from hudi_contract.table_keys import Clock, Durations
+from hudi_contract.words import Adoption, AgentError, Role
 from hudi_runtime.agent import adoption, creation, facts, store_probe
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.etcd import Entry, now_ms
+from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Look
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table.storage import Storage
 
-FOREIGN_KEY = "done/foreign"
+CREATED_KEY, FOREIGN_KEY, CLOCK_KEY = Kind.DONE.of(CREATE), Kind.DONE.of(FOREIGN), Kind.CLOCK.of()
 CLOCK_ZERO = "19700101000000000"
 #: A first look must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
 PROBE_SETTINGS = {
@@ -40,17 +45,15 @@ def probe(spark: SparkSession, path: str) -> bool:
         storage.close()
 
 
-def session_settings(spec: TableSpec, assignment: Mapping[str, Any]) -> dict[str, str]:
+def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]:
     """Settings of the agent's Java session at this table (spark-images/etcd-lock/API.md). The durations are the gate's, as the operator tells them."""
     settings = {
         "tableId": spec.id,
         "basePath": spec.path,
-        "attempt": f"{os.environ.get('POD_NAMESPACE', 'default')}.{os.environ.get('POD_NAME', 'agent')}",
-        "role": "agent",
+        "attempt": naming.attempt_id(os.environ.get("POD_NAMESPACE", "default"), os.environ.get("POD_NAME", "agent")),
+        "role": Role.AGENT,
     }
-    lock = assignment.get("lock") or {}
-    settings.update({str(key): str(item) for key, item in lock.items() if str(key).endswith("Seconds")})
-    return settings
+    return {**settings, **(order.lock or Durations()).settings()}
 
 
 class Preparation:
@@ -68,44 +71,43 @@ class Preparation:
         """Compare, adopt or create. ``exists``: whether a table stands at the path."""
         context, table, spec = self._context, self._context.table, self._context.spec
         gate = context.keys.gate()
-        authority = str(gate.value.get("authority", "")) if gate else ""
-        adopted = gate is not None and bool(gate.value.get("adopted") or gate.value.get("state") == "open")
+        adopted = gate.was_open
         if exists:
             found = creation.mismatches(spec, creation.facts(table), adopting=not adopted)
             if found:
                 raise creation.TableMismatch("; ".join(found))
-        creation.check_marker(table, spec, authority=authority, prefix=context.keys.prefix)
+        creation.check_marker(table, spec, authority=gate.authority, prefix=context.keys.prefix)
         if not adopted:
             store_probe.require(context.spark, spec.path, exists=exists)
         if not (exists and adopted):
             # Of a table that is in use the dead writers are settled all the same, and its services say it.
             self._require_merger(exists=exists)
         if exists and not adopted:
-            self._adopt(_table_uid(gate))
+            self._adopt(gate.table_uid)
         self._init_clock(exists=exists)
         if not exists:
-            self._create(_table_uid(gate), adopted=adopted)
+            self._create(gate.table_uid, adopted=adopted)
 
     def _require_merger(self, *, exists: bool) -> None:
         try:
             self._context.table.require_merger(self._context.spec.merge)
         except merging.NoMerger as missing:
-            raise adoption.NotAdopted("MergerMissing", str(missing), exists=exists) from missing
+            raise adoption.NotAdopted(AgentError.MERGER_MISSING, str(missing), exists=exists) from missing
 
     def _create(self, uid: str, *, adopted: bool) -> None:
         context = self._context
-        if self._policy == adoption.ADOPT and not adopted:
-            message = f"spec.adoption.policy is {adoption.ADOPT}, and there is no Hudi table at {context.spec.path}"
-            raise adoption.NotAdopted("TableNotFound", message, exists=False)
+        if self._policy == Adoption.ADOPT and not adopted:
+            message = f"spec.adoption.policy is {Adoption.ADOPT}, and there is no Hudi table at {context.spec.path}"
+            raise adoption.NotAdopted(AgentError.TABLE_NOT_FOUND, message, exists=False)
         # Written ahead: what is found from now on may be our own half of a creation.
-        context.session.etcd.put("done/create", {"tableUID": uid})
+        context.session.etcd.put(CREATED_KEY, Created(table_uid=uid).to_json())
         creation.create(context.spark, context.table, context.spec, context.options)
 
     def _adopt(self, uid: str) -> None:
         """Behind the gate that was never open: compare, settle what was handed over, look for what has no owner, take the table over."""
         context, table, session = self._context, self._context.table, self._context.session
-        created = session.etcd.get("done/create")
-        adoption.refuse_existing(self._policy, table, mine=bool(created and uid and created.value.get("tableUID") == uid))
+        created = read(session.etcd.get(CREATED_KEY), Created)
+        adoption.refuse_existing(self._policy, table, mine=bool(uid and created.table_uid == uid))
         found = adoption.problems(context.spec, self._options, adoption.look(table), now=datetime.now(UTC))
         if found:
             raise creation.TableMismatch("; ".join(found))
@@ -114,7 +116,7 @@ class Preparation:
         timeline = table.timeline()
         if records.services_of(session.inc):
             self._tasks.services.consider(Look({}, context.records(), timeline))
-        recorded = {entry.name for entry in session.etcd.range("instant/")}
+        recorded = {entry.name for entry in session.etcd.range(Kind.INSTANT.every)}
         foreigners = facts.foreign(timeline, recorded, table.timeline)
         if foreigners:
             raise adoption.PendingInstants(timeline, foreigners, adoption.beating(table, foreigners, now_ms=now_ms()))
@@ -122,26 +124,22 @@ class Preparation:
             raise NotYet("the instants of the table's former writers are being settled")
         adoption.take_over(table, context.name, context.options)
         self._forward_clock(table.timeline().maximum)
-        session.etcd.put(FOREIGN_KEY, {"instants": []})  # whatever they have completed was theirs to write
+        session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # whatever they have completed was theirs to write
 
     def _forward_clock(self, maximum: str) -> None:
         """Writers without this lock have moved the timeline, and not the clock (I10)."""
         etcd = self._context.session.etcd
-        clock = etcd.get("clock")
-        newest = _milliseconds(maximum) if maximum else CLOCK_ZERO
-        if clock is not None and str(clock.value.get("value")) < newest and etcd.cas("clock", {"value": newest}, clock.mod_revision) is None:
+        clock = etcd.get(CLOCK_KEY)
+        newest = Clock(value=_milliseconds(maximum) if maximum else CLOCK_ZERO)
+        if clock is not None and clock.read(Clock).value < newest.value and etcd.cas(CLOCK_KEY, newest.to_json(), clock.mod_revision) is None:
             raise NotYet("the table's clock has changed")
 
     def _init_clock(self, *, exists: bool) -> None:
         """The clock starts at what the timeline shows; from then on only the JVMs move it (I10)."""
         etcd = self._context.session.etcd
-        if etcd.get("clock") is None:
+        if etcd.get(CLOCK_KEY) is None:
             maximum = self._context.table.timeline().maximum if exists else ""
-            etcd.cas("clock", {"value": _milliseconds(maximum) if maximum else CLOCK_ZERO}, 0)
-
-
-def _table_uid(gate: Entry | None) -> str:
-    return str(gate.value.get("tableUID") or "") if gate else ""
+            etcd.cas(CLOCK_KEY, Clock(value=_milliseconds(maximum) if maximum else CLOCK_ZERO).to_json(), 0)
 
 
 def _milliseconds(instant: str) -> str:

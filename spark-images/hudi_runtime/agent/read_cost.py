@@ -10,9 +10,8 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
 
+from hudi_contract.reports import ReadCost
 from hudi_runtime.process.errors import classify, environment_secrets
 from hudi_runtime.services.tasks import Look, Slot, TableTask
 from hudi_runtime.table import timeline as tl
@@ -24,20 +23,6 @@ EVERY_SECONDS = 30.0
 SHARE = 20
 _BASE = re.compile(r"^([^_]+)_[^_]+_(\d{14,17})\.(?:parquet|orc|hfile|lance)$")
 _LOG = re.compile(r"^\.(.+)_(\d{14,17})\.log\.\d+")
-
-
-@dataclass(frozen=True)
-class ReadCost:
-    """Bytes of the newest base files and of the log files on top of them; file groups, and how many of them have such log files."""
-
-    base_bytes: int
-    log_bytes: int
-    file_groups: int
-    with_logs: int
-
-    def value(self) -> dict[str, int]:
-        """For the report."""
-        return {"baseBytes": self.base_bytes, "logBytes": self.log_bytes, "fileGroups": self.file_groups, "fileGroupsWithLogs": self.with_logs}
 
 
 def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collection[tuple[str, str]] = ()) -> ReadCost:
@@ -60,7 +45,7 @@ def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collecti
         base_bytes=sum(bases[group][1] for group in groups if group in bases),
         log_bytes=sum(waiting.values()),
         file_groups=len(groups),
-        with_logs=sum(1 for size in waiting.values() if size),
+        file_groups_with_logs=sum(1 for size in waiting.values() if size),
     )
 
 
@@ -105,8 +90,3 @@ class Gauge(TableTask):
                 except Missing:
                     continue  # archived meanwhile
         return found
-
-
-def value_of(cost: ReadCost | None) -> dict[str, Any]:
-    """The part of the report; empty when nothing was counted."""
-    return {} if cost is None else {"readCost": cost.value()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
+from hudi_contract.reports import TimelineReport
 from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.process.etcd import now_ms
 
@@ -16,13 +16,13 @@ class Reports:
 
     def __init__(self, keys: AgentKeys) -> None:
         self._keys = keys
-        self._last: dict[str, Any] = {}
+        self._last: TimelineReport | None = None
         self._at = 0.0
 
-    def put(self, report: dict[str, Any]) -> None:
+    def put(self, told: TimelineReport) -> None:
         """Report, if there is anything new, or nothing was said for a while."""
         now = time.monotonic()
-        if report == self._last and now - self._at < REPORT_SECONDS:
+        if told == self._last and now - self._at < REPORT_SECONDS:
             return
-        self._keys.report({"atMs": now_ms(), **report})
-        self._last, self._at = report, now
+        self._keys.report(told.but(at_ms=now_ms()))
+        self._last, self._at = told, now

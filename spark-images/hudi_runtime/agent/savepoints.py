@@ -10,16 +10,18 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from hudi_contract.keys import Kind
+from hudi_contract.requests import SavepointDone, SavepointRequest, named
+from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import Entry, now_ms
+from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Look, TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import TIMELINE
 
-PREFIX = "savepoint-"
 USER = "hudi-operator"
 ATTEMPTS = 3
 MESSAGE_LIMIT = 500
@@ -47,30 +49,29 @@ class Savepoints(TableTask):
 
     def _serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
         for id, request in sorted(requests.items()):
-            if not id.startswith(PREFIX) or self._finished(self.session.etcd.get(f"done/{id}")):
+            name = named(RequestKind.SAVEPOINT, id)
+            if not name or self._record(id).ended:
                 continue
             try:
-                done = self._take(str(request["name"]), records)
+                done = self._take(SavepointRequest.from_json(request).name, records)
             except NotYet as waiting:
-                self._save(id, {"result": "Pending", "message": str(waiting)})
+                done = SavepointDone(result=Result.PENDING, message=str(waiting))
             except NothingToKeep as refused:
-                self._save(id, {"result": "Failed", "message": str(refused)})
+                done = SavepointDone(result=Result.FAILED, message=str(refused))
             except Exception as error:
-                self._failed(id, error)
-            else:
-                self._save(id, done)
+                done = self._failed(id, error)
+            self._save(id, done.but(name=name))
 
-    @staticmethod
-    def _finished(entry: Entry | None) -> bool:
-        return entry is not None and entry.value.get("result") in ("Completed", "Failed")
+    def _record(self, id: str) -> SavepointDone:
+        return read(self.session.etcd.get(Kind.DONE.of(id)), SavepointDone)
 
-    def _failed(self, id: str, error: Exception) -> None:
+    def _failed(self, id: str, error: Exception) -> SavepointDone:
         self._failures[id] = self._failures.get(id, 0) + 1
         text = first_line(classify(error, secrets=environment_secrets()).message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
         over = self._failures[id] >= ATTEMPTS
         if over:
             self._let_go()
-        self._save(id, {"result": "Failed" if over else "Pending", "message": text})
+        return SavepointDone(result=Result.FAILED if over else Result.PENDING, message=text)
 
     def _let_go(self) -> None:
         """Nothing of a savepoint that was given up may stay pending: archival would wait for it. The lock is released, so no request is on the wire."""
@@ -83,14 +84,13 @@ class Savepoints(TableTask):
                 self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
             self.session.abandon(instant)
 
-    def _save(self, id: str, value: Mapping[str, Any]) -> None:
-        known = self.session.etcd.get(f"done/{id}")
-        if known is not None and {**known.value, "atMs": 0} == {"name": id.removeprefix(PREFIX), **value, "atMs": 0}:
+    def _save(self, id: str, done: SavepointDone) -> None:
+        if self._record(id).but(at_ms=None) == done:
             return
-        self.session.etcd.put(f"done/{id}", {"name": id.removeprefix(PREFIX), **value, "atMs": now_ms()})
-        print(f"table {self.context.label}: {id}: {value['result']} {value.get('instant', '')} {value.get('message', '')}", file=sys.stderr, flush=True)
+        self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=now_ms()).to_json())
+        print(f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}", file=sys.stderr, flush=True)
 
-    def _take(self, name: str, records: Records) -> dict[str, Any]:
+    def _take(self, name: str, records: Records) -> SavepointDone:
         timeline = self.table.timeline()
         comment = f"{self.context.label}: {name}"
         taken = self.table.savepoint_with(timeline, comment)
@@ -104,11 +104,11 @@ class Savepoints(TableTask):
                 raise OutcomeUnknown(f"the savepoint of {commit.requested} is not on the timeline")
         # Whoever completes later is past it: the clock moved to the savepoint's completion time before its file was written (I10).
         boundary = max(i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion)
-        return {"result": "Completed", "instant": taken.requested, "completionTime": taken.completion, "boundary": boundary}
+        return SavepointDone(result=Result.COMPLETED, instant=taken.requested, completion_time=taken.completion, boundary=boundary)
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
         """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
-        if self.context.gate_state() != "closed":
+        if self.context.gate_state() != GateState.CLOSED:
             raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
         if others:

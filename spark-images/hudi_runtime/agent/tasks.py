@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.reports import ReadCost
+from hudi_contract.table_keys import Durations
+from hudi_contract.words import TableType
 from hudi_runtime.agent.bootstrap import Bootstrap
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.agent.metadata_table import MetadataTable
-from hudi_runtime.agent.read_cost import Gauge, value_of
+from hudi_runtime.agent.read_cost import Gauge
 from hudi_runtime.agent.restores import Restores
 from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.callback import callback
@@ -19,37 +22,32 @@ from hudi_runtime.services import triggers
 from hudi_runtime.services.service_actions import Actions
 from hudi_runtime.services.services import Services
 from hudi_runtime.services.tasks import Look, TableTask
-from hudi_runtime.settle.settle import ROLLING_BACK, Records, Settler
+from hudi_runtime.settle.settle import Records, Settler
 from hudi_runtime.table import timeline as tl
-
-DRAIN_SECONDS = 10.0
-"""When the assignment does not say it."""
 
 
 class Tasks:
     """Everything that an agent does at one table."""
 
-    def __init__(self, context: AgentContext, assignment: Mapping[str, Any]) -> None:
+    def __init__(self, context: AgentContext, order: AssignmentRecord) -> None:
         self._context = context
-        self._settler = _settler(context, assignment)
-        self.services = _services(context, assignment)
+        self._settler = _settler(context, order)
+        self.services = _services(context, order)
         self._restores = Restores(context)
         self._bootstrap = Bootstrap(context)
-        metadata_table = MetadataTable(context, known=str(assignment.get("metadataTable") or ""))
+        metadata_table = MetadataTable(context, known=order.metadata_table)
         savepoints = Savepoints(context, after=self.services)
         # Tables of the other type have no log files.
-        self._gauge = Gauge(context.table, context.slot) if context.spec.type == "MERGE_ON_READ" else None
+        self._gauge = Gauge(context.table, context.slot) if context.spec.type == TableType.MERGE_ON_READ else None
         gauge = [self._gauge] if self._gauge is not None else []
         self._in_order: tuple[TableTask, ...] = (self._bootstrap, metadata_table, savepoints, self.services, *gauge)
-        self._callback_sender = _callback_sender(context, assignment)
+        self._callback_sender = _callback_sender(context, order)
 
     # -- a pass: settle, restore, list, all others ---------------------------------------------------------------------------------
 
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:
         """Settle whoever is proven dead, and what was given up, if there is anybody; whether an instant got its outcome."""
-        busy = any(entry.value.get("phase") == ROLLING_BACK for entry in records.settles.values())
-        busy = busy or bool(records.given_up) or any(entry.value.get("state") == "Abandoned" for entry in records.instants.values())
-        return busy and bool(self._settler.run(records, stopping=stopping))
+        return records.work_for_the_settler() and bool(self._settler.run(records, stopping=stopping))
 
     def settle_all(self, records: Records, *, stopping: Callable[[], bool]) -> None:
         """The same, without a look at the records first."""
@@ -80,9 +78,9 @@ class Tasks:
                 return
 
     @property
-    def read_cost(self) -> dict[str, Any]:
-        """What was counted last, for the report; empty when nothing was."""
-        return value_of(self._gauge.latest if self._gauge is not None else None)
+    def read_cost(self) -> ReadCost | None:
+        """What was counted last, for the report; None when nothing was."""
+        return self._gauge.latest if self._gauge is not None else None
 
     # -- the end -------------------------------------------------------------------------------------------------------------------
 
@@ -111,13 +109,13 @@ class Tasks:
         return not self._settler.must_be_proven_dead()
 
 
-def _settler(context: AgentContext, assignment: Mapping[str, Any]) -> Settler:
-    drain = float((assignment.get("lock") or {}).get("drainSeconds") or DRAIN_SECONDS)
+def _settler(context: AgentContext, order: AssignmentRecord) -> Settler:
+    drain = float((order.lock or Durations()).drain)
     spark = context.spark
     return Settler(context.table, context.session, context.name, context.options, context.ended, lost=lambda: sp.lost_executors(spark), drain=drain)
 
 
-def _services(context: AgentContext, assignment: Mapping[str, Any]) -> Services:
+def _services(context: AgentContext, order: AssignmentRecord) -> Services:
     def withdrawn(instant: str) -> None:
         context.ended.add(instant)
         context.session.forget(instant)
@@ -126,14 +124,14 @@ def _services(context: AgentContext, assignment: Mapping[str, Any]) -> Services:
         context.session.forget(instant)
 
     actions = Actions(context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge)
-    wanted, merge_on_read = triggers.from_assignment(assignment), context.spec.type == "MERGE_ON_READ"
+    wanted, merge_on_read = triggers.orders(order.services), context.spec.type == TableType.MERGE_ON_READ
     return Services(context.spark, actions, context.session, wanted=wanted, merge_on_read=merge_on_read, label=context.label, slot=context.slot)
 
 
-def _callback_sender(context: AgentContext, assignment: Mapping[str, Any]) -> CallbackSender | None:
+def _callback_sender(context: AgentContext, order: AssignmentRecord) -> CallbackSender | None:
     namespace, _, name = context.label.partition("/")
     source = Source(namespace, name, context.spec.id, context.spec.path)
-    made = callback.from_assignment(assignment, source, context.table, context.session.etcd, inc=context.session.inc)
+    made = callback.from_order(order.callback, source, context.table, context.session.etcd, inc=context.session.inc)
     if made is None:
         callback.forget(context.session.etcd)
     return made

@@ -42,6 +42,8 @@ from tests.support.harness.processes import Process, until  # noqa: E402
 from tests.support.trace.conform import assert_conform  # noqa: E402
 from tests.support.trace.events import read_files  # noqa: E402
 
+RUNTIME_PATH = ("spark-images", "operator")
+"""Folders of the repository whose packages the Spark image has below /opt/hudi: hudi_runtime and hudi_contract."""
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 PLAIN_SPARK = {
@@ -116,7 +118,7 @@ class Table:
         return {key.key.rsplit("/", 1)[-1] for key in self.keys(prefix)}
 
     def gate(self, state: str, *, admitted: Sequence[str] = (), **more: object) -> None:
-        said = gate.parameters(self.spec)
+        said = gate.parameters(self.spec).to_json()
         value = {
             "state": state,
             "admitted": list(admitted),
@@ -147,9 +149,8 @@ class Table:
         inc = inc or process.inc
         role = (self.get(f"writer/{inc}") or {}).get("role", "writer")
         who = {"inc": inc, "attempt": process.name, "role": role, "namespace": "default", "pod": process.name.partition(".")[2]}
-        unknown = {"pod_uid": "", "boot_id": "", "node": "", "app_id": ""}
-        record = settle.new_record(**who, **unknown, reason=settle.Reason.LEASE_GONE, now_ms=int(time.time() * 1000))
-        record = settle.moved(record, settle.Phase[phase], now_ms=int(time.time() * 1000))
+        record = settle.SettleRecord.of(**who, reason=settle.Reason.LEASE_GONE, now_ms=int(time.time() * 1000))
+        record = record.moved(settle.Phase[phase], now_ms=int(time.time() * 1000))
         etcd = self.world.etcd
         etcd.put(self.control(f"fence/{inc}"), {"inc": inc, "reason": "LeaseGone", "atMs": 0})
         etcd.delete(self.key(f"alive/{inc}"))
@@ -157,7 +158,7 @@ class Table:
         lock = self.get("lock")
         if lock is not None and lock["inc"] == inc:
             etcd.delete(self.key("lock"))
-        etcd.put(self.key(f"settle/{inc}"), record)
+        etcd.put(self.key(f"settle/{inc}"), record.to_json())
         return inc
 
     def settled(self, inc: str) -> None:
@@ -394,7 +395,7 @@ class World:
         return {
             **keep,
             "TZ": "UTC",
-            "PYTHONPATH": str(ROOT / "spark-images"),
+            "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in RUNTIME_PATH),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_CONF_DIR": str(folder),
             "HUDI_CONF_DIR": str(folder),
@@ -436,7 +437,7 @@ class World:
             "attempt": {"id": attempt, "number": number},
             "run": job.get("run", 1),
             "driverPod": pod,
-            "table": configmaps.job(spec, writer, number, run=1)["table"] | {"path": table.path},
+            "table": configmaps.job(spec, writer, number, run=1).to_json()["table"] | {"path": table.path},
             "source": source,
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),

@@ -21,7 +21,7 @@ from typing import Any
 from tests.support import ROOT
 from tests.support.harness.kubelet_parts import Host, Looking
 from tests.support.harness.kubelet_words import MESSAGE_LIMIT
-from tests.support.harness.local import ALL_JARS, JAR, JAVA_OPTIONS
+from tests.support.harness.local import ALL_JARS, JAR, JAVA_OPTIONS, RUNTIME_PATH
 from tests.support.harness.processes import Process
 from tests.support.harness.servers import Cluster
 
@@ -168,7 +168,7 @@ class Kubelet(Looking):
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
         return {
             **keep,
-            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), str(ROOT / "spark-images"))),
+            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), *(str(ROOT / part) for part in RUNTIME_PATH))),
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},

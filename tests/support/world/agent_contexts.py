@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+from hudi_contract.table_keys import Gate
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.services.tasks import Look
 from hudi_runtime.settle.settle import Records
@@ -27,9 +28,9 @@ class AtOnce:
 def context(table: Any, session: Any, *, gate: Callable[[], Any], spec: Any = None, name: str = "t", spark: Any = None, **options: str) -> AgentContext:
     """`gate` is asked at each look at the gate: for its state, or for its whole value."""
 
-    def read() -> Any:
+    def read() -> Gate:
         value = gate()
-        return SimpleNamespace(value=value if isinstance(value, Mapping) else {"state": value})
+        return Gate.known(value if isinstance(value, Mapping) else {"state": value})
 
     slot: Any = AtOnce()
     keys: Any = SimpleNamespace(gate=read)

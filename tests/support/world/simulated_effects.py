@@ -163,8 +163,8 @@ class Effects(Store):
     def _do_UpdateSettle(self, a: act.UpdateSettle) -> None:
         if self.mod(f"settle/{a.inc}") != a.expected_mod:
             raise ConflictError("settle")
-        before = settle.phase_of(self.kv[f"settle/{a.inc}"].value) if a.expected_mod else settle.Phase.Fenced
-        after = settle.phase_of(a.value)
+        before = settle.SettleRecord.known(self.kv[f"settle/{a.inc}"].value).phase if a.expected_mod else settle.Phase.Fenced
+        after = settle.SettleRecord.known(a.value).phase
         assert after >= before or before >= settle.Phase.Unlocked, f"{a.inc}: {before.name} → {after.name}"
         if after >= settle.Phase.Draining and self.kv["gate"].value["mode"] == "PodTermination":
             self._check_dead(a.inc, f"phase {after.name}")

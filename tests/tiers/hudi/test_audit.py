@@ -314,7 +314,8 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "hudi_runtime.audit", lake.url(path.name), "--conf", f"spark.driver.extraClassPath={jars}", *options, *words]
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
         keep |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
-        return subprocess.run(command, env={**keep, "PYTHONPATH": str(ROOT / "spark-images"), "TZ": "UTC"}, capture_output=True, text=True, cwd=tmp_path)
+        env = {**keep, "PYTHONPATH": os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator"))), "TZ": "UTC"}
+        return subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
 
     good = run(lake.folder / "audit-cow", "--expected", str(expected), "--json")
     assert good.returncode == 0, good.stdout + good.stderr[-3000:]

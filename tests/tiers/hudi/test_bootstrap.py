@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.plan.requests import bootstrap as operators_bootstrap
 from hudi_runtime.agent import dataset
 from hudi_runtime.audit.rows import for_hudi_rs
@@ -196,7 +197,7 @@ def test_the_dataset_is_looked_at_first(world: World) -> None:
         from hudi_operator.plan.agent import agents
         from hudi_runtime.job.job import TableSpec
 
-        return TableSpec.from_json(agents.assignment(spec, 0))
+        return TableSpec.of(AssignmentRecord.from_json(agents.assignment(spec, 0)))
 
     good = plain(place / "good", range(9))
     plain(good, range(9, 12), name="part-1", w=pa.array([1.5]))

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.requests import CallbackPosition
 from hudi_runtime.callback.callback import KEY, CallbackSender
 from hudi_runtime.callback.callback_http import Sender
-from hudi_runtime.callback.callback_plan import Position, Source
+from hudi_runtime.callback.callback_plan import Source
 from hudi_runtime.table.hudi import Table as Hudi
 from tests.support import ROOT
 from tests.support.harness.archived_table import OPTIONS
@@ -143,7 +144,7 @@ def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     timeline, lost = table.timeline(), table.archived_instants()
     assert lost
     store = Store()
-    store.put(KEY, Position(delivered=1).value())
+    store.put(KEY, CallbackPosition(delivered=1).to_json())
     etcd: Any = store
     with receiver() as server:
         sender = Sender(server.url, timeout=10, folder=None, refused=lambda address: False)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql.functions import lit
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, kafka, sources
 from hudi_runtime.read.progress import Progress
 from tests.support.harness.local import AGENT, Process, World, rows

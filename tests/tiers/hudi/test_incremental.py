@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource, HudiSource, PythonSource, SqlSource, View
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify
 from hudi_runtime.read import sources
 from hudi_runtime.read.incremental import PositionLost, Pull, Reader, needed_files
 from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder

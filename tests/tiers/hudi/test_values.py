@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import functions
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, sources
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.table import values

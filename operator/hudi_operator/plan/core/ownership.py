@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hudi_contract import naming
+from hudi_contract.table_keys import Registration
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 
 _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
@@ -39,5 +40,5 @@ def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
 
 
 def _named(etcd: EtcdFacts | None) -> dict[str, str]:
-    values = [stored.value for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
-    return {str(value["podUID"]): str(value["pod"]) for value in values if value.get("podUID") and value.get("pod")}
+    found = [stored.read(Registration) for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
+    return {one.pod_uid: one.pod for one in found if one.pod_uid and one.pod}

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hudi_contract import naming
+from hudi_contract.words import AgentError, GateState
 from hudi_operator.api import bootstrap, options, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
@@ -149,29 +150,29 @@ def _protocol_is_too_new(view: View) -> Stall | None:
 
 def _etcd_is_not_trusted(view: View) -> Stall | None:
     """No gate is made in it; a gate that there is is frozen, and says why."""
-    return None if view.gate else _stall("Frozen", gate.freeze_reason(view))
+    return None if view.gate.state is not None else _stall("Frozen", gate.freeze_reason(view))
 
 
 def _gate_is_frozen(view: View) -> Stall | None:
-    if not gate.is_mine(view) or view.gate.get("state") != gate.FROZEN:
+    if not gate.is_mine(view) or view.gate.state is not GateState.FROZEN:
         return None
     other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
-    return Stall("OtherLockAuthority" if other else "Frozen", gate.frozen_message(view))
+    return Stall(AgentError.OTHER_LOCK_AUTHORITY if other else "Frozen", gate.frozen_message(view))
 
 
 def _marker_names_another_lock(view: View) -> Stall | None:
     code, message = gate.report_error(view)
-    return Stall("OtherLockAuthority", message or "the table's marker names another lock authority") if code in gate.OTHER_AUTHORITY else None
+    return Stall(AgentError.OTHER_LOCK_AUTHORITY, message or "the table's marker names another lock authority") if code in gate.OTHER_AUTHORITY else None
 
 
 def _adoption_waits_for_a_person(view: View) -> Stall | None:
-    return _stall(adoption.PENDING, adoption.problem(view)) if gate.report_error(view)[0] == adoption.PENDING else None
+    return _stall(AgentError.PENDING_INSTANTS, adoption.problem(view)) if gate.report_error(view)[0] == AgentError.PENDING_INSTANTS else None
 
 
 def _agent_reports_an_error(view: View) -> Stall | None:
     """Pending instants that a person has named are being settled: no error any more."""
     code, message = gate.report_error(view)
-    return Stall(code, message or code) if code and code != adoption.PENDING and code not in _RETRIED else None
+    return Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
 
 
 STALLED: Chain[View, Stall] = Chain(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from functools import cached_property
 
+from hudi_contract.words import Concurrency
 from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
@@ -25,7 +26,7 @@ from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.block import Block
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """What happens with a writer. Some values are states that status shows."""
 
     ACTIVE = "Active"
@@ -48,7 +49,8 @@ class Kind(Enum):
 class Decision:
     """What happens with one writer. ``number`` is the attempt to start now; 0: none.
 
-    ``position`` and ``blocked_by`` are set while it queues. ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
+    ``position`` and ``blocked_by`` are set while it queues.
+    ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
     """
 
     kind: Kind
@@ -304,7 +306,7 @@ def _table_changes(t: _Turn) -> Block | None:
 
 
 def _gate_is_not_open(t: _Turn) -> Block:
-    return t.table_blocks("TableNotReady", f"is not ready yet: its gate is {t.view.gate.get('state') or 'not made'}")
+    return t.table_blocks("TableNotReady", f"is not ready yet: its gate is {t.view.gate.state or 'not made'}")
 
 
 WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
@@ -342,7 +344,7 @@ def _source_is_not_there(t: _Turn) -> Block | None:
 
 def _single_writer_is_taken(t: _Turn) -> Block | None:
     """Without conflict detection nobody starts beside an incarnation that may still publish (I9)."""
-    if t.view.table.concurrency_mode != "SingleWriter":
+    if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
     others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
     if not t.running and others:

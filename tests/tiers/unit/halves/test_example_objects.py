@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
@@ -45,9 +46,9 @@ def test_a_table(path: Path, one: dict[str, Any]) -> None:
     world.make_table(**one["spec"])
     world.run(lambda w: "assignment" in w.kv)
     assert world.condition(world.table, "Stalled")["status"] != "True", world.condition(world.table, "Stalled")
-    spec, told = OperatorTable.from_object(of(one)), TableSpec.from_json(world.assignment())
+    spec, told = OperatorTable.from_object(of(one)), TableSpec.of(AssignmentRecord.from_json(world.assignment()))
     assert (told.path, told.record_keys, told.partitions) == (spec.canonical_path, spec.record_key_fields, spec.partition_fields)
-    running = triggers.from_assignment(world.assignment())
+    running = triggers.orders(AssignmentRecord.from_json(world.assignment()).services)
     assert {kind.value for kind in running} == {service.kind for service in spec.services}
 
 

@@ -142,7 +142,7 @@ def test_a_users_code_is_mounted_read_only() -> None:
     spec = writer(source={"python": {"configMapKeyRef": {"name": "code", "key": "x.py"}, "function": "f"}})
     pod = pods.driver_pod(table(), spec, 1, CONFIG)
     assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0]["volumeMounts"]
-    assert configmaps.job(table(), spec, 1, run=2)["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
+    assert configmaps.job(table(), spec, 1, run=2).to_json()["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
 
 
 def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
@@ -160,29 +160,29 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
 
 def test_the_removal_of_doubled_keys_has_no_source() -> None:
     spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
-    job = configmaps.job(table(), spec, 1, run=1)
+    job = configmaps.job(table(), spec, 1, run=1).to_json()
     assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
 
 
 def test_the_job_is_what_the_contract_says() -> None:
     spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": "true"}, **EXECUTORS)
-    job = configmaps.job(table(), spec, 3, run=2)
+    job = configmaps.job(table(), spec, 3, run=2).to_json()
     assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
     assert job["duplicates"] == "Fail"
     assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
     assert job["table"]["type"] == "MERGE_ON_READ"
     assert job["table"]["path"] == "s3a://lake/flights"
     application = writer(source=None, application={"mainFile": "local:///opt/main.py", "arguments": ["x"]})
-    assert configmaps.job(table(), application, 1, run=2)["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
-    assert configmaps.job(table(), application, 1, run=2)["source"] is None
+    assert configmaps.job(table(), application, 1, run=2).to_json()["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
+    assert configmaps.job(table(), application, 1, run=2).to_json()["source"] is None
 
 
 def test_a_bulk_insert_into_buckets_is_an_insert() -> None:
     spec = writer(operation="BulkInsert")
     buckets = table(index={"type": "Bucket", "buckets": 4})
-    assert configmaps.job(buckets, spec, 1, run=1)["operation"] == "insert"
-    assert configmaps.job(table(), spec, 1, run=1)["operation"] == "bulk_insert"
-    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1)["operation"] == "upsert"
+    assert configmaps.job(buckets, spec, 1, run=1).to_json()["operation"] == "insert"
+    assert configmaps.job(table(), spec, 1, run=1).to_json()["operation"] == "bulk_insert"
+    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1).to_json()["operation"] == "upsert"
 
 
 # ---- Hudi
@@ -248,7 +248,7 @@ def test_what_a_missing_column_means_reaches_the_runtime_alone(schema: dict[str,
     assert options["hoodie.write.set.null.for.missing.columns"] == "false"
     assert options["hoodie.datasource.write.schema.allow.auto.evolution.column.drop"] == "false"
     assert options["hoodie.write.concurrency.schema.conflict.resolution.enable"] == "true"
-    assert configmaps.job(spec, writer(), 1, run=1)["table"]["missingColumns"] == word
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["table"]["missingColumns"] == word
 
 
 def test_a_single_writer_takes_the_lock_too() -> None:
@@ -377,14 +377,14 @@ def test_early_detection_is_off_unless_asked_for() -> None:
     spec = table(concurrency={"mode": "Optimistic", "earlyConflictDetection": True, "serializeAfterConflicts": 0})
     options = hudi_conf.hudi_defaults(spec)
     assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == ("true", "io.hudioperator.EarlyConflictDetection")
-    assert configmaps.job(spec, writer(), 1, run=1)["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
 
 
 def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
     spec = table(partitionFields=["land", "day"])
     declared = writer(partitions=["land=de/day=2026-*", "fr/2026-*"])
-    assert configmaps.job(spec, declared, 1, run=1)["partitions"] == ["de/2026-*", "fr/2026-*"]
-    assert configmaps.job(spec, writer(), 1, run=1)["partitions"] == []
+    assert configmaps.job(spec, declared, 1, run=1).to_json()["partitions"] == ["de/2026-*", "fr/2026-*"]
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["partitions"] == []
 
 
 def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:

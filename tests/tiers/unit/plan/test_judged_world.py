@@ -41,7 +41,7 @@ class Scene:
         self.world.fenced.add(self.inc)
 
     def record(self) -> dict[str, object]:
-        return settle.new_record(
+        return settle.SettleRecord.of(
             inc=self.inc,
             attempt=self.writer.attempt,
             role="writer",
@@ -53,7 +53,7 @@ class Scene:
             app_id="",
             reason="LeaseGone",
             now_ms=0,
-        )
+        ).to_json()
 
 
 def unlocked_while_it_runs(s: Scene) -> None:

@@ -95,10 +95,8 @@ def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: s
     agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed
     if locked:
         world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
-    record = settle.new_record(
-        inc=agent.inc, attempt=agent.attempt, role="agent", namespace="lake", pod=agent.pod, pod_uid=agent.pod_uid, boot_id="", node="", app_id="",
-        reason=reason, now_ms=world.now_ms,
-    )  # fmt: skip
+    who = {"attempt": agent.attempt, "role": "agent", "namespace": "lake", "pod": agent.pod, "pod_uid": agent.pod_uid}
+    record = settle.SettleRecord.of(inc=agent.inc, reason=reason, now_ms=world.now_ms, **who).to_json()
     world._do_Fence(act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0))
     ended: act.DeletePod | None = None
     while ended is None:

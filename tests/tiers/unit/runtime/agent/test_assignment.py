@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe
 from hudi_runtime.agent import assignment as module
 from hudi_runtime.agent import tasks as parts
 from hudi_runtime.agent.assignment import Assignment
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.services.tasks import TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
@@ -134,7 +135,7 @@ class World:
         monkeypatch.setattr(parts, "Restores", lambda _context: restores)
         monkeypatch.setattr(parts, "MetadataTable", lambda _context, known: metadata)
         monkeypatch.setattr(parts.Savepoints, "_serve", self.did("savepoints"))
-        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=dict))
+        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=lambda: None))
         monkeypatch.setattr(creation, "facts", lambda table: None)
         monkeypatch.setattr(creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or [])
         monkeypatch.setattr(creation, "check_marker", self.did("marker"))

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.outcomes import FailureClass
 from hudi_operator.api.bootstrap import Bootstrap as Source
 from hudi_operator.plan.requests import bootstrap as operators
 from hudi_runtime.agent import adoption, bootstrap, dataset
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl

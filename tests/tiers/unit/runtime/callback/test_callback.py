@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.assignment import CallbackOrder
 from hudi_runtime.callback import callback
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback import KEY, REPORT, CallbackSender
@@ -360,6 +361,6 @@ def test_the_report_is_kept_small_and_rare(world: World) -> None:
 
 def test_an_assignment_without_a_callback_has_no_callback_sender() -> None:
     anything: Any = None
-    assert callback.from_assignment({}, SOURCE, anything, anything, inc="x") is None
+    assert callback.from_order(None, SOURCE, anything, anything, inc="x") is None
     wanted = {"url": "https://example.com/", "timeoutSeconds": 5, "secret": True, "tableServices": True}
-    assert callback.from_assignment({"callback": wanted}, SOURCE, anything, anything, inc="x") is not None
+    assert callback.from_order(CallbackOrder.from_json(wanted), SOURCE, anything, anything, inc="x") is not None

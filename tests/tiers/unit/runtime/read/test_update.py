@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.read import context, sources
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context

@@ -9,8 +9,8 @@ import re
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass
 from hudi_runtime.writer.schema import Rules, SchemaMismatch, fit
 from tests.support.world.job_json import JOB
 
