@@ -31,7 +31,7 @@ def load(table: Table, folder: Path, *, run: int) -> dict[str, Any]:
 def keep(table: Table, name: str, agent: Process) -> dict[str, Any]:
     """The operator's part of a savepoint."""
     table.gate("closed")
-    table.ask(savepoints.request(name))
+    table.ask(savepoints.request(name).to_json())
     done = until(f"savepoint {name}", lambda: (d := table.get(f"done/savepoint-{name}") or {}).get("result") == "Completed" and d, alive=agent)
     table.world.etcd.delete(table.control(f"request/savepoint-{name}"))
     table.gate("open")
@@ -43,7 +43,7 @@ def ask(table: Table, nonce: str, savepoint: str, *, names: tuple[str, ...]) -> 
     for old in table.world.etcd.range(table.control("request/")):
         table.world.etcd.delete(old.key)
     table.gate("closed", restoring=nonce, adopted=True)
-    table.ask(operators_restores.request(Restore(savepoint, nonce), names))
+    table.ask(operators_restores.request(Restore(savepoint, nonce), names).to_json())
 
 
 def ended(table: Table, nonce: str, agent: Process) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tests.support.world.agent_contexts import NOTHING, context, look
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent-me", "agent-other"
-ON = metadata_table.request(Wanted(indexes=(), rebuild="1"))
+ON = metadata_table.request(Wanted(indexes=(), rebuild="1")).to_json()
 
 
 @dataclass

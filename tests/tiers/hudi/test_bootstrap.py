@@ -55,7 +55,7 @@ def ask(table: Table) -> None:
     """What the operator asks for when the agent has reported the empty table behind the gate that was never open."""
     source = table.spec.bootstrap
     assert source is not None
-    table.ask(operators_bootstrap.request(table.spec.ref.uid, source))
+    table.ask(operators_bootstrap.request(table.spec.ref.uid, source).to_json())
 
 
 def created(table: Table, name: str, agent: Process) -> None:

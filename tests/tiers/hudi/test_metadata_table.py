@@ -40,7 +40,7 @@ def ask(table: Table, raw: dict[str, Any]) -> str:
     """The operator's part: behind the closed gate, nobody of the writers left. Returns the word that the agent must have served."""
     wanted = read(MetadataTable, raw, "spec.metadataTable")
     table.gate("closed")
-    table.ask(metadata_table.request(wanted))
+    table.ask(metadata_table.request(wanted).to_json())
     return wanted.nonce
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.extra
 
 def ask(table: Table, name: str) -> None:
     """What the operator asks for when nobody but the agent may acquire."""
-    table.ask(savepoints.request(name))
+    table.ask(savepoints.request(name).to_json())
 
 
 def taken(table: Table, name: str, agent: Process) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from hudi_contract import naming
+from hudi_contract import metadata, naming
+from hudi_contract.settle import Phase
 from hudi_operator.model import classify
 from hudi_operator.observability import Metrics
 from tests.support import ROOT, crds
@@ -43,7 +44,7 @@ def words(package: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _WORD.fullmatch(node.value):
                 found.add(node.value)
-    return found
+    return found | ({phase.name for phase in Phase} if package.endswith("hudi_contract") else set())
 
 
 def exported() -> list[str]:
@@ -60,8 +61,7 @@ def exported() -> list[str]:
 
 def metadata_keys() -> list[str]:
     """Keys in the metadata of commits."""
-    texts = [path.read_text() for path in (ROOT / "spark-images" / "hudi_runtime").rglob("*.py")]
-    return sorted({key for text in texts for key in re.findall(r"hudioperator\.[a-z]+\b", text)} - {"hudioperator.io"})
+    return sorted(value for name, value in vars(metadata).items() if name.isupper() and name != "PREFIX")
 
 
 def leaves(value: Any, at: str) -> Iterator[str]:

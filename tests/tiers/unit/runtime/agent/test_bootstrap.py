@@ -22,7 +22,7 @@ from hudi_runtime.table.hudi import Totals, totals
 from tests.support.world.agent_contexts import NOTHING, look
 from tests.support.world.fake_bootstrap import ME, OTHER, SPEC, T1, T2, T3, UID, Fake
 
-REQUEST = operators.request(UID, Source("s3a://lake/plain"))
+REQUEST = operators.request(UID, Source("s3a://lake/plain")).to_json()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hudi_runtime.settle.settle import Records
 from tests.support.world.agent_contexts import context, look
 from tests.support.world.fake_metadata_table import ON, OTHER, T1, Fake, serve
 
-OFF = metadata_table.request(Wanted(enabled=False))
+OFF = metadata_table.request(Wanted(enabled=False)).to_json()
 
 
 def test_it_is_deleted_and_made_anew_under_the_lock() -> None:

@@ -15,7 +15,7 @@ from hudi_runtime.table import timeline as tl
 from tests.support.world.agent_contexts import look
 from tests.support.world.fake_restores import ID, KEPT, ME, OTHER, UNDONE, Fake, T, keeper, records
 
-REQUEST = operators.request(Restore("good", "n1"), ["good"])
+REQUEST = operators.request(Restore("good", "n1"), ["good"]).to_json()
 
 
 def serve(fake: Fake, request: dict[str, Any] | None = None, **writers: str) -> dict[str, Any]:

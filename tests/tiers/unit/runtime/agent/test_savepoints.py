@@ -14,7 +14,7 @@ from tests.support.world.fake_savepoints import COMMITS, T2, T3, T4, T5, Fake
 
 ME, OTHER = "agent-me", "agent-other"
 IDLE: Any = SimpleNamespace(idle=True)
-REQUESTS = {"savepoint-a": savepoints.request("a"), "service-clean": {"id": "service-clean"}}
+REQUESTS = {"savepoint-a": savepoints.request("a").to_json(), "service-clean": {"id": "service-clean"}}
 
 
 def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
