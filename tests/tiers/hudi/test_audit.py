@@ -18,8 +18,8 @@ from hudi_runtime.audit import Keys, Outcome, Report, audit
 from hudi_runtime.audit import rows as row_checks
 from hudi_runtime.audit.look import Look
 from hudi_runtime.table import timeline as tl
-from tests.support import CACHE, ROOT
-from tests.support.harness.local import BUNDLE, JAR, Row, World, rows
+from tests.support import ROOT
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, Row, World, rows
 
 OPTIONS = {
     "hoodie.table.name": "audited",
@@ -302,10 +302,11 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 2; a table and JSON; the expected rows from a file."""
     expected = tmp_path / "expected.json"
     expected.write_text("\n".join(json.dumps({"id": i, "p": p, "v": v, "ts": ts}) for i, p, v, ts in FINAL))
-    jars = ":".join(str(jar) for jar in (JAR, CACHE / "jars" / BUNDLE))
+
+    settings = ["--conf", f"spark.driver.extraClassPath={CLASS_PATH}", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
 
     def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hudi_runtime.audit", f"file://{path}", "--conf", f"spark.driver.extraClassPath={jars}", *words]
+        command = [sys.executable, "-m", "hudi_runtime.audit", f"file://{path}", *settings, *words]
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
         return subprocess.run(command, env={**keep, "PYTHONPATH": str(ROOT / "spark-images"), "TZ": "UTC"}, capture_output=True, text=True, cwd=tmp_path)
 
