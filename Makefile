@@ -21,7 +21,7 @@ up: deps ## start the embedded Kubernetes (first time: builds it, about 15 minut
 	@hack/build/build-binaries
 	@hack/cluster/cluster up
 
-down: ## stop the embedded Kubernetes; leaves nothing on the machine but the cache directory
+down: ## stop the embedded Kubernetes; the cache directory stays (make status says what else is left)
 	@hack/cluster/cluster down
 
 status: ## what of the embedded Kubernetes is there

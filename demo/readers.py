@@ -22,7 +22,7 @@ class TableAnswers:
     def __init__(self, lake: Lake, path: str, output: Path, *, expected: pd.DataFrame | None = None, keys: str = "", seconds: float = 600) -> None:
         """`expected`: the rows that the table must have; `keys`: its keys as `etcdctl get -w json` prints them."""
         environment = dict(os.environ, AWS_ACCESS_KEY_ID=lake.access_key, AWS_SECRET_ACCESS_KEY=lake.secret_key, TZ="UTC")
-        places = [str(ROOT), str(ROOT / "spark-images"), environment.get("PYTHONPATH", "")]
+        places = [str(ROOT), str(ROOT / "spark-images"), str(ROOT / "operator"), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(places)
         environment["PYSPARK_PYTHON"] = sys.executable
         environment.pop("SPARK_HOME", None)

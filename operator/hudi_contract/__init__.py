@@ -1,7 +1,16 @@
 """The contract between operator, agents and drivers: what more than one process reads or writes, said once.
 
-Key names and the data file `protocol.json` (keys, transactions, error codes, default durations), names of pods, attempts, agents, labels and
-finalizers, the shapes of records in etcd, the settle record with its phases and reasons, and the rules for each option of Hudi (`hudi_options.tsv`).
-The Java module packs both data files. Uses the standard library alone, imports nothing of the operator or the runtime, and does no I/O beyond reading
-its own data. Keeps I6: every name follows from its inputs, so an action that is repeated finds what it made before.
+    keys                       names of keys; `protocol.json` with keys, transactions, codes, default durations
+    naming, metadata           names of pods, attempts, agents, labels, finalizers; of fields in commits
+    words, outcomes            states, roles, results, modes; failure classes, exit codes, error codes
+    shape                      how a record is written in JSON
+      table_keys, settle       records of the lock protocol, and of settling
+      requests, reports        what is asked of an agent, what became of it; what agents and attempts report
+      assignment, job          a table of an agent; `job.json`
+        records                values of etcd, read into these types tolerantly (F46)
+
+It is in both images, and the operator and the runtime use the same classes; docs/design/records.md is made from them. The Java module packs
+`protocol.json` and the rules for each option of Hudi (`hudi_options.tsv`). Uses the standard library alone, imports nothing of the operator or the
+runtime, and does no I/O beyond reading its own data. Keeps I6: every name follows from its inputs, so an action that is repeated finds what it
+made before.
 """

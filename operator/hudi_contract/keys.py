@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Any, cast
@@ -21,8 +23,87 @@ def protocol() -> JsonDict:
 
 PROTOCOL_VERSION = int(protocol()["protocolVersion"])
 TABLE_VERSION = int(protocol()["tableVersion"])
+PREFIX = str(protocol()["prefix"])
+"""Default prefix P of all keys."""
 HUDI_VERSION = str(protocol()["hudiVersion"])
 """Release of Hudi that tables are pinned to when their spec does not say."""
+
+
+def default_seconds(name: str) -> int:
+    """Default of a duration of the lock, in seconds."""
+    return int(protocol()["durations"][name])
+
+
+CONTROL, TABLES = "control", "tables"
+"""Ranges: the first one only the operator writes."""
+RANGES = (CONTROL, TABLES)
+
+
+class Kind(StrEnum):
+    """Kinds of keys of one table."""
+
+    GATE = "gate"
+    ADMIT = "admit"
+    FENCE = "fence"
+    REQUEST = "request"
+    SEEN = "seen"
+    WRITER = "writer"
+    ALIVE = "alive"
+    LOCK = "lock"
+    QUEUE = "queue"
+    INSTANT = "instant"
+    CLOCK = "clock"
+    SETTLE = "settle"
+    REPORT = "report"
+    DONE = "done"
+
+    @property
+    def single(self) -> bool:
+        """Whether a table has one key of this kind, without a name."""
+        return not _PLACEHOLDER.search(str(protocol()["keys"][self]["path"]))
+
+    @property
+    def range(self) -> str:
+        """`control`, which only the operator writes, or `tables`."""
+        return str(protocol()["keys"][self]["range"])
+
+    def of(self, name: str = "") -> str:
+        """Key below the range of its table: as the runtime and the protocol's log name it. Raises ValueError when a name is missing or superfluous."""
+        if self.single == bool(name):
+            raise ValueError(f"key {self}: a name is {'superfluous' if name else 'missing'}")
+        return _PLACEHOLDER.sub(lambda _: name, str(protocol()["keys"][self]["path"]))
+
+    @property
+    def every(self) -> str:
+        """What all keys of this kind begin with, below the range of their table."""
+        return f"{self}/"
+
+
+CREATE, FOREIGN, COUNTED, CALLBACK = "create", "foreign", "counted", "callback"
+"""Names below ``done/`` that are about nothing asked for; the last one below ``report/``, too."""
+TIMELINE = "timeline"
+"""Name below ``report/``."""
+_ABANDONED, _ATTEMPT = "abandoned-", "attempt/"
+
+
+def abandoned(inc: str) -> str:
+    """Name below ``done/`` of the instants that an incarnation has given up."""
+    return f"{_ABANDONED}{inc}"
+
+
+def abandoned_by(name: str) -> str:
+    """The incarnation of such a name below ``done/``; empty when it is another one."""
+    return name.removeprefix(_ABANDONED) if name.startswith(_ABANDONED) else ""
+
+
+def attempt_report(attempt: str) -> str:
+    """Name below ``report/`` of what an attempt reports."""
+    return f"{_ATTEMPT}{attempt}"
+
+
+def reporting_attempt(name: str) -> str:
+    """The attempt of such a name below ``report/``; empty when it is another one."""
+    return name.removeprefix(_ATTEMPT) if name.startswith(_ATTEMPT) else ""
 
 
 def control_prefix(prefix: str, table_id: str) -> str:
@@ -35,9 +116,14 @@ def tables_prefix(prefix: str, table_id: str) -> str:
     return f"{prefix}/tables/{table_id}/"
 
 
+def agent_range(agent: str) -> str:
+    """Range with the assignments of one agent, relative to P/."""
+    return f"control/agents/{agent}/"
+
+
 def agent_prefix(prefix: str, agent: str) -> str:
     """Range with the assignments of one agent."""
-    return f"{prefix}/control/agents/{agent}/"
+    return f"{prefix}/{agent_range(agent)}"
 
 
 def assignment_key(prefix: str, agent: str, table_id: str) -> str:
@@ -45,17 +131,45 @@ def assignment_key(prefix: str, agent: str, table_id: str) -> str:
     return agent_prefix(prefix, agent) + table_id
 
 
+@dataclass(frozen=True)
+class TableKeys:
+    """Full keys of one table. ``prefix`` is P."""
+
+    prefix: str
+    table_id: str
+
+    @property
+    def control(self) -> str:
+        """Range that only the operator writes."""
+        return control_prefix(self.prefix, self.table_id)
+
+    @property
+    def tables(self) -> str:
+        """Range that drivers and agents write as well."""
+        return tables_prefix(self.prefix, self.table_id)
+
+    def of(self, kind: Kind, name: str = "") -> str:
+        """Full key. Raises ValueError when a name is missing or superfluous."""
+        return self._range(kind) + kind.of(name)
+
+    def every(self, kind: Kind) -> str:
+        """What all keys of a kind begin with."""
+        return self._range(kind) + kind.every
+
+    def _range(self, kind: Kind) -> str:
+        return self.control if kind.range == CONTROL else self.tables
+
+
 def key(prefix: str, table_id: str, kind: str, name: str = "") -> str:
     """Full key of one kind (``gate``, ``writer``, …); ``name`` fills the placeholder.
 
     Raises KeyError for an unknown kind and ValueError when a name is missing or superfluous.
     """
-    entry = protocol()["keys"][kind]
-    path = str(entry["path"])
-    if bool(_PLACEHOLDER.search(path)) != bool(name):
-        raise ValueError(f"key {kind}: a name is {'missing' if not name else 'superfluous'}")
-    base = control_prefix(prefix, table_id) if entry["range"] == "control" else tables_prefix(prefix, table_id)
-    return base + _PLACEHOLDER.sub(lambda _: name, path)
+    if kind not in protocol()["keys"]:
+        raise KeyError(kind)
+    found = Kind(kind)
+    base = control_prefix(prefix, table_id) if found.range == CONTROL else tables_prefix(prefix, table_id)
+    return base + found.of(name)
 
 
 def kind_of(path: str) -> tuple[str, str]:

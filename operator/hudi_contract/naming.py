@@ -35,6 +35,7 @@ ROLE_DRIVER = "driver"
 ROLE_EXECUTOR = "executor"
 ROLE_AGENT = "agent"
 
+_AGENT = "hudi-agent-"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/*(.*)$", re.DOTALL)
 _S3_ALIASES = ("s3", "s3n")
 
@@ -125,7 +126,12 @@ def agent_name(
     access: list[Any] = [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
     key = json.dumps(access, sort_keys=True, separators=(",", ":"))
-    return f"hudi-agent-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+    return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
+def is_agent_pod(pod: str) -> bool:
+    """Whether a pod's name is one of an agent's."""
+    return pod.startswith(_AGENT)
 
 
 def agent_pod_name(agent: str, generation: int) -> str:

@@ -7,10 +7,12 @@ RollingBack. It is changed by compare-and-set on its mod revision alone, by the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
-from typing import Any
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import ClassVar, Self
 
-JsonDict = dict[str, Any]
+from hudi_contract.shape import LEFT_OUT, Count, Ms, Record
+from hudi_contract.words import Outcome
 
 
 class Phase(IntEnum):
@@ -25,7 +27,7 @@ class Phase(IntEnum):
     Settled = 6
 
 
-class Reason:
+class Reason(StrEnum):
     """Why an incarnation is settled."""
 
     LEASE_GONE = "LeaseGone"
@@ -41,94 +43,112 @@ class Reason:
     """No incarnation of ours: what the writers of a table before its adoption have left."""
 
 
-def phase_of(record: Mapping[str, Any]) -> Phase:
-    """Phase of a record; an unreadable one counts as Fenced, from where every step is repeated (I6)."""
-    try:
-        return Phase[str(record.get("phase"))]
-    except KeyError:
-        return Phase.Fenced
+FENCE_ALONE = "Fenced"
+"""Reason of a record that is written anew beside a fence without one; no incarnation is fenced for it."""
 
 
-def new_record(
-    *,
-    inc: str,
-    attempt: str,
-    role: str,
-    namespace: str,
-    pod: str,
-    pod_uid: str,
-    boot_id: str,
-    node: str,
-    app_id: str,
-    reason: str,
-    now_ms: int,
-) -> JsonDict:
-    """Record of an incarnation that is about to be fenced."""
-    return {
-        "inc": inc,
-        "attempt": attempt,
-        "role": role,
-        "namespace": namespace,
-        "pod": pod,
-        "podUid": pod_uid,
-        "bootId": boot_id,
-        "node": node,
-        "appId": app_id,
-        "reason": reason,
-        "phase": Phase.Fenced.name,
-        "proofs": {},
-        "pods": {},
-        "instants": {},
-        "abandoned": False,
-        "times": {Phase.Fenced.name: now_ms},
-    }
+@dataclass(frozen=True, kw_only=True)
+class Proof(Record):
+    """Why a pod counts as dead."""
+
+    REQUIRED: ClassVar[frozenset[str]] = frozenset({"kind"})
+
+    kind: str = ""
+    """A word of `ProofKind`; one that this version does not know is a proof all the same, and no certain one."""
+    detail: str = ""
+    at_ms: Ms = 0
 
 
-def moved(record: Mapping[str, Any], phase: Phase, *, now_ms: int) -> JsonDict:
-    """The record in another phase."""
-    return {**record, "phase": phase.name, "times": {**(record.get("times") or {}), phase.name: now_ms}}
+@dataclass(frozen=True, kw_only=True)
+class NamedPod(Record):
+    """A pod that may run code of the incarnation. Once named, it needs a proof even when its object vanishes."""
+
+    name: str = ""
+    node: str = ""
+    evidence: bool = False
+    """It had our finalizer whenever it was seen: false once is false for ever (F26)."""
 
 
-def with_pods(record: Mapping[str, Any], pods: Mapping[str, JsonDict]) -> JsonDict:
-    """The record with pods that may run code of this incarnation, by uid: ``{"name", "node", "evidence": had our finalizer}``.
+@dataclass(frozen=True, kw_only=True)
+class SettledInstant(Record):
+    """What became of one instant of the incarnation."""
 
-    Once named, a pod needs a proof even when its object vanishes; ``evidence`` false once is false for ever (F26).
+    action: str = ""
+    outcome: Outcome | None = None
+    """None: nothing yet."""
+    failures: Count = 0
+    error: str = field(default="", metadata=LEFT_OUT)
+    """Why the last try has failed, or what it waits for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettleRecord(Record):
+    """How far the settling of a fenced incarnation has come.
+
+    The operator moves Fenced … RollingBack and to Settled, the agent fills `instants` and moves RollingBack → Swept.
     """
-    known: dict[str, JsonDict] = {uid: dict(pod) for uid, pod in (record.get("pods") or {}).items()}
-    for uid, pod in pods.items():
-        before = known.get(uid)
-        evidence = bool(pod.get("evidence")) and (before is None or bool(before.get("evidence")))
-        known[uid] = {"name": pod.get("name", ""), "node": pod.get("node") or (before or {}).get("node", ""), "evidence": evidence}
-    return {**record, "pods": known}
 
+    REQUIRED: ClassVar[frozenset[str]] = frozenset({"phase"})
 
-def with_proofs(record: Mapping[str, Any], proofs: Mapping[str, JsonDict]) -> JsonDict:
-    """The record with proofs added, by pod uid; a proof that stands is kept."""
-    return {**record, "proofs": {**proofs, **(record.get("proofs") or {})}}
+    inc: str = ""
+    attempt: str = ""
+    role: str = ""
+    namespace: str = ""
+    pod: str = ""
+    pod_uid: str = ""
+    boot_id: str = ""
+    node: str = ""
+    app_id: str = ""
+    reason: str = ""
+    """A word of `Reason`."""
+    phase: Phase = Phase.Fenced
+    """A record that cannot be read counts as Fenced, from where every step is repeated (I6)."""
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    """By uid of the pod."""
+    pods: Mapping[str, NamedPod] = field(default_factory=dict)
+    """Every pod that was ever listed for it, by uid."""
+    instants: Mapping[str, SettledInstant] = field(default_factory=dict)
+    abandoned: bool = False
+    """An instant of it was given up by its owner before."""
+    times: Mapping[str, Ms] = field(default_factory=dict)
+    """When each phase was reached."""
 
+    @classmethod
+    def of(cls, *, inc: str, reason: str, now_ms: int, **identity: str) -> Self:
+        """Record of an incarnation that is about to be fenced. ``identity``: attempt, role, namespace, pod, pod_uid, boot_id, node, app_id."""
+        return cls(inc=inc, reason=reason, times={Phase.Fenced.name: now_ms}, **identity)  # type: ignore[arg-type]
 
-def proven(record: Mapping[str, Any]) -> frozenset[str]:
-    """Uids of pods whose death is recorded."""
-    return frozenset((record.get("proofs") or {}).keys())
+    def moved(self, phase: Phase, *, now_ms: int) -> Self:
+        """The record in another phase."""
+        return self.but(phase=phase, times={**self.times, phase.name: now_ms})
 
+    def with_pods(self, pods: Mapping[str, NamedPod]) -> Self:
+        """The record with pods that may run code of this incarnation, by uid; ``evidence`` false once is false for ever (F26)."""
+        known = dict(self.pods)
+        for uid, pod in pods.items():
+            before = known.get(uid)
+            evidence = pod.evidence and (before is None or before.evidence)
+            known[uid] = NamedPod(name=pod.name, node=pod.node or (before.node if before is not None else ""), evidence=evidence)
+        return self.but(pods=known)
 
-def named_pods(record: Mapping[str, Any]) -> Mapping[str, JsonDict]:
-    """Pods that the record names, by uid."""
-    pods: Mapping[str, JsonDict] = record.get("pods") or {}
-    return pods
+    def with_proofs(self, proofs: Mapping[str, Proof]) -> Self:
+        """The record with proofs added, by pod uid; a proof that stands is kept."""
+        return self.but(proofs={**proofs, **self.proofs})
 
+    @property
+    def proven(self) -> frozenset[str]:
+        """Uids of pods whose death is recorded."""
+        return frozenset(self.proofs)
 
-def without_outcome(record: Mapping[str, Any], instants: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``instants`` for which the agent has recorded no outcome (I4: they may not be forgotten)."""
-    outcomes = record.get("instants") or {}
-    return tuple(t for t in instants if not (outcomes.get(t) or {}).get("outcome"))
+    def without_outcome(self, instants: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``instants`` for which the agent has recorded no outcome (I4: they may not be forgotten)."""
+        return tuple(t for t in instants if (found := self.instants.get(t)) is None or found.outcome is None)
 
-
-def failures(record: Mapping[str, Any]) -> tuple[int, str]:
-    """Most failures of one instant's rollback, and the error of that one."""
-    worst, error = 0, ""
-    for entry in (record.get("instants") or {}).values():
-        count = int(entry.get("failures") or 0)
-        if count > worst:
-            worst, error = count, str(entry.get("error") or "")
-    return worst, error
+    @property
+    def failures(self) -> tuple[int, str]:
+        """Most failures of one instant's rollback, and the error of that one."""
+        worst, error = 0, ""
+        for entry in self.instants.values():
+            if entry.failures > worst:
+                worst, error = entry.failures, entry.error
+        return worst, error

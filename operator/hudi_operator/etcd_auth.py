@@ -12,6 +12,7 @@ import secrets
 import sys
 import time
 
+from hudi_contract.keys import PREFIX, RANGES
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
 from hudi_operator.model.config import EtcdConfig
@@ -23,7 +24,7 @@ OPERATOR, WRITER, ROOT = "hudi-operator", "hudi-writer", "root"
 
 def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
     """Role to ``(key prefix, may write)``."""
-    control, tables = f"{prefix}/control/", f"{prefix}/tables/"
+    control, tables = (f"{prefix}/{part}/" for part in RANGES)
     return {
         OPERATOR: [(control, True), (tables, True)],
         # A pod must not be able to lift its own fence, nor to open a gate (I2).
@@ -79,7 +80,7 @@ def main() -> int:
         ("cert", "CERT", "client certificate with the common name root"),
         ("key", "KEY", "its key"),
     ):
-        default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or ("/hudi" if name == "prefix" else None)
+        default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or (PREFIX if name == "prefix" else None)
         parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
     arguments = parser.parse_args()
     config = EtcdConfig(

@@ -12,6 +12,7 @@ from typing import Any
 import kopf
 
 from hudi_contract import naming
+from hudi_contract.keys import Kind
 from hudi_operator.adapters.etcd_watch import Change
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.queue import Key
@@ -109,6 +110,6 @@ class EtcdRouter:
 
 
 def _is_news(kind: str, *, deleted: bool) -> bool:
-    if kind in ("alive", "lock", "queue"):
-        return deleted and kind == "alive"
-    return kind not in ("clock", "instant", "seen")
+    if kind in (Kind.ALIVE, Kind.LOCK, Kind.QUEUE):
+        return deleted and kind == Kind.ALIVE
+    return kind not in (Kind.CLOCK, Kind.INSTANT, Kind.SEEN)

@@ -16,7 +16,7 @@ from typing import Any
 import kopf
 import yaml
 
-from hudi_contract import naming
+from hudi_contract import keys, naming
 from hudi_operator import handlers, observability
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
@@ -126,7 +126,7 @@ class Operator:
         await self._leading.wait()
         loop, prefix = asyncio.get_running_loop(), self.config.etcd.prefix
         router = handlers.EtcdRouter(prefix, self.index, self.queue.add)
-        for part in ("control", "tables"):
+        for part in keys.RANGES:
             watch = PrefixWatch(
                 connection,
                 f"{prefix}/{part}/",

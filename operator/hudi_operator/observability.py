@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import start_http_server
 
 from hudi_contract import naming
+from hudi_contract.settle import SettleRecord
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import Observed
 from hudi_operator.plan import table_status
@@ -124,12 +125,12 @@ class Metrics:
             self.clock.set((observed.api_now_ms - observed.now_ms) / 1000)
         for action in done:
             if isinstance(action, act.Fence | act.Adopt):
-                self.fences.labels(str(action.settle.get("reason") or "")).inc()
+                self.fences.labels(SettleRecord.known(action.settle).reason).inc()
             elif isinstance(action, act.CreatePod):
                 role = action.manifest["metadata"]["labels"].get(naming.LABEL_ROLE)
                 (self.attempts if role == naming.ROLE_DRIVER else self.agents).inc()
             elif isinstance(action, act.UpdateSettle | act.FinishSettle):
-                self._phase(action.value.get("times") or {})
+                self._phase(SettleRecord.known(action.value).times)
             elif isinstance(action, act.UpdateStatus) and action.kind == naming.WRITER_KIND:
                 self._conflicts(observed, action)
                 self._ended(observed, action)
@@ -203,7 +204,7 @@ class Metrics:
         if more:
             self.commits.labels(action.namespace, action.name).inc(more)
 
-    def _phase(self, times: dict[str, int]) -> None:
+    def _phase(self, times: Mapping[str, int]) -> None:
         """The two youngest times of a record: the phase before the newest one lasted from one to the other."""
         newest = sorted(((at, phase) for phase, at in times.items()), reverse=True)[:2]
         if len(newest) == 2:

@@ -13,7 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hudi_contract import naming, records
+from hudi_contract.keys import Kind, TableKeys, assignment_key
 from hudi_contract.records import Stored
+from hudi_contract.settle import SettleRecord
+from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Sighting
+from hudi_contract.words import InstantState
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
 from hudi_operator.model.facts import EtcdFacts
@@ -26,16 +30,21 @@ MAX_VALUE_BYTES = 64 * 1024
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
 
-_CONTROL_GROUPS = {"admit": "admits", "fence": "fences", "request": "requests", "seen": "seen"}
+_SINGLE = frozenset({Kind.GATE, Kind.LOCK, Kind.CLOCK})
+_CONTROL_GROUPS = {Kind.ADMIT: "admits", Kind.FENCE: "fences", Kind.REQUEST: "requests", Kind.SEEN: "seen"}
 _TABLE_GROUPS = {
-    "writer": "writers",
-    "alive": "alive",
-    "queue": "queue",
-    "instant": "instants",
-    "settle": "settles",
-    "report": "reports",
-    "done": "done",
+    Kind.WRITER: "writers",
+    Kind.ALIVE: "alive",
+    Kind.QUEUE: "queue",
+    Kind.INSTANT: "instants",
+    Kind.SETTLE: "settles",
+    Kind.REPORT: "reports",
+    Kind.DONE: "done",
 }
+
+
+ACTOR = "operator"
+"""Actor and role of this process in the protocol's log."""
 
 
 class Revisions:
@@ -88,17 +97,9 @@ class EtcdStore:
         self._observe = observe or (lambda name, seconds: None)
         self._revisions = revisions
 
-    def control(self, table_id: str, key: str = "") -> str:
-        """Key that only the operator writes."""
-        return f"{self._prefix}/control/{table_id}/{key}"
-
-    def table(self, table_id: str, key: str = "") -> str:
-        """Key that drivers and agents write as well."""
-        return f"{self._prefix}/tables/{table_id}/{key}"
-
-    def assignment(self, agent: str, table_id: str) -> str:
-        """Key that gives a table to an agent."""
-        return f"{self._prefix}/control/agents/{agent}/{table_id}"
+    def keys(self, table_id: str) -> TableKeys:
+        """Full keys of one table."""
+        return TableKeys(self._prefix, table_id)
 
     # ---- reads
 
@@ -108,10 +109,10 @@ class EtcdStore:
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
         """One linearizable transaction (a transaction that only reads is, unless it asks for less)."""
-        control, table = self.control(table_id), self.table(table_id)
+        control, table = self.keys(table_id).control, self.keys(table_id).tables
         operations = [rpc.get_prefix(control), rpc.get_prefix(table)]
         if agent:
-            operations.append(rpc.get(self.assignment(agent, table_id)))
+            operations.append(rpc.get(assignment_key(self._prefix, agent, table_id)))
         answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
         groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
         for stored, prefix, names in ((answer.responses[0], control, _CONTROL_GROUPS), (answer.responses[1], table, _TABLE_GROUPS)):
@@ -125,23 +126,23 @@ class EtcdStore:
 
     async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
         """gate-put: compare the gate's mod revision (0 = absent)."""
-        key = self.control(table_id, "gate")
-        return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)], [rpc.put(key, _encode(value))], key="gate", detail=value.get("state"))
+        key, state = self.keys(table_id).of(Kind.GATE), Gate.known(value).state
+        return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)], [rpc.put(key, _encode(value))], key=Kind.GATE.of(), detail=state)
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
         """admit: create; True also when it exists."""
-        key = self.control(table_id, f"admit/{attempt}")
-        value = _encode({"attempt": attempt, "role": role, "atMs": _now_ms()})
-        await self._txn("admit", table_id, [rpc.version_is(key, 0)], [rpc.put(key, value)], key=f"admit/{attempt}")
+        key, name = self.keys(table_id).of(Kind.ADMIT, attempt), Kind.ADMIT.of(attempt)
+        value = _encode(Admit(attempt=attempt, role=role, at_ms=_now_ms()).to_json())
+        await self._txn("admit", table_id, [rpc.version_is(key, 0)], [rpc.put(key, value)], key=name)
         return True
 
     async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
         """Withdraw an admission."""
-        return await self._txn("delete-admit", table_id, [], [rpc.delete(self.control(table_id, f"admit/{attempt}"))], key=f"admit/{attempt}")
+        return await self._txn("delete-admit", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.ADMIT, attempt))], key=Kind.ADMIT.of(attempt))
 
     async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
         """Give a table to an agent, or take it away (None)."""
-        key = self.assignment(agent, table_id)
+        key = assignment_key(self._prefix, agent, table_id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
         return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="taken away" if value is None else None)
 
@@ -150,29 +151,32 @@ class EtcdStore:
 
         ``if_not_alive`` (reason LeaseGone, F29): an owner that came back with a new lease meanwhile is not fenced.
         """
-        fence, alive = self.control(table_id, f"fence/{inc}"), self.table(table_id, f"alive/{inc}")
+        keys, reason = self.keys(table_id), SettleRecord.known(settle).reason
+        fence, alive = keys.of(Kind.FENCE, inc), keys.of(Kind.ALIVE, inc)
         compare = [rpc.version_is(fence, 0)]
         if if_not_alive:
             compare.append(rpc.version_is(alive, 0))
         success = [
-            rpc.put(self.table(table_id, f"settle/{inc}"), _encode(settle)),
-            rpc.put(fence, _encode({"inc": inc, "reason": settle.get("reason", ""), "atMs": _now_ms()})),
+            rpc.put(keys.of(Kind.SETTLE, inc), _encode(settle)),
+            rpc.put(fence, _encode(Fence(inc=inc, reason=reason, at_ms=_now_ms()).to_json())),
             rpc.delete(alive),
         ]
         if attempt:
-            success.append(rpc.delete(self.control(table_id, f"admit/{attempt}")))
-        return await self._txn("fence", table_id, compare, success, key=f"fence/{inc}", detail=settle.get("reason"), attempt=attempt)
+            success.append(rpc.delete(keys.of(Kind.ADMIT, attempt)))
+        return await self._txn("fence", table_id, compare, success, key=Kind.FENCE.of(inc), detail=reason, attempt=attempt)
 
     async def adopt(self, table_id: str, *, inc: str, settle: JsonDict, gate_mod: int) -> bool:
         """adopt (I7): settle record, fence and one record for each instant that it names appear at once, behind the gate that was read."""
-        fence, record = self.control(table_id, f"fence/{inc}"), self.table(table_id, f"settle/{inc}")
-        instants = {self.table(table_id, f"instant/{t}"): item for t, item in settle["instants"].items()}
-        compare = [rpc.mod_is(self.control(table_id, "gate"), gate_mod), rpc.version_is(record, 0)]
+        keys, told = self.keys(table_id), SettleRecord.from_json(settle)
+        fence, record = keys.of(Kind.FENCE, inc), keys.of(Kind.SETTLE, inc)
+        instants = {keys.of(Kind.INSTANT, t): item for t, item in told.instants.items()}
+        compare = [rpc.mod_is(keys.of(Kind.GATE), gate_mod), rpc.version_is(record, 0)]
         compare += [rpc.version_is(key, 0) for key in instants]
-        success = [rpc.put(record, _encode(settle)), rpc.put(fence, _encode({"inc": inc, "reason": settle["reason"], "atMs": _now_ms()}))]
+        success = [rpc.put(record, _encode(settle)), rpc.put(fence, _encode(Fence(inc=inc, reason=told.reason, at_ms=_now_ms()).to_json()))]
         for key, item in instants.items():
-            success.append(rpc.put(key, _encode({"inc": inc, "action": item["action"], "state": "Pending", "atMs": _now_ms()})))
-        return await self._txn("adopt", table_id, compare, success, key=f"settle/{inc}", detail=",".join(sorted(settle["instants"])))
+            owned = InstantRecord(inc=inc, action=item.action, state=InstantState.PENDING, at_ms=_now_ms())
+            success.append(rpc.put(key, _encode(owned.to_json())))
+        return await self._txn("adopt", table_id, compare, success, key=Kind.SETTLE.of(inc), detail=",".join(sorted(told.instants)))
 
     async def revoke_lease(self, lease: int) -> None:
         """Revoke; a lease that is gone already is success."""
@@ -184,66 +188,68 @@ class EtcdStore:
 
     async def update_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int) -> bool:
         """settle-update: compare the record's mod revision."""
-        key = self.table(table_id, f"settle/{inc}")
+        key = self.keys(table_id).of(Kind.SETTLE, inc)
         operations = [rpc.put(key, _encode(value))]
-        return await self._txn("settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations, key=f"settle/{inc}", detail=value.get("phase"))
+        return await self._txn(
+            "settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations, key=Kind.SETTLE.of(inc), detail=SettleRecord.known(value).phase.name
+        )
 
     async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
         """unlock (I1): delete exactly this lock, and only of a fenced incarnation.
 
         The create revision names one acquisition for ever, so the owner read here is the owner that the transaction deletes.
         """
-        key = self.table(table_id, "lock")
+        key = self.keys(table_id).of(Kind.LOCK)
         answer = await self._send("read-lock", rpc.txn_request([], [rpc.get(key)]), writes=False)
-        found = [_stored("lock", "", pair) for pair in answer.responses[0].response_range.kvs]
-        if not found or found[0].create_revision != create_revision or found[0].value.get("inc") != inc:
+        found = [_stored(Kind.LOCK, "", pair) for pair in answer.responses[0].response_range.kvs]
+        if not found or found[0].create_revision != create_revision or found[0].read(Lock).inc != inc:
             return False
-        compare = [rpc.created_at(key, create_revision), rpc.exists(self.control(table_id, f"fence/{inc}"))]
-        return await self._txn("unlock", table_id, compare, [rpc.delete(key)], key="lock", detail=inc, token=create_revision)
+        compare = [rpc.created_at(key, create_revision), rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]
+        return await self._txn("unlock", table_id, compare, [rpc.delete(key)], key=Kind.LOCK.of(), detail=inc, token=create_revision)
 
     async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
         """settled: the record becomes Settled and what belonged to ``inc`` goes.
 
         More instants than fit into one transaction are deleted before it, each as it was read and under the same record.
         """
-        key = self.table(table_id, f"settle/{inc}")
+        key = self.keys(table_id).of(Kind.SETTLE, inc)
         unchanged = rpc.mod_is(key, expected_mod)
         rest = list(instants)
         while len(rest) > _MAX_OPERATIONS // 2:
             chunk, rest = rest[: _MAX_OPERATIONS // 2], rest[_MAX_OPERATIONS // 2 :]
             compare, operations = self._instant_deletions(table_id, chunk)
-            if not await self._txn("settled", table_id, [unchanged, *compare], operations, key=f"settle/{inc}", detail="instants"):
+            if not await self._txn("settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc), detail="instants"):
                 return False
         compare, operations = self._instant_deletions(table_id, rest)
-        operations += [rpc.put(key, _encode(value)), rpc.delete(self.table(table_id, f"writer/{inc}"))]
-        return await self._txn("settled", table_id, [unchanged, *compare], operations, key=f"settle/{inc}")
+        operations += [rpc.put(key, _encode(value)), rpc.delete(self.keys(table_id).of(Kind.WRITER, inc))]
+        return await self._txn("settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc))
 
     def _instant_deletions(self, table_id: str, instants: Sequence[tuple[str, int]]) -> tuple[list[Message], list[Message]]:
-        keys = [(self.table(table_id, f"instant/{instant}"), revision) for instant, revision in instants]
+        keys = [(self.keys(table_id).of(Kind.INSTANT, instant), revision) for instant, revision in instants]
         return [rpc.mod_is(key, revision) for key, revision in keys], [rpc.delete(key) for key, _ in keys]
 
     async def collect(self, table_id: str, *, inc: str, expected_mod: int) -> bool:
         """collect (I2): record and fence of a settled incarnation go together."""
-        key = self.table(table_id, f"settle/{inc}")
-        compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.table(table_id, f"writer/{inc}"), 0)]
-        operations = [rpc.delete(key), rpc.delete(self.control(table_id, f"fence/{inc}"))]
-        return await self._txn("collect", table_id, compare, operations, key=f"settle/{inc}")
+        key = self.keys(table_id).of(Kind.SETTLE, inc)
+        compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.keys(table_id).of(Kind.WRITER, inc), 0)]
+        operations = [rpc.delete(key), rpc.delete(self.keys(table_id).of(Kind.FENCE, inc))]
+        return await self._txn("collect", table_id, compare, operations, key=Kind.SETTLE.of(inc))
 
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Forget a report."""
-        return await self._txn("delete-report", table_id, [], [rpc.delete(self.table(table_id, f"report/{kind}"))], key=f"report/{kind}")
+        return await self._txn("delete-report", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.REPORT, kind))], key=Kind.REPORT.of(kind))
 
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
         """Ask the agent for something, or take the request back (None)."""
-        key = self.control(table_id, f"request/{id}")
+        key = self.keys(table_id).of(Kind.REQUEST, id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("request", table_id, [], [operation], key=f"request/{id}", detail="taken back" if value is None else value.get("nonce"))
+        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="taken back" if value is None else value.get("nonce"))
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
         """see: note where an incarnation was seen alive, or forget it (None)."""
-        key = self.control(table_id, f"seen/{inc}")
+        key = self.keys(table_id).of(Kind.SEEN, inc)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("see", table_id, [], [operation], key=f"seen/{inc}", detail="forgotten" if value is None else value.get("node"))
+        return await self._txn("see", table_id, [], [operation], key=Kind.SEEN.of(inc), detail="forgotten" if value is None else Sighting.known(value).node)
 
     # ---- transport
 
@@ -259,7 +265,7 @@ class EtcdStore:
         token: int | None = None,
         attempt: str = "",
     ) -> bool:
-        entry: JsonDict = {"v": 1, "ts": _now_ms(), "table": table_id, "actor": "operator", "role": "operator", "action": action, "rev": 0, "ok": False}
+        entry: JsonDict = {"v": 1, "ts": _now_ms(), "table": table_id, "actor": ACTOR, "role": ACTOR, "action": action, "rev": 0, "ok": False}
         entry["key"] = key
         entry.update({name: value for name, value in (("detail", detail), ("token", token), ("attempt", attempt or None)) if value is not None})
         try:
@@ -283,13 +289,13 @@ class EtcdStore:
         return answer
 
 
-def _sort_in(groups: dict[str, Any], path: str, names: dict[str, str], pair: Message) -> None:
+def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair: Message) -> None:
     """Put one key-value pair where EtcdFacts keeps it; keys that this version does not know are left alone."""
     head, _, rest = path.partition("/")
-    if not rest and head in ("gate", "lock", "clock"):
+    if not rest and head in _SINGLE:
         groups[head] = _stored(head, "", pair)
     elif rest and head in names:
-        groups.setdefault(names[head], {})[rest] = _stored(head, rest, pair)
+        groups.setdefault(names[Kind(head)], {})[rest] = _stored(head, rest, pair)
 
 
 def _stored(kind: str, name: str, pair: Message) -> Stored:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 import grpc
 
+from hudi_contract.backoff import exponential
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
 from hudi_operator.model.ports import Fatal, Retryable
 
 LOG = logging.getLogger(__name__)
 
+_FIRST_BACKOFF_SECONDS = 0.4
 _MAX_BACKOFF_SECONDS = 5.0
 
 
@@ -70,7 +72,7 @@ class PrefixWatch:
                 if self._failures == 1:
                     LOG.warning("watch of %s interrupted: %s", self._prefix, error)
             if self._failures:
-                backoff = min(0.2 * 2**self._failures, _MAX_BACKOFF_SECONDS)
+                backoff = exponential(self._failures, first=_FIRST_BACKOFF_SECONDS, longest=_MAX_BACKOFF_SECONDS)
                 self._closed.wait(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 
     def _follow(self) -> None:

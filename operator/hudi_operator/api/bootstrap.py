@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hudi_contract import naming
-from hudi_operator.api.fields import get
+from hudi_operator.api.fields import text
 
 FULL_RECORD, METADATA_ONLY = "FullRecord", "MetadataOnly"
 PARQUET = "Parquet"
@@ -17,28 +15,14 @@ PARQUET = "Parquet"
 class Bootstrap:
     """Where the first rows of a table come from, and what of them is written: whole records, or nothing but Hudi's own columns."""
 
-    path: str
-    format: str = PARQUET
-    mode: str = FULL_RECORD
+    path: str = text(at="source.path", required=True, way_required=True, at_least=1, at_most=1024)
+    format: str = text(at="source.format", unset=PARQUET, required=True, way_required=True, choices=(PARQUET,))
+    mode: str = text(FULL_RECORD, at_most=32)
 
     @property
     def canonical_path(self) -> str:
         """The dataset's path in its one spelling."""
         return naming.canonical_path(self.path)
-
-
-def from_spec(spec: Mapping[str, Any]) -> Bootstrap | None:
-    """Read ``spec.bootstrap``; None when the table is to begin empty. Raises SpecError."""
-    if spec.get("bootstrap") is None:
-        return None
-    raw = get(spec, "bootstrap", dict, {}, "spec")
-    source = get(raw, "source", dict, {}, "spec.bootstrap")
-    where = "spec.bootstrap.source"
-    return Bootstrap(
-        path=get(source, "path", str, "", where),
-        format=get(source, "format", str, PARQUET, where),
-        mode=get(raw, "mode", str, FULL_RECORD, "spec.bootstrap"),
-    )
 
 
 def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
@@ -47,8 +31,6 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
     if bootstrap.mode != FULL_RECORD:
         # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be told from what the first one has left (R13, I5).
         return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/use/migrate.md"
-    if bootstrap.format != PARQUET:
-        return f"spec.bootstrap.source.format: {bootstrap.format} is not known, only {PARQUET}"
     if policy == "Adopt":
         return "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap makes a new table, an adopted one is there already"
     if naming.path_scheme(bootstrap.path) != naming.path_scheme(table_path):

@@ -1,41 +1,322 @@
-"""Typed reading of objects that the API server has validated already. Raises SpecError, which names the field."""
+"""Fields of the CRDs, declared where they are typed, and the one reader of objects that are declared so.
+
+A dataclass declares with ``text``, ``number``, ``flag`` and so on what the CRD says of each field: name, type, default, bounds, choices. ``read`` makes
+a value of the class, and checks again what the API server has checked: an object may have been stored under a CRD of another release. That the
+declarations and the CRDs say the same is a test (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between fields, stand in the CRDs alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+JsonDict = dict[str, Any]
 _T = TypeVar("_T")
+NAME = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+"""Names of objects of Kubernetes."""
+SIZE = "^[1-9][0-9]{0,5}[MG]i$"
+"""The CRDs have the same as a rule, with a message of its own."""
+VALUE_LIMIT = 80
+"""Characters of a value that a message shows."""
+_METADATA = "hudi_operator.crd"
 
 
 class SpecError(ValueError):
     """An object whose spec cannot be understood; the message names the field."""
 
 
-def get(source: Mapping[str, Any], key: str, kind: type[_T], default: _T, where: str) -> _T:
-    """Typed look-up: missing or null means ``default``. Raises SpecError for another type, also of ``source`` itself."""
-    if not isinstance(source, Mapping):
-        raise SpecError(f"{where}: expected an object, found {source!r}")
-    value = source.get(key)
+class _Nothing:
+    """Neither a default nor a value."""
+
+
+NOTHING = _Nothing()
+_LIKE_THE_FIELD = ("?",)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the CRD says of one field of a class."""
+
+    at: tuple[str, ...]
+    """Names that lead to the value, from the object that the class stands for. Empty: the fields of ``record`` are fields of that object itself."""
+    schema: Mapping[str, Any]
+    """Keywords of the CRD's schema; of a record only its type."""
+    default: object = NOTHING
+    """Filled in by the API server."""
+    unset: object = NOTHING
+    """What the class has when the field, or an object on the way to it, is absent."""
+    required: bool = False
+    way_required: bool = False
+    """Whether the objects on the way to the value are required, too."""
+    record: type[Any] | None = None
+    """Class of an object, or of the items of a list."""
+    plain: bool = False
+    """Checked as ``record`` says, and kept as it stands."""
+    size: bool = False
+    """A string that must be a SIZE."""
+
+
+# ---- Declarations. They return Any, so that a field keeps the type that is written before it.
+
+
+def text(
+    default: object = NOTHING,
+    *,
+    at: str | None = None,
+    unset: object = NOTHING,
+    required: bool = False,
+    way_required: bool = False,
+    choices: tuple[str, ...] = (),
+    at_least: int | None = None,
+    at_most: int | None = None,
+    pattern: str = "",
+    form: str = "",
+) -> Any:
+    """A string; ``at_least`` and ``at_most`` are numbers of characters, ``form`` is a format of OpenAPI."""
+    schema = _string(choices=choices, at_least=at_least, at_most=at_most, pattern=pattern, form=form)
+    return _declare(
+        at, schema, default, "" if unset is NOTHING and default is NOTHING and not required else unset, required=required, way_required=way_required
+    )
+
+
+def number(
+    default: object = NOTHING,
+    *,
+    at_least: int,
+    at_most: int | None = None,
+    at: str | None = None,
+    unset: object = NOTHING,
+    required: bool = False,
+    multiple_of: int | None = None,
+    form: str = "int32",
+) -> Any:
+    """A whole number."""
+    bounds = {keyword: value for keyword, value in (("maximum", at_most), ("multipleOf", multiple_of)) if value is not None}
+    return _declare(at, {"type": "integer", "format": form, "minimum": at_least, **bounds}, default, unset, required=required)
+
+
+def flag(default: object = NOTHING, *, at: str | None = None, unset: object = NOTHING) -> Any:
+    """True or false."""
+    return _declare(at, {"type": "boolean"}, default, unset)
+
+
+def size(default: object = NOTHING, *, unset: object = NOTHING) -> Any:
+    """A size that a JVM takes as it is: whole MiB or GiB, as Kubernetes writes them (``512Mi``, ``2Gi``)."""
+    return _declare(None, _string(at_most=8), default, unset, size=True)
+
+
+def quantity(at: str | None = None) -> Any:
+    """A quantity of Kubernetes, as number or as text."""
+    either = [{"type": "integer"}, {"type": "string"}]
+    pattern = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
+    return _declare(at, {"anyOf": either, "x-kubernetes-int-or-string": True, "maxLength": 32, "pattern": pattern}, NOTHING, None)
+
+
+def texts(
+    *,
+    at: str | None = None,
+    unset: tuple[str, ...] = (),
+    required: bool = False,
+    at_least: int | None = None,
+    at_most: int,
+    length: tuple[int | None, int] | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A list of strings, of ``at_least`` to ``at_most`` items whose numbers of characters lie in ``length``."""
+    shortest, longest = length or (None, None)
+    items = _string(choices=choices, at_least=shortest, at_most=longest)
+    bounds = {} if at_least is None else {"minItems": at_least}
+    return _declare(at, {"type": "array", **bounds, "maxItems": at_most, "items": items}, NOTHING, NOTHING if required else unset, required=required)
+
+
+def text_map(*, at: str | None = None, at_most: int, longest: int, pattern: str = "") -> Any:
+    """A map of strings with ``at_most`` entries, the values of at most ``longest`` characters."""
+    values = _string(at_most=longest, pattern=pattern)
+    return _declare(at, {"type": "object", "maxProperties": at_most, "additionalProperties": values}, NOTHING, {})
+
+
+def record(kind: type[Any], *, at: str | None = None, optional: bool = False, required: bool = False, plain: bool = False) -> Any:
+    """An object. When it is absent: None if ``optional``, else one with its own defaults. ``at=""``: its fields are those of the object around it."""
+    unset = NOTHING if required or at == "" else None if optional else kind
+    return _declare(at, {"type": "object"}, NOTHING, {} if plain else unset, required=required, kind=kind, plain=plain)
+
+
+def records(kind: type[Any], *, at: str | None = None, at_most: int, plain: bool = False) -> Any:
+    """A list of objects."""
+    return _declare(at, {"type": "array", "maxItems": at_most}, NOTHING, (), kind=kind, plain=plain)
+
+
+def _string(*, choices: tuple[str, ...] = (), at_least: int | None = None, at_most: int | None = None, pattern: str = "", form: str = "") -> JsonDict:
+    said = {"minLength": at_least, "maxLength": at_most, "enum": list(choices) or None, "pattern": pattern or None, "format": form or None}
+    return {"type": "string"} | {keyword: value for keyword, value in said.items() if value is not None}
+
+
+def _declare(
+    at: str | None,
+    schema: JsonDict,
+    default: object,
+    unset: object,
+    *,
+    required: bool = False,
+    way_required: bool = False,
+    kind: type[Any] | None = None,
+    plain: bool = False,
+    size: bool = False,
+) -> Any:
+    unset = default if unset is NOTHING else unset
+    way = _LIKE_THE_FIELD if at is None else tuple(part for part in at.split(".") if part)
+    declared = Declared(way, schema, default, unset, required, way_required, kind, plain, size)
+    metadata = {_METADATA: declared}
+    if unset is NOTHING:
+        return field(metadata=metadata)
+    if isinstance(unset, type):
+        return field(default_factory=unset, metadata=metadata)
+    return field(default_factory=dict, metadata=metadata) if unset == {} else field(default=unset, metadata=metadata)
+
+
+def declarations(kind: type[Any]) -> tuple[tuple[str, Declared], ...]:
+    """The declared fields of a class, by name. A name of several words is camel case in the CRD, unless the declaration says another one."""
+    if kind not in _DECLARATIONS:
+        _DECLARATIONS[kind] = tuple(_declarations(kind))
+    return _DECLARATIONS[kind]
+
+
+_DECLARATIONS: dict[type[Any], tuple[tuple[str, Declared], ...]] = {}
+
+
+def _declarations(kind: type[Any]) -> Iterator[tuple[str, Declared]]:
+    for each in dataclasses.fields(kind):
+        declared = each.metadata.get(_METADATA)
+        if declared is not None:
+            yield each.name, declared if declared.at != _LIKE_THE_FIELD else dataclasses.replace(declared, at=(_camel(each.name),))
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+# ---- The reader
+
+
+def read(kind: type[_T], raw: object, where: str, **given: object) -> _T:
+    """A value of ``kind`` from the object at ``where``; ``given`` are fields that the object does not have. Raises SpecError."""
+    source = _mapping(raw, where)
+    return kind(**given, **{name: _value(declared, source, where) for name, declared in declarations(kind)})
+
+
+def _mapping(raw: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise SpecError(f"{where}: expected an object, found {_shown(raw)}")
+    return raw
+
+
+def _value(declared: Declared, source: Mapping[str, Any], where: str) -> object:
+    if not declared.at:
+        return read(cast("type[Any]", declared.record), source, where)
+    *way, last = declared.at
+    for name in way:
+        where = f"{where}.{name}"
+        inner = source.get(name)
+        if inner is None:
+            if declared.way_required:
+                raise SpecError(f"{where}: required")
+            return _absent(declared.unset)
+        source = _mapping(inner, where)
+    where, value = f"{where}.{last}", source.get(last)
     if value is None:
-        return default
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return cast(_T, int(value))
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise SpecError(f"{where}.{key}: expected {kind.__name__}, found {value!r}")
+        if declared.required:
+            raise SpecError(f"{where}: required")
+        return _absent(declared.unset if declared.default is NOTHING else declared.default)
+    return _checked(value, declared, where)
+
+
+def _absent(unset: object) -> object:
+    if isinstance(unset, type):
+        return unset()
+    return {} if unset == {} else unset
+
+
+def _checked(value: object, declared: Declared, where: str) -> object:
+    kind, schema = declared.record, declared.schema
+    if schema.get("type") == "array":
+        items = _list(value, schema, where)
+        if kind is None:
+            return tuple(check(item, schema["items"], where) for item in items)
+        found = tuple(read(kind, item, f"{where}[{number}]") for number, item in enumerate(items))
+        return tuple(items) if declared.plain else found
+    if kind is not None:
+        found = read(kind, value, where)
+        return dict(_mapping(value, where)) if declared.plain else found
+    if schema.get("type") == "object":
+        return _map(value, schema, where)
+    if declared.size:
+        size_bytes(str(value), where)
+    return check(value, schema, where)
+
+
+def _list(value: object, schema: Mapping[str, Any], where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise SpecError(f"{where}: expected a list, found {_shown(value)}")
+    _count(len(value), schema.get("minItems"), schema.get("maxItems"), "items", where)
     return value
 
 
-def strings(source: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    """A list of strings; missing or null means an empty one."""
-    return tuple(str(item) for item in get(source, key, list, [], where))
+def _map(value: object, schema: Mapping[str, Any], where: str) -> dict[str, Any]:
+    entries = _mapping(value, where)
+    _count(len(entries), None, schema.get("maxProperties"), "entries", where)
+    return {str(name): check(entry, schema["additionalProperties"], f"{where}[{name!r}]") for name, entry in entries.items()}
 
 
-def string_map(source: Mapping[str, Any], key: str, where: str) -> dict[str, str]:
-    """A map of strings; missing or null means an empty one."""
-    return {str(k): _scalar(v) for k, v in get(source, key, dict, {}, where).items()}
+def check(value: object, schema: Mapping[str, Any], where: str) -> object:
+    """The value, when it is one that the schema of a single value allows. Raises SpecError with field, value and rule."""
+    kind = schema.get("type", "quantity")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    types, told = _TYPES[kind]
+    if not isinstance(value, types) or (isinstance(value, bool) and kind != "boolean"):
+        raise SpecError(f"{where}: expected {told}, found {_shown(value)}")
+    if isinstance(value, str):
+        _count(len(value), schema.get("minLength"), schema.get("maxLength"), "characters", where)
+        if "enum" in schema and value not in schema["enum"]:
+            raise SpecError(f"{where}: {_shown(value)} must be one of {', '.join(schema['enum'])}")
+        if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
+            raise SpecError(f"{where}: {_shown(value)} must match {schema['pattern']}")
+    elif kind == "integer":
+        least, most = schema.get("minimum"), schema.get("maximum")
+        if least is not None and value < least:
+            raise SpecError(f"{where}: {value} must be at least {least}")
+        if most is not None and value > most:
+            raise SpecError(f"{where}: {value} must be at most {most}")
+        if value % schema.get("multipleOf", 1):
+            raise SpecError(f"{where}: {value} must be a multiple of {schema['multipleOf']}")
+    return value
 
 
-def _scalar(value: object) -> str:
-    """Options may be written as YAML booleans and numbers; Spark and Hudi read them in lower case."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+_TYPES: dict[str, tuple[Any, str]] = {
+    "string": (str, "str"),
+    "integer": (int, "int"),
+    "boolean": (bool, "bool"),
+    "quantity": ((int, str), "a quantity"),
+}
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:VALUE_LIMIT]
+
+
+def size_bytes(written: str, where: str = "size") -> int:
+    """Bytes of a size such as ``300Mi`` or ``1Gi``. Raises SpecError."""
+    if not re.fullmatch(SIZE, written):
+        raise SpecError(f"{where}: {_shown(written)} is not a size: a whole number and Mi or Gi, such as 512Mi or 2Gi")
+    return int(written[:-2]) << (30 if written.endswith("Gi") else 20)
+
+
+def _count(found: int, least: int | None, most: int | None, of: str, where: str) -> None:
+    if least is not None and found < least:
+        raise SpecError(f"{where}: has {found} {of}, must have at least {least}")
+    if most is not None and found > most:
+        raise SpecError(f"{where}: has {found} {of}, must have at most {most}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hudi_operator.api.fields import get, string_map, strings
+from hudi_contract import job as contract
+from hudi_operator.api.fields import NAME, flag, number, record, text, text_map, texts
 
 JsonDict = dict[str, Any]
 
@@ -44,53 +45,34 @@ records are read, are not among them. The CRD has the same list."""
 class Security:
     """How the brokers are talked to, in Kafka's own words; ``secret`` is empty when none is needed."""
 
-    protocol: str = "PLAINTEXT"
-    mechanism: str = ""
-    secret: str = ""
+    protocol: str = text(unset="PLAINTEXT", required=True, choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
+    mechanism: str = text(choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
+    secret: str = text(at="secretRef.name", unset="", required=True, at_least=1, at_most=253, pattern=NAME)
+
+
+@dataclass(frozen=True)
+class Value:
+    """How the values of records become columns."""
+
+    format: str = text(required=True, choices=("Json", "Avro", "String", "Binary"))
+    schema: str = text(at_least=1, at_most=65536)
+    metadata_columns: bool = flag(False)
 
 
 @dataclass(frozen=True)
 class KafkaSource:
     """Topics by name or by pattern (exactly one is set); ``max_offsets_per_commit`` None: no bound."""
 
-    bootstrap_servers: tuple[str, ...]
-    topics: tuple[str, ...] = ()
-    topic_pattern: str = ""
-    start_from: str = "Earliest"
+    bootstrap_servers: tuple[str, ...] = texts(required=True, at_least=1, at_most=16, length=(3, 253))
+    value: Value = record(Value, required=True)
+    topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249))
+    topic_pattern: str = text(at_least=1, at_most=249)
+    start_from: str = text("Earliest", at_most=32)
     """``Earliest``, ``Latest`` or a time (RFC 3339)."""
-    max_offsets_per_commit: int | None = None
-    if_position_lost: str = "Fail"
-    value_format: str = "Json"
-    value_schema: str = ""
-    metadata_columns: bool = False
-    security: Security = Security()
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-def from_spec(source: JsonDict) -> KafkaSource | None:
-    """``source.kafka``; None when there is none. Raises SpecError."""
-    raw = source.get("kafka")
-    if raw is None:
-        return None
-    default, value = KafkaSource(()), get(raw, "value", dict, {}, WHERE)
-    security, where = get(raw, "security", dict, {}, WHERE), f"{WHERE}.security"
-    return KafkaSource(
-        bootstrap_servers=strings(raw, "bootstrapServers", WHERE),
-        topics=strings(raw, "topics", WHERE),
-        topic_pattern=get(raw, "topicPattern", str, "", WHERE),
-        start_from=get(raw, "startFrom", str, default.start_from, WHERE),
-        max_offsets_per_commit=get(raw, "maxOffsetsPerCommit", int, 0, WHERE) or None,
-        if_position_lost=get(raw, "ifPositionLost", str, default.if_position_lost, WHERE),
-        value_format=get(value, "format", str, default.value_format, f"{WHERE}.value"),
-        value_schema=get(value, "schema", str, "", f"{WHERE}.value"),
-        metadata_columns=get(value, "metadataColumns", bool, False, f"{WHERE}.value"),
-        security=Security(
-            protocol=get(security, "protocol", str, "PLAINTEXT", where),
-            mechanism=get(security, "mechanism", str, "", where),
-            secret=get(get(security, "secretRef", dict, {}, where), "name", str, "", f"{where}.secretRef"),
-        ),
-        options=string_map(raw, "options", WHERE),
-    )
+    max_offsets_per_commit: int | None = number(unset=None, at_least=1, at_most=1_000_000_000)
+    if_position_lost: str = text("Fail", choices=("Fail", "Earliest"))
+    security: Security = record(Security)
+    options: Mapping[str, str] = text_map(at_most=32, longest=256)
 
 
 def problem(source: KafkaSource | None) -> str:
@@ -111,20 +93,20 @@ def problem(source: KafkaSource | None) -> str:
     return ""
 
 
-def job(source: KafkaSource) -> JsonDict:
-    """``source.kafka`` of job.json (docs/design/contracts.md §6)."""
+def job(source: KafkaSource) -> contract.Kafka:
+    """``source.kafka`` of job.json."""
     security = source.security
-    return {
-        "bootstrapServers": list(source.bootstrap_servers),
-        "topics": list(source.topics),
-        "topicPattern": source.topic_pattern,
-        "startFrom": _start(source),
-        "maxOffsetsPerCommit": source.max_offsets_per_commit,
-        "ifPositionLost": source.if_position_lost,
-        "value": {"format": source.value_format, "schema": source.value_schema, "metadata": source.metadata_columns},
-        "security": {"protocol": security.protocol, "mechanism": security.mechanism, "folder": SECRET_DIR if security.secret else ""},
-        "options": dict(source.options),
-    }
+    return contract.Kafka(
+        bootstrap_servers=tuple(source.bootstrap_servers),
+        topics=tuple(source.topics),
+        topic_pattern=source.topic_pattern,
+        start_from=_start(source),
+        max_offsets_per_commit=source.max_offsets_per_commit,
+        if_position_lost=source.if_position_lost,
+        value=contract.KafkaValue(format=source.value.format, schema=source.value.schema, metadata=source.value.metadata_columns),
+        security=contract.KafkaSecurity(protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""),
+        options=dict(source.options),
+    )
 
 
 def _start(source: KafkaSource) -> str:

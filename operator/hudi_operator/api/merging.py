@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from hudi_operator.api.fields import get
+from hudi_contract import job
+from hudi_operator.api.fields import text
 
 EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
 IGNORE_NULLS = "IgnoreNulls"
@@ -25,40 +25,28 @@ OF_HUDI = frozenset(
 class Merge:
     """How versions of a record are merged. ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``."""
 
-    mode: str
-    partial_updates: str = ""
+    mode: str = text(unset="", choices=(EVENT_TIME, COMMIT_TIME, CUSTOM))
+    partial_updates: str = text(unset="", choices=(IGNORE_NULLS,))
     """``IgnoreNulls``: a batch may bring some columns alone. Empty: a version replaces the whole row."""
-    strategy_id: str = ""
+    strategy_id: str = text(at="custom.strategyId", unset="", required=True, at_most=36)
     """With ``Custom``: what the class calls its merge; stands in the table's properties."""
-    class_name: str = ""
+    class_name: str = text(at="custom.className", unset="", required=True, at_most=255)
     """With ``Custom``: a HoodieRecordMerger of the image."""
 
     @property
-    def word(self) -> dict[str, str | None]:
+    def told(self) -> job.Merge:
         """As it stands in job.json and in an agent's assignment."""
-        return {
-            "mode": self.mode,
-            "partialUpdates": self.partial_updates or None,
-            "strategyId": self.strategy_id or None,
-            "className": self.class_name or None,
-        }
+        partial, strategy = self.partial_updates or None, self.strategy_id or None
+        return job.Merge(mode=self.mode, partial_updates=partial, strategy_id=strategy, class_name=self.class_name or None)
 
 
 LATER_COMMIT = Merge(COMMIT_TIME)
 """What a table without orderingFields does that says nothing else."""
 
 
-def from_spec(spec: dict[str, Any], ordering_fields: Sequence[str]) -> Merge:
-    """``spec.merge``, with the mode that an unset one means. Raises SpecError."""
-    raw = get(spec, "merge", dict, {}, "spec")
-    implied = EVENT_TIME if ordering_fields else COMMIT_TIME
-    custom = get(raw, "custom", dict, {}, "spec.merge")
-    return Merge(
-        get(raw, "mode", str, "", "spec.merge") or implied,
-        get(raw, "partialUpdates", str, "", "spec.merge"),
-        strategy_id=get(custom, "strategyId", str, "", "spec.merge.custom"),
-        class_name=get(custom, "className", str, "", "spec.merge.custom"),
-    )
+def implied(merge: Merge, ordering_fields: Sequence[str]) -> Merge:
+    """The same, with the mode that an unset one means."""
+    return merge if merge.mode else replace(merge, mode=EVENT_TIME if ordering_fields else COMMIT_TIME)
 
 
 def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, missing_columns: str, image: str) -> str:

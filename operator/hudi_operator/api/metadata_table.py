@@ -7,11 +7,8 @@ closed gate, and the table's agent makes it alone (plan/requests/metadata_table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from hudi_operator.api.fields import get, strings
-
-JsonDict = dict[str, Any]
+from hudi_operator.api.fields import flag, text, texts
 
 COLUMN_STATS = "ColumnStats"
 INDEXES = (COLUMN_STATS,)
@@ -26,34 +23,19 @@ _OPTIONS = {
 class MetadataTable:
     """What is wanted. The default is Hudi's: a metadata table with statistics of columns."""
 
-    enabled: bool = True
-    indexes: tuple[str, ...] = INDEXES
-    """Sorted; the list of files is always there."""
-    rebuild: str = ""
+    enabled: bool = flag(True)
+    indexes: tuple[str, ...] = texts(unset=INDEXES, at_most=len(INDEXES), choices=INDEXES)
+    """The list of files is always there."""
+    rebuild: str = text(at_most=64)
     """Any other word than the last one: delete the metadata table and make it anew."""
 
     @property
     def nonce(self) -> str:
         """What the agent has brought about last, in one word; equal words mean that nothing is to be done."""
-        return f"{'+'.join(('Files', *self.indexes)) if self.enabled else 'Off'}/{self.rebuild}"
+        return f"{'+'.join(('Files', *sorted(self.indexes))) if self.enabled else 'Off'}/{self.rebuild}"
 
     @property
     def options(self) -> dict[str, str]:
         """Hudi options of everybody who writes to the table."""
         on = {"hoodie.metadata.enable": str(self.enabled).lower()}
         return on | {option: str(self.enabled and name in self.indexes).lower() for option, name in _OPTIONS.items()}
-
-    @property
-    def problem(self) -> str:
-        """Why this cannot be (field, value, rule); empty when it can. The CRD refuses it before."""
-        unknown = sorted(set(self.indexes) - set(INDEXES))
-        return f"spec.metadataTable.indexes {unknown[0]!r}: must be one of {', '.join(INDEXES)}" if unknown else ""
-
-
-def from_spec(spec: JsonDict) -> MetadataTable | None:
-    """Read ``spec.metadataTable``; None: nothing is said, and Hudi's defaults hold. Raises SpecError."""
-    if spec.get("metadataTable") is None:
-        return None
-    raw, where = get(spec, "metadataTable", dict, {}, "spec"), "spec.metadataTable"
-    indexes = tuple(sorted(strings(raw, "indexes", where))) if "indexes" in raw else INDEXES
-    return MetadataTable(get(raw, "enabled", bool, True, where), indexes, get(raw, "rebuild", str, "", where))

@@ -4,61 +4,80 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from hudi_operator.api.fields import SpecError, get, string_map, strings
+from hudi_operator.api.fields import SpecError, number, quantity, record, records, size, text, text_map, texts
 
 JsonDict = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class PodSettings:
-    """What a user may say about driver or executor pods. ``memory`` is Spark's (``1g``), ``resources`` Kubernetes', ``java_options`` the JVM's."""
+class Amounts:
+    """Requests or limits of a container."""
 
-    cores: int = 1
-    memory: str = "1g"
-    instances: int = 1
-    resources: JsonDict = field(default_factory=dict)
-    env: tuple[JsonDict, ...] = ()
-    java_options: tuple[str, ...] = ()
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[JsonDict, ...] = ()
+    cpu: int | str | None = quantity()
+    memory: int | str | None = quantity()
+    ephemeral_storage: int | str | None = quantity(at="ephemeral-storage")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Requests and limits of a container."""
+
+    requests: Amounts = record(Amounts)
+    limits: Amounts = record(Amounts)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable with a plain value."""
+
+    name: str = text(required=True, at_least=1, at_most=128)
+    value: str = text(required=True, at_most=4096)
+
+
+@dataclass(frozen=True)
+class Toleration:
+    """A taint that a pod tolerates."""
+
+    key: str = text(at_most=317)
+    operator: str = text(choices=("Exists", "Equal"))
+    value: str = text(at_most=63)
+    effect: str = text(choices=("NoSchedule", "PreferNoSchedule", "NoExecute"))
+    toleration_seconds: int | None = number(unset=None, at_least=0, form="int64")
+
+
+@dataclass(frozen=True)
+class PodSettings:
+    """What a user may say about a pod. ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
+
+    cores: int = number(1, at_least=1, at_most=64)
+    memory: str = size("1Gi")
+    resources: JsonDict = record(Resources, plain=True)
+    env: tuple[JsonDict, ...] = records(Variable, at_most=32, plain=True)
+    java_options: tuple[str, ...] = texts(at_most=32, length=(None, 256))
+    node_selector: Mapping[str, str] = text_map(at_most=16, longest=63)
+    tolerations: tuple[JsonDict, ...] = records(Toleration, at_most=16, plain=True)
+
+
+@dataclass(frozen=True)
+class ExecutorSettings(PodSettings):
+    """The same of executors. ``instances`` 0: the driver, or the agent, computes by itself."""
+
+    instances: int = number(0, at_least=0, at_most=200)
 
 
 @dataclass(frozen=True)
 class OwnAgent:
-    """An agent that serves one HudiTable alone. Its pod is Spark's driver; with ``executors.instances`` 0 it computes by itself."""
+    """An agent that serves one HudiTable alone. Its pod is Spark's driver."""
 
-    pod: PodSettings
-    executors: PodSettings
+    pod: PodSettings = record(PodSettings, at="")
+    executors: ExecutorSettings = record(ExecutorSettings)
 
     def key(self, table: str) -> JsonDict:
         """What the agent's name stands for, as JSON: other settings, or another table, are another agent."""
         return {"table": table, **asdict(self)}
-
-
-def pod_settings(raw: JsonDict, where: str, *, instances: int) -> PodSettings:
-    """Read ``driver`` or ``executors``. Raises SpecError."""
-    return PodSettings(
-        cores=get(raw, "cores", int, 1, where),
-        memory=get(raw, "memory", str, "1g", where),
-        instances=get(raw, "instances", int, instances, where),
-        resources=get(raw, "resources", dict, {}, where),
-        env=_env(raw, where),
-        java_options=_java_options(raw, where),
-        node_selector=string_map(raw, "nodeSelector", where),
-        tolerations=tuple(get(raw, "tolerations", list, [], where)),
-    )
-
-
-def own_agent(spec: JsonDict) -> OwnAgent | None:
-    """Read ``spec.agent`` of a HudiTable; None: the table shares an agent. Raises SpecError."""
-    raw, where = spec.get("agent"), "spec.agent"
-    if raw is None:
-        return None
-    executors = get(raw, "executors", dict, {}, where)
-    return OwnAgent(pod_settings(raw, where, instances=1), pod_settings(executors, f"{where}.executors", instances=0))
 
 
 _PATHS = "XX:(HeapDumpPath|ErrorFile)=[A-Za-z0-9._/%-]+"
@@ -74,24 +93,17 @@ OWNED_ENV = (
 """Variables that decide what a pod is; in any case of letters."""
 
 
-def _java_options(raw: JsonDict, where: str) -> tuple[str, ...]:
-    options = strings(raw, "javaOptions", where)
-    for option in options:
+def check_pods(settings: PodSettings, where: str) -> None:
+    """Raise SpecError for a JVM option or a variable that may not be set: a CRD of another release may have let one pass."""
+    for option in settings.java_options:
         if not re.fullmatch(JAVA_OPTION, option):
             allowed = "-XX:+NAME, -XX:-NAME, -XX:NAME=NUMBER, -XX:HeapDumpPath= and -XX:ErrorFile=, -Xss, -Xlog:, -Xint"
             raise SpecError(f"{where}.javaOptions: {option!r} is not a JVM option that may be set here: {allowed}")
-    return options
-
-
-def _env(raw: JsonDict, where: str) -> tuple[JsonDict, ...]:
-    """Variables by name and plain value. Names are looked at once more, for a CRD of another release may have let one pass."""
-    variables = get(raw, "env", list, [], where)
-    for variable in variables:
-        name = str(variable.get("name") or "") if isinstance(variable, dict) else ""
+    for variable in settings.env:
+        name = str(variable["name"])
         if not re.fullmatch(ENV_NAME, name):
             raise SpecError(f"{where}.env: {name!r} is not the name of an environment variable")
         if re.fullmatch(OWNED_ENV, name.upper()):
             raise SpecError(f"{where}.env: {name!r} is set by the operator and cannot be set here")
         if set(variable) - {"name", "value"}:
             raise SpecError(f"{where}.env: {name!r} has more than a name and a plain value")
-    return tuple(variables)

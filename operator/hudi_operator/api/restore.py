@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from hudi_operator.api.fields import get
+from hudi_operator.api.fields import text
 
 
 @dataclass(frozen=True)
 class Restore:
     """One request. Equal nonces are the same request, whatever else they say."""
 
-    savepoint: str
-    nonce: str
-
-
-def from_spec(spec: Mapping[str, Any]) -> Restore | None:
-    """Read ``spec.restore``; None when it is not there. Raises SpecError."""
-    raw = get(spec, "restore", dict, {}, "spec")
-    if not raw:
-        return None
-    return Restore(get(raw, "savepoint", str, "", "spec.restore"), get(raw, "nonce", str, "", "spec.restore"))
+    savepoint: str = text(required=True, at_least=1, at_most=63)
+    nonce: str = text(required=True, at_least=1, at_most=64)

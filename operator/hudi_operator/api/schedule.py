@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
+from hudi_operator.api.fields import text
+
 CRON_FIELDS = 5
 
 
@@ -15,8 +17,8 @@ CRON_FIELDS = 5
 class Schedule:
     """Five cron fields (minute, hour, day of month, month, day of week) in a time zone of the IANA database."""
 
-    cron: str
-    time_zone: str = "Etc/UTC"
+    cron: str = text(required=True, at_least=9, at_most=128)
+    time_zone: str = text("Etc/UTC", at_least=1, at_most=64)
 
     def problem(self, field: str) -> str:
         """Why the schedule cannot be used (field, value, rule); empty when it can."""

@@ -11,41 +11,146 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_operator.api.fields import get, strings
+from hudi_contract import assignment, words
+from hudi_operator.api.fields import flag, number, record, size, size_bytes, text, texts
 from hudi_operator.api.schedule import Schedule
 
 JsonDict = dict[str, Any]
 
-COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = "compaction", "clustering", "ttl", "clean", "archive"
-KINDS = (COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE)
-ON_REQUEST = frozenset({CLUSTERING, TTL})
-"""Services that are off unless their section is there."""
+KINDS = tuple(kind.value for kind in words.Service)
+COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = KINDS
+ALWAYS = (COMPACTION, CLEAN, ARCHIVE)
+"""Services that are on unless their section says otherwise; the others are on when their section is there."""
 #: Commits between two runs when neither afterCommits nor schedule is set.
 AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, TTL: 20, CLEAN: 10, ARCHIVE: 10}
-RETAIN_COMMITS = 10
-SMALL_FILE_MIB, TARGET_FILE_MIB = 300, 1024
 LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
 PLAN = "hoodie.clustering.plan.strategy"
 TTL_SINCE = {"LastWrite": "KEEP_BY_TIME", "Creation": "KEEP_BY_CREATION_TIME"}
-MAX_EXPIRED = 1000
 TTL_PATTERN = "hudi.operator.ttl.partition.pattern"
 """Read by the runtime; Hudi has no such option."""
-MIN_COMMITS_TO_KEEP, MAX_COMMITS_TO_KEEP = 20, 30
+HOUR, DAY = 3600, 86400
 
 
 @dataclass(frozen=True)
 class Window:
-    """Runs begin only within so many minutes after a tick."""
+    """Runs begin only within so many seconds after a tick."""
 
-    opens: Schedule
-    minutes: int
+    opens: Schedule = record(Schedule, at="")
+    duration_seconds: int = number(required=True, at_least=60, at_most=7 * DAY)
 
     def around(self, now_ms: int) -> tuple[int, int]:
         """The window that is open at a moment, else the next one: begin and end, Unix milliseconds."""
         begin = int(self.opens.previous(now_ms).timestamp() * 1000)
-        if now_ms >= begin + self.minutes * 60_000:
+        if now_ms >= begin + self.duration_seconds * 1000:
             begin = int(self.opens.next(now_ms).timestamp() * 1000)
-        return begin, begin + self.minutes * 60_000
+        return begin, begin + self.duration_seconds * 1000
+
+
+@dataclass(frozen=True)
+class Section:
+    """What each section of ``spec.services`` has."""
+
+    enabled: bool = flag(True)
+    after_commits: int | None = number(unset=None, at_least=1, at_most=10_000)
+    schedule: Schedule | None = record(Schedule, optional=True)
+    window: Window | None = record(Window, optional=True)
+
+
+@dataclass(frozen=True)
+class Clean(Section):
+    """``spec.services.clean``: what cleaning retains; at most one of the three is set."""
+
+    retain_commits: int = number(unset=10, at_least=1, at_most=10_000)
+    retain_seconds: int | None = number(unset=None, at_least=HOUR, at_most=3650 * DAY, multiple_of=HOUR)
+    retain_file_versions: int | None = number(unset=None, at_least=1, at_most=1000)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Hudi's, for cleaning, and for archival, which goes no further."""
+        if self.retain_seconds is not None:
+            return {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(self.retain_seconds // HOUR)}
+        if self.retain_file_versions is not None:
+            return {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": str(self.retain_file_versions)}
+        return {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": str(self.retain_commits)}
+
+
+@dataclass(frozen=True)
+class Archive(Section):
+    """``spec.services.archive``: the length of the active timeline."""
+
+    min_commits_to_keep: int = number(unset=20, at_least=2, at_most=100_000)
+    max_commits_to_keep: int = number(unset=30, at_least=3, at_most=100_000)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Hudi's."""
+        return {"hoodie.keep.min.commits": str(self.min_commits_to_keep), "hoodie.keep.max.commits": str(self.max_commits_to_keep)}
+
+
+@dataclass(frozen=True)
+class Clustering(Section):
+    """``spec.services.clustering``: which files are written again, how large, and in which order."""
+
+    small_file_size: str = size(unset="300Mi")
+    target_file_size: str = size(unset="1Gi")
+    sort_columns: tuple[str, ...] = texts(at_least=1, at_most=16, length=(1, 256))
+    layout: str = text(unset="Linear", choices=tuple(LAYOUTS))
+    partition_pattern: str = text(at_least=1, at_most=512)
+    skip_newest_partitions: int | None = number(unset=None, at_least=1, at_most=10_000)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Hudi's."""
+        options = {
+            f"{PLAN}.small.file.limit": str(size_bytes(self.small_file_size)),
+            f"{PLAN}.target.file.max.bytes": str(size_bytes(self.target_file_size)),
+        }
+        if self.sort_columns:
+            options |= {f"{PLAN}.sort.columns": ",".join(self.sort_columns), "hoodie.layout.optimize.strategy": LAYOUTS[self.layout]}
+        else:
+            # Without an order there is nothing to gain from writing one file again.
+            options[f"{PLAN}.single.group.clustering.enabled"] = "false"
+        if self.partition_pattern:
+            options[f"{PLAN}.partition.regex.pattern"] = self.partition_pattern
+        if self.skip_newest_partitions is not None:
+            options |= {
+                "hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS",
+                f"{PLAN}.daybased.skipfromlatest.partitions": str(self.skip_newest_partitions),
+                f"{PLAN}.daybased.lookback.partitions": str(2**31 - 1),
+            }
+        return options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ttl(Section):
+    """``spec.services.ttl``: which partitions expire, and when."""
+
+    retain_seconds: int = number(required=True, at_least=DAY, at_most=24855 * DAY, multiple_of=DAY)
+    since: str = text(unset="LastWrite", choices=tuple(TTL_SINCE))
+    partition_pattern: str = text(at_least=1, at_most=512)
+    max_partitions_per_run: int = number(unset=1000, at_least=1, at_most=100_000)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Hudi's, and the runtime's own one."""
+        options = {
+            "hoodie.partition.ttl.management.strategy.type": TTL_SINCE[self.since],
+            "hoodie.partition.ttl.strategy.days.retain": str(self.retain_seconds // DAY),
+            "hoodie.partition.ttl.strategy.max.delete.partitions": str(self.max_partitions_per_run),
+        }
+        return options | ({TTL_PATTERN: self.partition_pattern} if self.partition_pattern else {})
+
+
+@dataclass(frozen=True)
+class ServicesSpec:
+    """``spec.services``."""
+
+    clean: Clean = record(Clean)
+    archive: Archive = record(Archive)
+    compaction: Section = record(Section)
+    clustering: Clustering | None = record(Clustering, optional=True)
+    """None: off, like ``ttl``."""
+    ttl: Ttl | None = record(Ttl, optional=True)
 
 
 @dataclass(frozen=True)
@@ -59,99 +164,23 @@ class Service:
     window: Window | None = None
 
 
-def from_spec(raw: JsonDict, *, merge_on_read: bool) -> tuple[Service, ...]:
-    """Read ``spec.services``; services that are off (and compaction of a CopyOnWrite table) are left out. Raises SpecError."""
-    found = []
-    for kind in KINDS:
-        where = f"spec.services.{kind}"
-        if kind in ON_REQUEST and raw.get(kind) is None:
-            continue
-        part = get(raw, kind, dict, {}, "spec.services")
-        if not get(part, "enabled", bool, True, where) or (kind == COMPACTION and not merge_on_read):
-            continue
-        schedule = _schedule(part, "schedule", where)
-        default = AFTER_COMMITS[kind] if schedule is None else 0
-        after = get(part, "afterCommits", int, default, where)
-        found.append(Service(kind, after or None, schedule, _options(kind, raw), _window(part, where)))
-    return tuple(found)
+def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ...]:
+    """The services that run; those that are off (and compaction of a CopyOnWrite table) are left out."""
+    # The trigger of a compaction is ours: when Hudi is asked it plans whatever has log files.
+    compact = {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS", "hoodie.compact.inline.max.delta.commits": "1"}
+    sections: list[tuple[str, Section | None, Mapping[str, str]]] = [
+        (COMPACTION, spec.compaction if merge_on_read else None, compact),
+        (CLUSTERING, spec.clustering, spec.clustering.options if spec.clustering else {}),
+        (TTL, spec.ttl, spec.ttl.options if spec.ttl else {}),
+        (CLEAN, spec.clean, spec.clean.options),
+        (ARCHIVE, spec.archive, {**spec.clean.options, **spec.archive.options}),
+    ]
+    return tuple(_service(kind, section, options) for kind, section, options in sections if section is not None and section.enabled)
 
 
-def _schedule(part: JsonDict, name: str, where: str) -> Schedule | None:
-    raw = part.get(name)
-    if raw is None:
-        return None
-    return Schedule(get(raw, "cron", str, "", f"{where}.{name}"), get(raw, "timeZone", str, "Etc/UTC", f"{where}.{name}"))
-
-
-def _window(part: JsonDict, where: str) -> Window | None:
-    opens = _schedule(part, "window", where)
-    return None if opens is None else Window(opens, get(part["window"], "minutes", int, 0, f"{where}.window"))
-
-
-def _options(kind: str, raw: JsonDict) -> dict[str, str]:
-    """Hudi options of a service. Archival must know what cleaning retains: it goes no further."""
-    if kind == CLEAN:
-        return _clean(raw)
-    if kind == COMPACTION:
-        # The trigger is ours: when Hudi is asked it plans whatever has log files.
-        return {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS", "hoodie.compact.inline.max.delta.commits": "1"}
-    if kind == CLUSTERING:
-        return _clustering(get(raw, CLUSTERING, dict, {}, "spec.services"))
-    if kind == TTL:
-        return _ttl(get(raw, TTL, dict, {}, "spec.services"))
-    archive = get(raw, ARCHIVE, dict, {}, "spec.services")
-    minimum, maximum = _keep(archive)
-    return {**_clean(raw), "hoodie.keep.min.commits": str(minimum), "hoodie.keep.max.commits": str(maximum)}
-
-
-def _keep(archive: JsonDict) -> tuple[int, int]:
-    where = "spec.services.archive"
-    return get(archive, "minCommitsToKeep", int, MIN_COMMITS_TO_KEEP, where), get(archive, "maxCommitsToKeep", int, MAX_COMMITS_TO_KEEP, where)
-
-
-def _clustering(raw: JsonDict) -> dict[str, str]:
-    where = "spec.services.clustering"
-    small, target = get(raw, "smallFileMiB", int, SMALL_FILE_MIB, where), get(raw, "targetFileMiB", int, TARGET_FILE_MIB, where)
-    options = {f"{PLAN}.small.file.limit": str(small << 20), f"{PLAN}.target.file.max.bytes": str(target << 20)}
-    columns = strings(raw, "sortColumns", where)
-    if columns:
-        layout = get(raw, "layout", str, "Linear", where)
-        options |= {f"{PLAN}.sort.columns": ",".join(columns), "hoodie.layout.optimize.strategy": LAYOUTS.get(layout, layout)}
-    else:
-        # Without an order there is nothing to gain from writing one file again.
-        options[f"{PLAN}.single.group.clustering.enabled"] = "false"
-    pattern, skip = get(raw, "partitionPattern", str, "", where), get(raw, "skipNewestPartitions", int, 0, where)
-    if pattern:
-        options[f"{PLAN}.partition.regex.pattern"] = pattern
-    if skip:
-        options |= {
-            "hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS",
-            f"{PLAN}.daybased.skipfromlatest.partitions": str(skip),
-            f"{PLAN}.daybased.lookback.partitions": str(2**31 - 1),
-        }
-    return options
-
-
-def _ttl(raw: JsonDict) -> dict[str, str]:
-    where = "spec.services.ttl"
-    since, pattern = get(raw, "since", str, "LastWrite", where), get(raw, "partitionPattern", str, "", where)
-    options = {
-        "hoodie.partition.ttl.management.strategy.type": TTL_SINCE.get(since, since),
-        "hoodie.partition.ttl.strategy.days.retain": str(get(raw, "retainDays", int, -1, where)),
-        "hoodie.partition.ttl.strategy.max.delete.partitions": str(get(raw, "maxPartitionsPerRun", int, MAX_EXPIRED, where)),
-    }
-    return options | ({TTL_PATTERN: pattern} if pattern else {})
-
-
-def _clean(raw: JsonDict) -> dict[str, str]:
-    clean, where = get(raw, CLEAN, dict, {}, "spec.services"), "spec.services.clean"
-    hours, versions = get(clean, "retainHours", int, 0, where), get(clean, "retainFileVersions", int, 0, where)
-    if hours:
-        return {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(hours)}
-    if versions:
-        return {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": str(versions)}
-    commits = get(clean, "retainCommits", int, RETAIN_COMMITS, where)
-    return {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": str(commits)}
+def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service:
+    after = AFTER_COMMITS[kind] if section.after_commits is None and section.schedule is None else section.after_commits
+    return Service(kind, after, section.schedule, options, section.window)
 
 
 def problem(services: tuple[Service, ...]) -> str:
@@ -163,8 +192,6 @@ def problem(services: tuple[Service, ...]) -> str:
                 return found
         if service.window is not None:
             where = f"spec.services.{service.kind}.window"
-            if service.window.minutes < 1:
-                return f"{where}.minutes {service.window.minutes}: must be at least 1"
             found = service.window.opens.problem(where)
             if found:
                 return found
@@ -192,10 +219,7 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
     if skip and not partitioned:
         return f"{where}.skipNewestPartitions = {skip}: the table has no partitionFields"
     if int(options[f"{PLAN}.small.file.limit"]) > int(options[f"{PLAN}.target.file.max.bytes"]):
-        return f"{where}: smallFileMiB must not be more than targetFileMiB: files as large as that would be written again and again"
-    layout = options.get("hoodie.layout.optimize.strategy", "LINEAR")
-    if layout not in LAYOUTS.values():
-        return f"{where}.layout = {layout!r}: must be one of {', '.join(LAYOUTS)}"
+        return f"{where}: smallFileSize must not be more than targetFileSize: files as large as that would be written again and again"
     return _pattern_problem(f"{where}.partitionPattern", options.get(f"{PLAN}.partition.regex.pattern", ""))
 
 
@@ -207,10 +231,6 @@ def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
     where = "spec.services.ttl"
     if not partitioned:
         return f"{where}: the table has no partitionFields, and whole partitions are what expires"
-    if int(options["hoodie.partition.ttl.strategy.days.retain"]) < 0:
-        return f"{where}.retainDays: required"
-    if options["hoodie.partition.ttl.management.strategy.type"] not in TTL_SINCE.values():
-        return f"{where}.since = {options['hoodie.partition.ttl.management.strategy.type']!r}: must be one of {', '.join(TTL_SINCE)}"
     return _pattern_problem(f"{where}.partitionPattern", options.get(TTL_PATTERN, ""))
 
 
@@ -222,13 +242,16 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
     return ""
 
 
-def assignment(services: tuple[Service, ...], now_ms: int) -> JsonDict:
-    """What the agent must know of them (docs/design/contracts.md §1): also the window that is open now, or opens next."""
-    return {s.kind: {"afterCommits": s.after_commits, "scheduled": s.schedule is not None, "options": dict(s.options), **_open(s, now_ms)} for s in services}
+def orders(services: tuple[Service, ...], now_ms: int) -> dict[str, assignment.ServiceOrder]:
+    """What the agent must know of them: also the window that is open now, or opens next."""
+    return {
+        s.kind: assignment.ServiceOrder(after_commits=s.after_commits, scheduled=s.schedule is not None, options=dict(s.options), window=_open(s, now_ms))
+        for s in services
+    }
 
 
-def _open(service: Service, now_ms: int) -> JsonDict:
+def _open(service: Service, now_ms: int) -> assignment.Window | None:
     if service.window is None or problem((service,)):
-        return {}
+        return None
     begin, end = service.window.around(now_ms)
-    return {"window": {"fromMs": begin, "untilMs": end}}
+    return assignment.Window(from_ms=begin, until_ms=end)

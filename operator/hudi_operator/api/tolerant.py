@@ -8,6 +8,7 @@ has its default otherwise; an unreadable word about proofs allows none. What the
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from hudi_operator.api.spec import SpecError, TableSpec
@@ -34,21 +35,22 @@ def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: st
 def _for_settling(obj: JsonDict) -> TableSpec | None:
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}
-    path, known_id = spec.get("path"), str((obj.get("status") or {}).get("tableId") or "")
-    if not isinstance(path, str) or not path:
-        if not _TABLE_ID.fullmatch(known_id):
-            return None
-        path = ""
     meta = {"kind": obj.get("kind", "HudiTable"), "metadata": obj.get("metadata") or {}}
+    required: JsonDict = {"path": "-", "recordKeyFields": ["-"]}
     kept: JsonDict = {}
 
     def readable(section: JsonDict) -> bool:
         try:
-            TableSpec.from_object({**meta, "spec": {"path": path or "-", **section}})
+            TableSpec.from_object({**meta, "spec": {**required, **section}})
         except SpecError:
             return False
         return True
 
+    known_id, known_path = str((obj.get("status") or {}).get("tableId") or ""), readable({"path": spec.get("path")})
+    if known_path:
+        kept["path"] = spec["path"]
+    elif not _TABLE_ID.fullmatch(known_id):
+        return None
     if readable({"suspend": spec.get("suspend")}):
         kept["suspend"] = spec.get("suspend")
     for name in ("lock", "fencing"):
@@ -58,5 +60,5 @@ def _for_settling(obj: JsonDict) -> TableSpec | None:
         words = fields.get("attestations")
         if isinstance(words, list):
             kept[name]["attestations"] = [word for word in words if readable({name: {"attestations": [word]}})]
-    found = TableSpec.from_object({**meta, "spec": {"path": path or "-", **kept}})
-    return found if path else found.without_path(known_id)
+    found = replace(TableSpec.from_object({**meta, "spec": {**required, **kept}}), record_key_fields=())
+    return found if known_path else found.without_path(known_id)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hudi_contract import naming
+from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
@@ -29,7 +30,7 @@ Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
 
 class Meter(Protocol):
-    """Who counts."""
+    """Metrics sink."""
 
     def reconciled(self, outcome: str, seconds: float) -> None:
         """One reconcile."""
@@ -116,7 +117,7 @@ class Reconciler:
 
 def is_quiet(observed: Observed) -> bool:
     """True when nobody writes or is going to, nothing is being settled and no timer runs: then every change comes with an event."""
-    settling = observed.etcd is None or any(stored.value.get("phase") != "Settled" for stored in observed.etcd.settles.values())
+    settling = observed.etcd is None or any(stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values())
     drivers = any(pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in observed.pods)
     return not (settling or drivers or observed.timers) and all(_at_rest(writer, observed.now_ms) for writer in observed.writers)
 

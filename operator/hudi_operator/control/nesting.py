@@ -12,6 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.keys import TIMELINE
+from hudi_contract.records import read
+from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import ObjectRef, SpecError, TableSpec
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.ports import EtcdPort, KubernetesPort
@@ -23,13 +26,10 @@ def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
     """True before anything is made for the table, and once more before its gate opens for the first time; never afterwards."""
     if etcd is None or table.ref.deleting:
         return False
-    if etcd.gate is None or etcd.gate.value.get("tableUid") != table.ref.uid:
+    gate = read(etcd.gate, Gate)
+    if gate.table_uid != table.ref.uid:
         return True
-    return not _was_open(etcd.gate.value) and "timeline" in etcd.reports
-
-
-def _was_open(gate: JsonDict) -> bool:
-    return bool(gate.get("adopted")) or gate.get("state") == "open"
+    return not gate.was_open and TIMELINE in etcd.reports
 
 
 async def read_overlapping(table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, namespaces: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,5 +50,5 @@ async def _open(other: JsonDict, ref: ObjectRef, etcd: EtcdPort) -> bool:
         spec = TableSpec.from_object(other)
     except SpecError:
         return True  # what it may have is not known
-    gate = (await etcd.read_table(spec.table_id, "")).gate
-    return gate is not None and gate.value.get("tableUid") == ref.uid and _was_open(gate.value)
+    gate = read((await etcd.read_table(spec.table_id, "")).gate, Gate)
+    return gate.table_uid == ref.uid and gate.was_open

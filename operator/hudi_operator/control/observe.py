@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
-from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_contract.keys import reporting_attempt
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Admit, Registration
+from hudi_contract.words import Role
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.nesting import read_overlapping, undecided
 from hudi_operator.control.queue import Key
@@ -19,6 +23,7 @@ from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tab
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.writers.source_tables import references
 
@@ -71,9 +76,10 @@ class Observer:
             self._namespace_terminating(namespace),
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
-        spec, error = read_table(table) if table is not None else (None, "")
+        objects = Objects(table, writers)
+        spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
-        sources = await self._source_tables(namespace, writers)
+        sources = await self._source_tables(namespace, objects)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -91,8 +97,7 @@ class Observer:
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return Observed(
-            table=table,
-            writers=writers,
+            objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
             nodes=await self._nodes(pods.values(), read.facts),
             etcd=read.facts,
@@ -123,8 +128,8 @@ class Observer:
             if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
                 raise Conflict(f"attempt {begun[0]} began while the table was read")
 
-    async def _source_tables(self, namespace: str, writers: Iterable[JsonDict]) -> Mapping[str, JsonDict]:
-        names = sorted({name for writer in writers for name in _sources_of(writer)})
+    async def _source_tables(self, namespace: str, objects: Objects) -> Mapping[str, JsonDict]:
+        names = sorted(_sources_of(objects))
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
 
@@ -154,9 +159,9 @@ class Observer:
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and no label found."""
-        wanted = [v for v in _named_pods(etcd) if v["podUid"] not in known and v["namespace"] and v["pod"]]
-        found = await asyncio.gather(*(self._kubernetes.pod(v["namespace"], v["pod"]) for v in wanted))
-        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v["podUid"]}
+        wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace and v.pod]
+        found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
+        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v.pod_uid}
 
     async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
         """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
@@ -166,7 +171,7 @@ class Observer:
     async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
         names = {pod.node for pod in pods if pod.node}
         if etcd is not None:
-            names |= {str(v["node"]) for v in _named_pods(etcd) if v["node"]}
+            names |= {v.node for v in _named_pods(etcd) if v.node}
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
     async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
@@ -181,19 +186,19 @@ class Observer:
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:
     """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
-    return {str(v["podUid"]) for v in _named_pods(etcd) if v["podUid"]}
+    return {found.pod_uid for found in _named_pods(etcd) if found.pod_uid}
 
 
-def _named_pods(etcd: EtcdFacts) -> list[dict[str, str]]:
-    values = [stored.value for stored in etcd.writers.values()]
-    values += [stored.value for stored in etcd.settles.values() if stored.value.get("phase") != "Settled"]
-    return [{name: str(value.get(name) or "") for name in ("namespace", "pod", "podUid", "node")} for value in values]
+def _named_pods(etcd: EtcdFacts) -> list[Registration]:
+    """Of both kinds of records what a registration says, too."""
+    unsettled = [stored for stored in etcd.settles.values() if stored.read(SettleRecord).phase is not Phase.Settled]
+    return [stored.read(Registration) for stored in (*etcd.writers.values(), *unsettled)]
 
 
 def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
     """Attempts of writers that are admitted or have reported."""
-    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
-    return admitted | {kind.removeprefix("attempt/") for kind in etcd.reports if kind.startswith("attempt/")}
+    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.read(Admit).role != Role.AGENT}
+    return admitted | {attempt for kind in etcd.reports if (attempt := reporting_attempt(kind))}
 
 
 def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
@@ -206,12 +211,10 @@ def _table_of(writer: JsonDict) -> str:
     return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
 
 
-def _sources_of(writer: JsonDict) -> set[str]:
-    """Names of the HudiTables that the writer reads."""
-    try:
-        return {reference.table for reference in references(WriterSpec.from_object(writer)) if reference.table}
-    except SpecError:
-        return set()
+def _sources_of(objects: Objects) -> set[str]:
+    """Names of the HudiTables that the writers read; those whose spec cannot be read will not run."""
+    specs = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
+    return {reference.table for spec in specs for reference in references(spec) if reference.table}
 
 
 def _executors_wanted(writer: JsonDict) -> bool:

@@ -9,6 +9,8 @@ import random
 import time
 from collections.abc import Callable
 
+from hudi_contract.backoff import exponential
+
 Key = tuple[str, str]
 """Namespace and name of a HudiTable, existing or only referenced."""
 
@@ -93,8 +95,7 @@ class WorkQueue:
     def failed(self, key: Key) -> float:
         """Count a failure; returns the delay before the next try: exponential, with jitter."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
-        delay = min(_FIRST_BACKOFF_SECONDS * 2 ** (failures - 1), _MAX_BACKOFF_SECONDS)
-        return float(delay) * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
+        return exponential(failures, first=_FIRST_BACKOFF_SECONDS, longest=_MAX_BACKOFF_SECONDS) * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
 
     def succeeded(self, key: Key) -> None:
         """Forget the failures of ``key``."""

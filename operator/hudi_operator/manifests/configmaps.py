@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hudi_contract import job as contract
 from hudi_contract import naming
+from hudi_contract.job import JobRecord
+from hudi_contract.words import Operation
 from hudi_operator.api import kafka, partitions
-from hudi_operator.api.sources import FilesSource, View
+from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
@@ -15,7 +18,13 @@ from hudi_operator.model.config import OperatorConfig
 JsonDict = dict[str, Any]
 
 _CODE_DIR = "/etc/hudi/code"
-_OPERATIONS = {"Upsert": "upsert", "Insert": "insert", "BulkInsert": "bulk_insert", "Delete": "delete", "RemoveDuplicates": "remove_duplicates"}
+_OPERATIONS = {
+    "Upsert": Operation.UPSERT,
+    "Insert": Operation.INSERT,
+    "BulkInsert": Operation.BULK_INSERT,
+    "Delete": Operation.DELETE,
+    "RemoveDuplicates": Operation.REMOVE_DUPLICATES,
+}
 
 
 def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig, *, run: int) -> JsonDict:
@@ -27,7 +36,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
-        "job.json": _json(job(table, writer, number, run=run)),
+        "job.json": _json(job(table, writer, number, run=run).to_json()),
     }
     # Nobody changes what a driver that starts again, or its executors, would read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -47,7 +56,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, config, agent_pod=pod)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.agent_executor_template(table, agent, generation, config) if own else "",
-        "job.json": _json({"agent": agent}),
+        "job.json": _json(contract.AgentJob(agent=agent).to_json()),
     }
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
@@ -56,96 +65,91 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     return config_map
 
 
-def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JsonDict:
-    """``job.json``: the attempt as the runtime reads it (docs/design/contracts.md §6). Paths of Hudi tables that are read must be known by now."""
-    return {
-        "writer": {"namespace": writer.ref.namespace, "name": writer.ref.name, "uid": writer.ref.uid},
-        "attempt": {"id": writer.attempt_id(number), "number": number},
-        "run": run,
-        "driverPod": writer.driver_pod(number),
-        "table": {
-            "id": table.table_id,
-            "table": table.ref.key,
-            "name": table.table_name,
-            "path": table.canonical_path,
-            "type": table.hudi_type,
-            "recordKeyFields": list(table.record_key_fields),
-            "partitionFields": list(table.partition_fields),
-            "orderingFields": list(table.ordering_fields),
-            "hiveStylePartitioning": table.hive_style_partitioning,
-            "merge": table.merge.word,
-            "missingColumns": table.missing_columns,
-        },
-        "source": _source(writer),
-        "transform": {"sql": writer.transform_sql} if writer.transform_sql else None,
-        "operation": _operation(table, writer),
-        "duplicates": writer.duplicates,
-        "application": None if writer.application is None else _application(writer.application),
-        "conflict": {
-            "inProcess": writer.retry.write_conflict_in_process,
-            "serializeAfter": table.serialize_after_conflicts,
-            "earlyDetection": table.early_conflict_detection,
-        },
-        "partitions": [partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions],
-        "streaming": None if writer.streaming_seconds is None else {"intervalSeconds": writer.streaming_seconds},
-        "hudiOptions": dict(writer.hudi_options),
-        "executors": writer.executors.instances,
-    }
+def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRecord:
+    """``job.json``: the attempt as the runtime reads it. Paths of Hudi tables that are read must be known by now."""
+    return JobRecord(
+        writer=contract.WriterName(namespace=writer.ref.namespace, name=writer.ref.name, uid=writer.ref.uid),
+        attempt=contract.AttemptName(id=writer.attempt_id(number), number=number),
+        run=run,
+        driver_pod=writer.driver_pod(number),
+        table=contract.TableOfJob(
+            id=table.table_id,
+            table=table.ref.key,
+            name=table.table_name,
+            path=table.canonical_path,
+            type=table.hudi_type,
+            record_key_fields=tuple(table.record_key_fields),
+            partition_fields=tuple(table.partition_fields),
+            ordering_fields=tuple(table.ordering_fields),
+            hive_style_partitioning=table.hive_style_partitioning,
+            merge=table.merge.told,
+            missing_columns=table.missing_columns,
+        ),
+        source=_source(writer),
+        transform=contract.Transform(sql=writer.transform_sql) if writer.transform_sql else None,
+        operation=_operation(table, writer),
+        duplicates=writer.duplicates,
+        application=None if writer.application is None else _application(writer.application),
+        conflict=contract.ConflictPolicy(
+            in_process=writer.retry.write_conflict_in_process,
+            serialize_after=table.serialize_after_conflicts,
+            early_detection=table.early_conflict_detection,
+        ),
+        partitions=tuple(partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions),
+        streaming=None if writer.streaming_seconds is None else contract.Streaming(interval_seconds=writer.streaming_seconds),
+        hudi_options=dict(writer.hudi_options),
+        executors=writer.executors.instances,
+    )
 
 
-def _operation(table: TableSpec, writer: WriterSpec) -> str:
+def _operation(table: TableSpec, writer: WriterSpec) -> Operation:
     """Hudi's bulk insert would give a bucket that is there a second file group (F75): of such a table it is an insert."""
     operation = _OPERATIONS[writer.operation]
-    return "insert" if operation == "bulk_insert" and table.index_type == "Bucket" else operation
+    return Operation.INSERT if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else operation
 
 
-def _source(writer: WriterSpec) -> JsonDict | None:
+def _source(writer: WriterSpec) -> contract.Source | None:
     """None when an application writes itself, and with RemoveDuplicates."""
     if writer.files is not None:
-        return {"files": {**_files(writer.files), "maxFilesPerCommit": writer.files.max_files_per_commit}}
-    if writer.hudi is not None:
-        hudi = writer.hudi
-        return {
-            "hudi": {
-                "path": hudi.path,
-                **_merged_by(hudi.merger),
-                "startFrom": hudi.start_from,
-                "order": hudi.order,
-                "maxCommitsPerBatch": hudi.max_commits_per_batch,
-                "ifPositionLost": hudi.if_position_lost,
-                "deletes": hudi.deletes,
-            }
-        }
+        return contract.Source(files=_files(writer.files, writer.files.max_files_per_commit))
+    if (hudi := writer.hudi) is not None:
+        return contract.Source(
+            hudi=contract.Hudi(
+                path=hudi.path,
+                merger=hudi.merger,
+                start_from=hudi.start_from,
+                order=hudi.order,
+                max_commits_per_batch=hudi.max_commits_per_batch,
+                if_position_lost=hudi.if_position_lost,
+                deletes=hudi.deletes,
+            )
+        )
     if writer.kafka is not None:
-        return {"kafka": kafka.job(writer.kafka)}
+        return contract.Source(kafka=kafka.job(writer.kafka))
     if writer.python is not None:
         source = writer.python
-        return {"python": {"file": f"{_CODE_DIR}/{source.config_map.key}", "function": source.function, "arguments": dict(source.arguments)}}
+        file = f"{_CODE_DIR}/{source.config_map.key}"
+        return contract.Source(python=contract.Python(file=file, function=source.function, arguments=dict(source.arguments)))
     if writer.sql is not None:
-        return {"sql": {"query": writer.sql.query, "views": [_view(view) for view in writer.sql.views]}}
+        return contract.Source(sql=contract.Sql(query=writer.sql.query, views=tuple(_view(view) for view in writer.sql.views)))
     return None
 
 
-def _files(files: FilesSource) -> JsonDict:
-    return {"format": files.format, "paths": list(files.paths), "options": dict(files.options)}
+def _files(files: ViewFiles, most: int | None = None) -> contract.Files:
+    return contract.Files(format=files.format, paths=tuple(files.paths), options=dict(files.options), max_files_per_commit=most)
 
 
-def _view(view: View) -> JsonDict:
+def _view(view: View) -> contract.View:
     if view.files is not None:
-        return {"name": view.name, "files": _files(view.files)}
-    return {"name": view.name, "hudi": {"path": view.path, **_merged_by(view.merger)}}
+        return contract.View(name=view.name, files=_files(view.files))
+    return contract.View(name=view.name, hudi=contract.ViewedTable(path=view.path, merger=view.merger))
 
 
-def _merged_by(class_name: str) -> JsonDict:
-    """Of a table that is read: the class that merges it, when there is one."""
-    return {"merger": class_name} if class_name else {}
-
-
-def _application(application: Application) -> JsonDict:
+def _application(application: Application) -> contract.Application:
     main_file = application.main_file.removeprefix("local://")
     if application.config_map is not None:
         main_file = f"{_CODE_DIR}/{application.config_map.key}"
-    return {"mainFile": main_file, "arguments": list(application.arguments)}
+    return contract.Application(main_file=main_file, arguments=tuple(application.arguments))
 
 
 def _config_map(namespace: str, name: str, labels: dict[str, str], data: dict[str, str]) -> JsonDict:

@@ -296,7 +296,7 @@ def _resources(settings: PodSettings) -> JsonDict:
     """The user's resources, completed: memory from the JVM's heap, a small CPU request and no CPU limit."""
     requests = dict(settings.resources.get("requests") or {})
     limits = dict(settings.resources.get("limits") or {})
-    heap = quantity.spark_mib(settings.memory)
+    heap = quantity.kubernetes_mib(settings.memory)
     memory = requests.get("memory") or limits.get("memory") or f"{heap + quantity.overhead_mib(heap)}Mi"
     requests.setdefault("cpu", "100m")
     requests.setdefault("memory", memory)

@@ -1,39 +1,34 @@
-"""Memory sizes in Spark's and in Kubernetes' notation."""
+"""Memory sizes of Kubernetes, and the same as Spark writes them."""
 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
-_SPARK_MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024}
-_KUBERNETES = {
-    "": 1,
-    "k": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "T": 10**12,
-    "Ki": 2**10,
-    "Mi": 2**20,
-    "Gi": 2**30,
-    "Ti": 2**40,
-}
+from kubernetes.utils.quantity import parse_quantity
+
+from hudi_operator.api.fields import SIZE
+
 _MINIMAL_OVERHEAD_MIB = 512
 _OVERHEAD_FACTOR = 0.4
 
 
-def spark_mib(size: str) -> int:
-    """MiB of a size such as ``512m`` or ``2g``. Raises ValueError."""
-    match = re.fullmatch(r"(\d+)([kmgt])", size.strip().lower())
-    if match is None:
-        raise ValueError(f"{size!r} is not a memory size as Spark writes it (512m, 2g)")
-    return int(int(match.group(1)) * _SPARK_MIB[match.group(2)])
+def spark_size(size: str) -> str:
+    """A heap such as ``512Mi`` or ``2Gi`` as Spark writes it, to which ``m`` means MiB. Raises ValueError."""
+    if not re.fullmatch(SIZE, size):
+        raise ValueError(f"{size!r} is not a memory size of whole MiB or GiB (512Mi, 2Gi)")
+    return size.removesuffix("i").lower()
 
 
 def kubernetes_mib(quantity: object) -> int:
-    """MiB of a Kubernetes quantity such as ``768Mi`` or ``1.5Gi``. Raises ValueError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMGT]|[KMGT]i)?", str(quantity).strip())
-    if match is None:
+    """MiB of a Kubernetes quantity such as ``768Mi``, ``1.5Gi`` or ``2e9``, rounded down. Raises ValueError."""
+    try:
+        size = parse_quantity(str(quantity).strip())
+    except ValueError:
+        size = Decimal("NaN")
+    if not size.is_finite() or size < 0:
         raise ValueError(f"{quantity!r} is not a memory quantity (768Mi, 2Gi)")
-    return int(float(match.group(1)) * _KUBERNETES[match.group(2) or ""]) // 2**20
+    return int(size) // 2**20
 
 
 def overhead_mib(heap_mib: int) -> int:

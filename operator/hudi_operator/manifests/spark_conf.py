@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api.pod_settings import ExecutorSettings, PodSettings
 from hudi_operator.api.spec import StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
@@ -84,7 +84,7 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
     settings[_TABLE_PATH] = table.path
     settings["spark.plugins"] = PLUGIN
     settings["spark.app.name"] = f"{writer.ref.namespace}/{writer.ref.name}"
-    settings["spark.driver.memory"] = writer.driver.memory
+    settings["spark.driver.memory"] = quantity.spark_size(writer.driver.memory)
     settings["spark.driver.extraJavaOptions"] = _java_options(writer.driver.java_options, _DRIVER_JAVA_OPTIONS)
     if writer.executors.instances == 0:
         settings["spark.master"] = f"local[{writer.driver.cores}]"
@@ -103,7 +103,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     settings.update(_storage_defaults(table.storage))
     settings.update(_owned(table.storage, config))
     settings["spark.app.name"] = table.agent_name(config.spark_image)
-    settings["spark.driver.memory"] = config.agent.memory if own is None else own.pod.memory
+    settings["spark.driver.memory"] = quantity.spark_size(config.agent.memory if own is None else own.pod.memory)
     settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS)
     # One slot bounds the memory. Fair: a rollback's job waits for the task of a compaction that runs, not for all of them.
     settings["spark.master"] = "local[1]" if own is None else f"local[{own.pod.cores}]"
@@ -116,7 +116,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     return settings
 
 
-def _slots(driver: PodSettings, executors: PodSettings) -> int:
+def _slots(driver: PodSettings, executors: ExecutorSettings) -> int:
     """Tasks that run at once."""
     return max(1, driver.cores if executors.instances == 0 else executors.cores * executors.instances)
 
@@ -186,9 +186,9 @@ def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
     return settings
 
 
-def _executors(table: TableSpec, pod: str, executors: PodSettings, config: OperatorConfig) -> dict[str, str]:
+def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: OperatorConfig) -> dict[str, str]:
     """Executors of the driver ``pod``."""
-    heap = quantity.spark_mib(executors.memory)
+    heap = quantity.kubernetes_mib(executors.memory)
     return {
         "spark.master": API_SERVER,
         "spark.submit.deployMode": "client",
@@ -196,7 +196,7 @@ def _executors(table: TableSpec, pod: str, executors: PodSettings, config: Opera
         "spark.blockManager.port": str(BLOCK_MANAGER_PORT),
         "spark.executor.instances": str(executors.instances),
         "spark.executor.cores": str(executors.cores),
-        "spark.executor.memory": executors.memory,
+        "spark.executor.memory": quantity.spark_size(executors.memory),
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
         # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does not lead to the file.
         "spark.executor.extraJavaOptions": _java_options(

@@ -10,69 +10,26 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.outcomes import EXIT_CODES, FIRST_CLASSES, Ending, FailureClass
+from hudi_contract.reports import TerminationMessage
+from hudi_contract.settle import Reason
 from hudi_operator.model import containers
 from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
 
 JsonDict = dict[str, Any]
 
-SUCCEEDED = "Succeeded"
-USER_ERROR = "UserError"
-INFRASTRUCTURE = "Infrastructure"
+SUCCEEDED = Ending.SUCCEEDED.value
 OUT_OF_MEMORY = "OutOfMemory"
 EVICTION = "Eviction"
 DEADLINE_EXCEEDED = "DeadlineExceeded"
-WRITE_CONFLICT = "WriteConflict"
-LOCK_TIMEOUT = "LockTimeout"
-FENCED = "Fenced"
-HEARTBEAT_LOST = "HeartbeatLost"
-CLOCK_SKEW = "ClockSkew"
-"""The host's wall clock is off: repeated with back-off, and not counted against the limit of retries (F47)."""
 NODE_LOST = "NodeLost"
-OPTION_NOT_ALLOWED = "OptionNotAllowed"
-STORAGE_UNREACHABLE = "StorageUnreachable"
-POSITION_LOST = "PositionLost"
-SCHEMA_MISMATCH = "SchemaMismatch"
-HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
-PARTITION_NOT_DECLARED = "PartitionNotDeclared"
-BAD_DATA = "BadData"
 CANCELLED = "Cancelled"
-ENDED_FOR_CHANGE = "EndedForChange"
-"""The table's gate was closed for a change (F44): the next attempt goes on when it opens."""
-STOPPED = (CANCELLED, ENDED_FOR_CHANGE)
+STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)
 """Ended because the operator asked for it: no failure, no retry, no back-off."""
-
-EXIT_CODES = {
-    0: SUCCEEDED,
-    10: USER_ERROR,
-    11: INFRASTRUCTURE,
-    12: ENDED_FOR_CHANGE,
-    13: WRITE_CONFLICT,
-    14: LOCK_TIMEOUT,
-    15: FENCED,
-    16: HEARTBEAT_LOST,
-}
-"""docs/design/contracts.md §5."""
-MESSAGE_CLASSES = frozenset(
-    {
-        USER_ERROR,
-        INFRASTRUCTURE,
-        ENDED_FOR_CHANGE,
-        WRITE_CONFLICT,
-        LOCK_TIMEOUT,
-        FENCED,
-        HEARTBEAT_LOST,
-        CLOCK_SKEW,
-        OPTION_NOT_ALLOWED,
-        STORAGE_UNREACHABLE,
-        POSITION_LOST,
-        SCHEMA_MISMATCH,
-        HUDI_VERSION_MISMATCH,
-        PARTITION_NOT_DECLARED,
-        BAD_DATA,
-    }
-)
-NOT_RETRIED = frozenset({USER_ERROR, OPTION_NOT_ALLOWED, POSITION_LOST, SCHEMA_MISMATCH, HUDI_VERSION_MISMATCH, PARTITION_NOT_DECLARED, BAD_DATA})
-"""The same input fails again: only a changed spec or a new restartNonce helps."""
+CLOCK_SKEW = FailureClass.CLOCK_SKEW
+"""The host's wall clock is off: repeated with back-off, and not counted against the limit of retries (F47)."""
+NOT_RETRIED = frozenset(kind for kind, code in EXIT_CODES.items() if code == EXIT_CODES[FailureClass.USER_ERROR])
+"""The same input fails again: only a changed spec or a new restartNonce helps. All of them end with one exit code."""
 _KILLED = (137, 143)
 _ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}
 MESSAGE_LIMIT = 1024
@@ -85,7 +42,7 @@ class Outcome:
     kind: str
     exit_code: int | None
     message: str
-    report: JsonDict
+    report: TerminationMessage
 
     @property
     def retried(self) -> bool:
@@ -93,13 +50,13 @@ class Outcome:
         return self.kind not in NOT_RETRIED and self.kind not in (SUCCEEDED, *STOPPED)
 
 
-def termination_report(message: str) -> JsonDict:
-    """The runtime's JSON in a termination message; empty when there is none."""
+def termination_report(message: str) -> TerminationMessage | None:
+    """The runtime's JSON in a termination message; None when there is none."""
     try:
         parsed = json.loads(message)
     except (ValueError, TypeError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
+        return None
+    return TerminationMessage.known(parsed) if parsed and isinstance(parsed, dict) else None
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
@@ -124,51 +81,57 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     ``fenced_reason``: settle reason when the operator fenced it first.
     """
     if pod is None:
-        kind = CANCELLED if stopping else ENDED_FOR_CHANGE if changing else NODE_LOST
-        return Outcome(kind, None, "the pod object is gone; whether its process lives on is not known", {})
+        kind = CANCELLED if stopping else FailureClass.ENDED_FOR_CHANGE if changing else NODE_LOST
+        return Outcome(str(kind), None, "the pod object is gone; whether its process lives on is not known", TerminationMessage())
     main = main_container(pod)
-    report = termination_report(main.message) if main is not None else {}
+    told = termination_report(main.message) if main is not None else None
+    report = told or TerminationMessage()
     code = main.exit_code if main is not None and main.terminated else None
-    if report.get("outcome") == SUCCEEDED and code in (0, None):
+    if report.outcome == Ending.SUCCEEDED and code in (0, None):
         return Outcome(SUCCEEDED, code, "", report)
     kind = _failure(pod, main, report, code, node)
     if stopping and kind != SUCCEEDED:
         kind = CANCELLED
     elif changing and kind != SUCCEEDED:
-        kind = ENDED_FOR_CHANGE
-    elif kind == INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
+        kind = FailureClass.ENDED_FOR_CHANGE
+    elif kind == FailureClass.INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
         kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it gave up what did not fit, and left by itself
-    elif kind == INFRASTRUCTURE and fenced_reason == "LeaseGone":
-        kind = HEARTBEAT_LOST
-    elif kind == INFRASTRUCTURE and fenced_reason == "HeldTooLong":
-        kind = FENCED
-    elif kind in (INFRASTRUCTURE, FENCED) and fenced_reason == CLOCK_SKEW:
+    elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.LEASE_GONE:
+        kind = FailureClass.HEARTBEAT_LOST
+    elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.HELD_TOO_LONG:
+        kind = FailureClass.FENCED
+    elif kind in (FailureClass.INFRASTRUCTURE, FailureClass.FENCED) and fenced_reason == Reason.CLOCK_SKEW:
         kind = CLOCK_SKEW
-    return Outcome(kind, code, _first_line(pod, main, report, kind), report)
+    return Outcome(str(kind), code, _first_line(pod, main, told, kind), report)
 
 
-def _failure(pod: PodFacts, main: ContainerFacts | None, report: JsonDict, code: int | None, node: NodeFacts | None) -> str:
-    word = report.get("class")
+def _failure(pod: PodFacts, main: ContainerFacts | None, report: TerminationMessage, code: int | None, node: NodeFacts | None) -> str:
     reason = main.reason if main is not None and main.reason else ""
-    if word in MESSAGE_CLASSES:
-        return str(word)
+    if report.class_ in set(FailureClass):
+        return str(report.class_)
     if reason == "OOMKilled":
         return OUT_OF_MEMORY
-    if code not in EXIT_CODES and pod.reason in _ENDED_BY_KUBELET:
+    by_code = _by_code(code)
+    if by_code is None and pod.reason in _ENDED_BY_KUBELET:
         return _ENDED_BY_KUBELET[pod.reason]
-    if code in EXIT_CODES and code is not None:
-        return EXIT_CODES[code]
+    if by_code is not None:
+        return by_code
     if reason == "ContainerStatusUnknown" or (node is not None and not node.ready) or (code is None and pod.phase in ("Running", "Unknown")):
         return NODE_LOST
     if code is None or (pod.deleting and code in _KILLED):
         return EVICTION
-    return INFRASTRUCTURE
+    return FailureClass.INFRASTRUCTURE
 
 
-def _first_line(pod: PodFacts, main: ContainerFacts | None, report: JsonDict, kind: str) -> str:
-    text = str(report.get("message") or "")
+def _by_code(code: int | None) -> str | None:
+    """What an exit code of the runtime says by itself; None for any other."""
+    return SUCCEEDED if code == 0 else FIRST_CLASSES.get(code) if code is not None else None
+
+
+def _first_line(pod: PodFacts, main: ContainerFacts | None, told: TerminationMessage | None, kind: str) -> str:
+    text = told.message if told is not None else ""
     if not text and main is not None:
-        text = main.message if not report else ""
+        text = main.message if told is None else ""
     if not text and main is not None and main.terminated:
         text = f"container {main.name} ended with exit code {main.exit_code} ({main.reason or 'no reason'})"
     if not text:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
+
+from hudi_operator.api.fields import SIZE
 
 JsonDict = dict[str, Any]
 _T = TypeVar("_T")
@@ -35,9 +38,9 @@ class PodEtcdConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Size of agent pods: ``memory`` is the JVM's heap in Spark's notation, ``resources`` Kubernetes'; ``java_options`` of the JVM."""
+    """Size of agent pods: ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
 
-    memory: str = "512m"
+    memory: str = "512Mi"
     java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     resources: JsonDict = field(
         default_factory=lambda: {
@@ -92,7 +95,7 @@ class OperatorConfig:
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
             path_prefixes={ns: _strings({ns: items}, ns, (), "pathPrefixes") for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()},
             option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
-            agent=AgentConfig(**_section(data, "agent", AgentConfig)),
+            agent=_check_agent(AgentConfig(**_section(data, "agent", AgentConfig))),
             watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
             leader_election=_check_leader(LeaderElectionConfig(**leader)),
             metrics_port=_value(data, "metricsPort", int, cls.metrics_port, "config"),
@@ -196,6 +199,12 @@ def _pod_etcd(data: JsonDict) -> PodEtcdConfig:
         endpoints=_endpoints(raw, default.endpoints, "podEtcd"),
         secret_dir=_value(raw, "secretDir", str, default.secret_dir, "podEtcd"),
     )
+
+
+def _check_agent(agent: AgentConfig) -> AgentConfig:
+    if not re.fullmatch(SIZE, agent.memory):
+        raise ConfigError(f"agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found {agent.memory!r}")
+    return agent
 
 
 def _check_leader(leader: LeaderElectionConfig) -> LeaderElectionConfig:

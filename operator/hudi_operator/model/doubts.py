@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hudi_contract.keys import Kind
 from hudi_contract.records import Stored
+from hudi_contract.requests import every
+from hudi_contract.table_keys import Registration
+from hudi_contract.words import RequestKind
 from hudi_operator.model.facts import EtcdFacts
 
-_DECIDING = ("restore-", "savepoint-", "metadata", "bootstrap")
+_DECIDING = (every(RequestKind.RESTORE), every(RequestKind.SAVEPOINT), RequestKind.METADATA, RequestKind.BOOTSTRAP)
 
 
 @dataclass(frozen=True)
@@ -23,25 +27,25 @@ class Unreadable:
 
 
 def _all(etcd: EtcdFacts) -> Iterator[tuple[str, Stored]]:
-    for name, one in (("gate", etcd.gate), ("lock", etcd.lock), ("clock", etcd.clock), ("assignment", etcd.assignment)):
+    for name, one in ((Kind.GATE, etcd.gate), (Kind.LOCK, etcd.lock), (Kind.CLOCK, etcd.clock), ("assignment", etcd.assignment)):
         if one is not None:
             yield name, one
     groups = {
-        "admit": etcd.admits,
-        "writer": etcd.writers,
-        "alive": etcd.alive,
-        "queue": etcd.queue,
-        "instant": etcd.instants,
-        "fence": etcd.fences,
-        "settle": etcd.settles,
-        "request": etcd.requests,
-        "seen": etcd.seen,
-        "report": etcd.reports,
-        "done": etcd.done,
+        Kind.ADMIT: etcd.admits,
+        Kind.WRITER: etcd.writers,
+        Kind.ALIVE: etcd.alive,
+        Kind.QUEUE: etcd.queue,
+        Kind.INSTANT: etcd.instants,
+        Kind.FENCE: etcd.fences,
+        Kind.SETTLE: etcd.settles,
+        Kind.REQUEST: etcd.requests,
+        Kind.SEEN: etcd.seen,
+        Kind.REPORT: etcd.reports,
+        Kind.DONE: etcd.done,
     }
     for kind, group in groups.items():
         for name, one in group.items():
-            yield f"{kind}/{name}", one
+            yield kind.of(name), one
 
 
 def unreadable(etcd: EtcdFacts) -> tuple[Unreadable, ...]:
@@ -61,10 +65,10 @@ def owner_unknown(etcd: EtcdFacts) -> bool:
 
 def unplaced(etcd: EtcdFacts) -> bool:
     """True when a registration or settle record does not say which pods it is about: any pod's evidence may be needed for it."""
-    nowhere = any(not one.value.get("podUid") for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
+    nowhere = any(not one.read(Registration).pod_uid for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
     return nowhere or any(one.unreadable for one in etcd.settles.values())
 
 
 def undecided(etcd: EtcdFacts) -> str:
     """First unreadable outcome on which the gate or a request depends; empty when there is none."""
-    return next((f"done/{name}" for name, one in sorted(etcd.done.items()) if one.unreadable and name.startswith(_DECIDING)), "")
+    return next((Kind.DONE.of(name) for name, one in sorted(etcd.done.items()) if one.unreadable and name.startswith(_DECIDING)), "")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hudi_contract.records import Stored
+from hudi_operator.model.objects import Objects, ReadTable, read_whole
 
 JsonDict = dict[str, Any]
 
@@ -108,10 +110,8 @@ class EtcdFacts:
 class Observed:
     """Everything that one reconcile of one table knows."""
 
-    table: JsonDict | None
-    """The HudiTable object as the API server stores it; None when it does not exist (its writers wait)."""
-    writers: tuple[JsonDict, ...]
-    """HudiWriter objects that reference the table, in name order."""
+    objects: Objects
+    """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
     """Driver and executor pods of this table and all agent pods of its namespace, live list, and every pod that etcd names."""
     nodes: Mapping[str, NodeFacts]
@@ -144,3 +144,18 @@ class Observed:
     """Highest revision of this etcd cluster that was ever seen, as far as known; a revision below it freezes the table."""
     known_cluster_id: str = ""
     """Cluster id that the floor belongs to; empty when none is known."""
+
+    @property
+    def table(self) -> JsonDict | None:
+        """The HudiTable object as the API server stores it; None when it does not exist (its writers wait)."""
+        return self.objects.table
+
+    @property
+    def writers(self) -> tuple[JsonDict, ...]:
+        """HudiWriter objects that reference the table, in name order."""
+        return self.objects.writers
+
+    @cached_property
+    def source_specs(self) -> Mapping[str, ReadTable]:
+        """`source_tables` as types."""
+        return {name: read_whole(obj) for name, obj in self.source_tables.items()}

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract import settle
 from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_contract.words import ProofKind
 from hudi_operator.api.spec import Attestation, FencingSpec
 from hudi_operator.model import containers
 from hudi_operator.model.facts import NodeFacts, PodFacts
@@ -26,12 +28,12 @@ LOST_CONTAINER = "ContainerStatusUnknown"
 class Proof:
     """Why a pod counts as dead."""
 
-    kind: str
+    kind: ProofKind
     detail: str
 
-    def record(self, now_ms: int) -> JsonDict:
+    def record(self, now_ms: int) -> settle.Proof:
         """As it is written to the settle record."""
-        return {"kind": self.kind, "detail": self.detail, "atMs": now_ms}
+        return settle.Proof(kind=self.kind, detail=self.detail, at_ms=now_ms)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
     if EVIDENCE_FINALIZER not in pod.finalizers or not evidence:
         return None
     if pod.deleting and not pod.node:
-        return Proof("NeverScheduled", f"pod {pod.name} was deleted before it had a node")
+        return Proof(ProofKind.NEVER_SCHEDULED, f"pod {pod.name} was deleted before it had a node")
     if not terminal(pod):
         return None
     started = [c for c in pod.containers if c.started]
@@ -86,7 +88,7 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
         return None
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
         return None  # nothing was found: but by whom? Another machine may have come under the node's name
-    return Proof("PodTerminated", f"pod {pod.name} is {pod.phase} and all its containers are terminated")
+    return Proof(ProofKind.POD_TERMINATED, f"pod {pod.name} is {pod.phase} and all its containers are terminated")
 
 
 def silent(pod: PodFacts) -> bool:
@@ -107,19 +109,19 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
     """Proof from the node, or from a person's word. None: not proven."""
     word = _attestation(subject, fencing)
     if word is not None:
-        return Proof("Attestation", f"{word.attested_by} at {word.at}: {word.statement}")
+        return Proof(ProofKind.ATTESTATION, f"{word.attested_by} at {word.at}: {word.statement}")
     if not subject.node:
         return None
     node = nodes.get(subject.node)
     if node is None:
-        gone = Proof("NodeDeleted", f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
+        gone = Proof(ProofKind.NODE_DELETED, f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
         return gone if fencing.trust_node_deletion else None
     if subject.seen is not None and not _same_node(subject.seen, node):
         return None  # another object, or another machine, has that name now: what it says is not about this pod
     if subject.seen is not None and node.boot_id and node.boot_id != subject.seen.boot_id:
-        return Proof("NodeRebooted", f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in {subject.seen.boot_id}")
+        return Proof(ProofKind.NODE_REBOOTED, f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in {subject.seen.boot_id}")
     if node.out_of_service and fencing.trust_out_of_service_taint:
-        return Proof("OutOfService", f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
+        return Proof(ProofKind.OUT_OF_SERVICE, f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
     return None
 
 

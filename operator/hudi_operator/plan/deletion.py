@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_contract.table_keys import Admit
+from hudi_contract.words import FencingMode, Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
@@ -69,7 +71,7 @@ def _hosts_writer(pod: PodFacts) -> bool:
 
 def _unproven(view: View, pod: PodFacts) -> bool:
     """Evidence is dropped only after proof; in mode LeaseOnly nobody waits for one."""
-    return EVIDENCE_FINALIZER in pod.finalizers and (view.mode != "LeaseOnly" or pod_proof(pod, view.nodes, hosted=False) is None)
+    return EVIDENCE_FINALIZER in pod.finalizers and (view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None)
 
 
 def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPlan:
@@ -116,9 +118,7 @@ def _leave_agents(view: View) -> PartialPlan:
     """Tell the agent to leave the table, once no writer is left that it might have to settle for."""
     if gate.writers_left(view):
         return PartialPlan()
-    actions: list[Action] = [
-        DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.value.get("role") == naming.ROLE_AGENT
-    ]
+    actions: list[Action] = [DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.read(Admit).role == Role.AGENT]
     if view.etcd.assignment is not None:
         actions.append(PutAssignment(view.agent, view.table.table_id, None))
     return PartialPlan(tuple(actions))

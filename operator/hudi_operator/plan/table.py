@@ -13,7 +13,6 @@ from typing import Any
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.api.spec import ObjectRef
-from hudi_operator.api.tolerant import read_table
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
@@ -26,18 +25,18 @@ from hudi_operator.plan.fencing import collection, evidence, settling, sightings
 from hudi_operator.plan.gate import adoption, gate, stalled
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, writer_status
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
 JsonDict = dict[str, Any]
-_CONDITIONS_OF_WAITING = ("Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
+_CONDITIONS_OF_WAITING = ("Ready", "Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
 
 
 def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     """The next step for one table and its writers. Pure; never raises for a bad object."""
     if observed.table is None:
         return _plan_without_table(observed)
-    known, unreadable = read_table(observed.table)
+    known, unreadable = observed.objects.table_spec
     if known is None:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
     if observed.etcd is None:
@@ -145,7 +144,7 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
     decisions: dict[str, Decision] = {}
     statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
     # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
-    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind != "Start")
+    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START)
     each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
     writers = together([statuses, *each])
     summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
@@ -175,7 +174,7 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
     kinds = [d.kind for d in decisions.values()]
-    return f"{kinds.count('Active')} running, {kinds.count('Wait')} queued; gate {view.gate.get('state') or 'missing'}, nothing to do"
+    return f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate {view.gate.state or 'missing'}, nothing to do"
 
 
 def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
@@ -193,7 +192,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
     late = list(progress.after)
     summary = [*progress.summary, *leave.summary]
-    if decision.kind == "Start" and writer.spec is not None:
+    if decision.kind is Kind.START and writer.spec is not None:
         late.extend(attempts.start_actions(view, view.table, writer.spec, status["attempts"][-1]))
         summary.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:
@@ -233,16 +232,15 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
     meta = obj["metadata"]
     generation = int(meta.get("generation") or 0)
     stored = {c["type"]: c for c in old.get("conditions") or []}
-    wanted = []
+    wanted, over = [], conditions.is_true(old, "Finished")
     for kind in _CONDITIONS_OF_WAITING:
         known = stored.get(kind)
-        if kind in ("Admitted", "Reconciling"):
+        if kind in ("Admitted", "Reconciling") or (kind == "Ready" and not over):
             wanted.append(conditions.condition(kind, kind == "Reconciling", reason, message))
         elif known is not None:
             wanted.append(conditions.Condition(kind, known["status"], known["reason"], known.get("message", "")))
         else:
             wanted.append(conditions.condition(kind, False, reason, message))
-    over = conditions.is_true(old, "Finished")
     status = {
         **old,
         "observedGeneration": generation,

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hudi_contract import naming, settle
+from hudi_contract import naming
+from hudi_contract.records import read
+from hudi_contract.reports import ReportedCommit, ReportedInstant
 from hudi_contract.settle import Phase
+from hudi_contract.table_keys import InstantRecord, Lock
+from hudi_contract.words import AgentError, FencingMode, GateState, Result
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents, table_services
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
-from hudi_operator.plan.gate import adoption, gate
+from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import bootstrap, callbacks, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import duplicates
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 
 JsonDict = dict[str, Any]
 
@@ -26,8 +32,6 @@ LISTED = 20
 COMMITS = 10
 """Commits that status shows."""
 _COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
-EVENT_LIMIT = 1000
-"""The API server refuses events whose message is longer than 1024."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
@@ -100,19 +104,19 @@ def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
 def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
     kinds = [d.kind for d in decisions.values()]
     return {
-        "running": kinds.count("Active") + kinds.count("Start"),
-        "queued": kinds.count("Wait"),
-        "suspended": kinds.count("Suspended"),
-        "finished": kinds.count("Finished"),
+        "running": kinds.count(Kind.ACTIVE) + kinds.count(Kind.START),
+        "queued": kinds.count(Kind.WAIT),
+        "suspended": kinds.count(Kind.SUSPENDED),
+        "finished": kinds.count(Kind.FINISHED),
     }
 
 
 def _read_cost(view: View) -> JsonDict:
     """What readers of a MergeOnRead table have to merge, as the agent counted it last; what was known stays while no agent is there."""
-    counted = gate.timeline_report(view).get("readCost")
-    if not isinstance(counted, dict):
+    counted = gate.timeline_report(view).read_cost
+    if counted is None:
         return {"readCost": view.status["readCost"]} if "readCost" in view.status else {}
-    found: JsonDict = {name: int(counted.get(name) or 0) for name in _READ_COST}
+    found: JsonDict = {name: value for name, value in counted.to_json().items() if name in _READ_COST}
     if found["baseBytes"]:
         found["logToBasePercent"] = round(100 * found["logBytes"] / found["baseBytes"])
     return {"readCost": found}
@@ -121,40 +125,41 @@ def _read_cost(view: View) -> JsonDict:
 def _timeline(view: View) -> JsonDict:
     """The agent's last report; what was known stays while no agent is there."""
     report = gate.timeline_report(view)
-    if not report or not report.get("exists"):
+    if not report.exists:
         kept: JsonDict = dict(view.status.get("timeline") or {})
         return kept
-    found: JsonDict = {k: report[k] for k in _TIMELINE if report.get(k) not in (None, "")}
-    last = str(report.get("lastCompletionTime") or report.get("lastInstant") or "")
+    said = report.to_json()
+    found: JsonDict = {k: said[k] for k in _TIMELINE if said[k] not in (None, "")}
+    last = report.last_completion_time or report.last_instant
     if conditions.hudi_time(last):
         found["lastCommitTime"] = conditions.hudi_time(last)
-    found["pendingCount"] = int(report.get("pendingCount") or 0)
-    pending = [_pending(view, p) for p in (report.get("pending") or [])[:LISTED]]
+    pending = [_pending(view, p) for p in report.pending[:LISTED]]
     if pending:
         found["pending"] = pending
-    commits = [_commit(c) for c in (report.get("commits") or [])[-COMMITS:] if c.get("instant")]
+    commits = [_commit(c) for c in report.commits[-COMMITS:]]
     if commits:
         found["commits"] = commits
-    foreign = [_foreign(f) for f in (report.get("foreign") or [])[:LISTED] if f.get("instant")]
+    foreign = [_foreign(f) for f in report.foreign[:LISTED]]
     if foreign:
         found["foreign"] = foreign
     return found
 
 
-def _commit(raw: JsonDict) -> JsonDict:
-    shown: JsonDict = {key: str(raw.get(key) or "")[:limit] for key, limit in _COMMIT if raw.get(key)}
-    return {**shown, "records": max(0, int(raw.get("records") or 0))}
+def _commit(told: ReportedCommit) -> JsonDict:
+    said = told.to_json()
+    shown: JsonDict = {key: said[key][:limit] for key, limit in _COMMIT if said.get(key)}
+    return {**shown, "records": max(0, told.records)}
 
 
-def _foreign(raw: JsonDict) -> JsonDict:
-    shown = {"instant": str(raw["instant"])[:32], "action": str(raw.get("action") or "")[:32]}
-    return {**shown, **({"completionTime": str(raw["completionTime"])[:32]} if raw.get("completionTime") else {})}
+def _foreign(told: ReportedInstant) -> JsonDict:
+    shown = {"instant": told.instant, "action": told.action}
+    return {**shown, **({"completionTime": told.completion_time} if told.completion_time else {})}
 
 
-def _pending(view: View, raw: JsonDict) -> JsonDict:
-    stored = view.etcd.instants.get(str(raw.get("instant")))
-    owner = next((i.attempt or i.inc for i in view.incs if stored is not None and i.inc == stored.value.get("inc")), "")
-    shown = {"instant": str(raw.get("instant"))[:32], "action": str(raw.get("action") or "")[:32], "state": str(raw.get("state") or "")[:16]}
+def _pending(view: View, told: ReportedInstant) -> JsonDict:
+    recorded = read(view.etcd.instants.get(told.instant), InstantRecord).inc
+    owner = next((i.attempt or i.inc for i in view.incs if recorded and i.inc == recorded), "")
+    shown = {"instant": told.instant, "action": told.action, "state": told.state[:16]}
     return {**shown, **({"owner": owner} if owner else {})}
 
 
@@ -166,11 +171,10 @@ def being_settled(view: View) -> list[Incarnation]:
 def _settling(view: View) -> list[JsonDict]:
     found = []
     for inc in being_settled(view):
-        record = inc.record.value if inc.record is not None else {}
         phase = (inc.phase or Phase.Fenced).name
-        since = (record.get("times") or {}).get(phase)
-        entry: JsonDict = {"incarnation": inc.inc, "attempt": inc.attempt, "pod": inc.pod, "phase": phase, "reason": str(record.get("reason") or "")}
-        if isinstance(since, int):
+        since = inc.settling.times.get(phase)
+        entry: JsonDict = {"incarnation": inc.inc, "attempt": inc.attempt, "pod": inc.pod, "phase": phase, "reason": inc.settling.reason}
+        if since is not None:
             entry["since"] = conditions.rfc3339(since)
         entry["waitingFor"] = _waiting_for(view, inc)[:1024]
         found.append(entry)
@@ -185,7 +189,7 @@ def _waiting_for(view: View, inc: Incarnation) -> str:
     if inc.phase is Phase.Draining:
         return f"drain of {view.drain_seconds:.0f} s"
     if inc.phase in (Phase.Unlocked, Phase.RollingBack):
-        count, error = settle.failures(inc.record.value if inc.record is not None else {})
+        count, error = inc.settling.failures
         return f"the agent ({count} failures: {error})" if count else "the agent"
     return "the operator"
 
@@ -199,16 +203,16 @@ def _lock(view: View) -> JsonDict:
     suspect = owner is not None and owner.record is not None
     if not suspect and not view.elapsed(f"hold/{lock.create_revision}", LOCK_SHOWN_SECONDS):
         return {}
-    since = lock.value.get("sinceMs")
-    shown: JsonDict = {"owner": str(lock.value.get("inc") or ""), "attempt": str(lock.value.get("attempt") or "")}
-    return {"lock": {**shown, **({"since": conditions.rfc3339(since)} if isinstance(since, int) else {})}}
+    held = lock.read(Lock)
+    shown: JsonDict = {"owner": held.inc, "attempt": held.attempt}
+    return {"lock": {**shown, **({"since": conditions.rfc3339(held.since_ms)} if held.since_ms is not None else {})}}
 
 
 def _blocked_by(view: View) -> str:
     for inc in view.incs:
         if inc.lock is not None and inc.record is not None:
             return f"{inc.label} ({(inc.phase or Phase.Fenced).name})"
-    if view.gate.get("state") == gate.FROZEN:
+    if view.gate.state is GateState.FROZEN:
         return "frozen gate"
     return ""
 
@@ -228,34 +232,99 @@ def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[
     ]
 
 
+@dataclass(frozen=True)
+class _Readiness:
+    """One table, asked whether writers may write."""
+
+    view: View
+    stall: Stall | None
+
+
+def _gate_is_unreadable(r: _Readiness) -> Condition | None:
+    unreadable = r.stall is None and doubts.gate_unreadable(r.view.etcd)
+    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is") if unreadable else None
+
+
+def _is_deleted(r: _Readiness) -> Condition | None:
+    return _not_ready("Deleting", "the table is being deleted") if r.view.table.ref.deleting else None
+
+
+def _is_stalled(r: _Readiness) -> Condition | None:
+    return _not_ready(r.stall.reason, r.stall.message) if r.stall is not None else None
+
+
+def _is_adopted(r: _Readiness) -> Condition | None:
+    adopting = gate.report_error(r.view)[0] == AgentError.PENDING_INSTANTS
+    return _not_ready("Adopting", "settling what the table's former writers have left") if adopting else None
+
+
+def _agent_reports_an_error(r: _Readiness) -> Condition | None:
+    code, message = gate.report_error(r.view)
+    return _not_ready(code, message or code) if code else None
+
+
+def _changes(r: _Readiness) -> Condition | None:
+    return _not_ready("Changing", "waiting for running writers before mode or durations change") if gate.changing(r.view) else None
+
+
+def _agent_is_not_ready(r: _Readiness) -> Condition | None:
+    if agents.serving(r.view):
+        return None
+    pod = agents.current_pod(r.view)
+    why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(r.view)
+    return _not_ready("AgentNotReady", f"waiting for agent {r.view.agent}{': ' + why if why else ''}")
+
+
+def _is_bootstrapped(r: _Readiness) -> Condition | None:
+    why = gate.bootstrapping(r.view)
+    return _not_ready("Bootstrapping", why) if why else None
+
+
+def _is_restored(r: _Readiness) -> Condition | None:
+    if not gate.closed_for_restore(r.view):
+        return None
+    return _not_ready(restores.REASON, restores.blocks(r.view, adopted=gate.adopted(r.view)))
+
+
+def _savepoint_is_taken(r: _Readiness) -> Condition | None:
+    name = gate.closed_for_savepoint(r.view)
+    return _not_ready("Savepoint", f"savepoint {name} is taken when running writers have ended") if name else None
+
+
+def _metadata_table_changes(r: _Readiness) -> Condition | None:
+    return _not_ready("MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
+
+
+def _gate_is_not_open(r: _Readiness) -> Condition | None:
+    if gate.is_open(r.view):
+        return None
+    return _not_ready("Preparing", f"the gate is {r.view.gate.state}: the agent has not reported the table yet")
+
+
+def _not_ready(reason: str, message: str) -> Condition:
+    return condition("Ready", False, reason, message)
+
+
+NOT_READY: Chain[_Readiness, Condition] = Chain(
+    _gate_is_unreadable,
+    _is_deleted,
+    _is_stalled,
+    _is_adopted,
+    _agent_reports_an_error,
+    _changes,
+    _agent_is_not_ready,
+    _is_bootstrapped,
+    _is_restored,
+    _savepoint_is_taken,
+    _metadata_table_changes,
+    _gate_is_not_open,
+)
+"""Why a table is not ready: the first reason that applies."""
+
+
 def _ready(view: View, stall: Stall | None) -> Condition:
-    unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == "LeaseOnly" else ""
-    code, message = gate.report_error(view)
-    pod = agents.current_pod(view)
-    if view.table.ref.deleting:
-        return condition("Ready", False, "Deleting", "the table is being deleted")
-    if stall is not None:
-        return condition("Ready", False, stall.reason, stall.message)
-    if code == adoption.PENDING:
-        return condition("Ready", False, "Adopting", "settling what the table's former writers have left")
-    if code:
-        return condition("Ready", False, code, message or code)
-    if gate.changing(view):
-        return condition("Ready", False, "Changing", "waiting for running writers before mode or durations change")
-    if not agents.serving(view):
-        why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(view)
-        return condition("Ready", False, "AgentNotReady", f"waiting for agent {view.agent}{': ' + why if why else ''}")
-    if gate.bootstrapping(view):
-        return condition("Ready", False, "Bootstrapping", gate.bootstrapping(view))
-    if gate.closed_for_restore(view):
-        return condition("Ready", False, restores.REASON, restores.blocks(view, adopted=gate.adopted(view)))
-    if gate.closed_for_savepoint(view):
-        return condition("Ready", False, "Savepoint", f"savepoint {gate.closed_for_savepoint(view)} is taken when running writers have ended")
-    if gate.closed_for_metadata(view):
-        return condition("Ready", False, "MetadataTable", metadata_table.awaited(view))
-    if not gate.is_open(view):
-        return condition("Ready", False, "Preparing", f"the gate is {view.gate.get('state')}: the agent has not reported the table yet")
-    return condition("Ready", True, "Ready", f"writers may write{unsafe}")
+    unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == FencingMode.LEASE_ONLY else ""
+    return NOT_READY(_Readiness(view, stall)) or condition("Ready", True, "Ready", f"writers may write{unsafe}")
 
 
 def _readable(view: View, failed: tuple[str, ...]) -> Condition:
@@ -274,8 +343,6 @@ def _clocks(view: View) -> Condition:
 
 def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
     ready = _ready(view, stall)
-    if doubts.gate_unreadable(view.etcd) and stall is None:
-        ready = condition("Ready", False, "RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is")
     busy = ready.status != "True" and stall is None
     foreign = (_timeline(view)).get("foreign") or []
     names = ", ".join(f["instant"] for f in foreign[:5])
@@ -303,7 +370,7 @@ def _settled(view: View) -> list[Condition]:
     """What settling waits for: a proof that does not come, or the agent."""
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
-    worst = max((settle.failures(i.record.value) for i in rolling if i.record is not None), default=(0, ""))
+    worst = max((i.settling.failures for i in rolling), default=(0, ""))
     text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
     return [
         condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
@@ -314,13 +381,13 @@ def _settled(view: View) -> list[Condition]:
 def _bucket(view: View) -> list[Condition]:
     """Settings of the bucket that damage the table; none where there is no bucket of S3. What was known stays while no agent is there."""
     report = gate.timeline_report(view)
-    if "bucket" not in report:
+    if report.bucket is None:
         old = next((c for c in view.status.get("conditions") or [] if c.get("type") == "BucketSafe"), None)
-        return [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))] if old and not report.get("exists") else []
-    told = report["bucket"]
-    unknown = f"not known: {', '.join(told['unknown'])}" if told.get("unknown") else ""
-    if told.get("harmful"):
-        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told["harmful"], *([unknown] if unknown else [])]))]
+        return [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))] if old and not report.exists else []
+    told = report.bucket
+    unknown = f"not known: {', '.join(told.unknown)}" if told.unknown else ""
+    if told.harmful:
+        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told.harmful, *([unknown] if unknown else [])]))]
     return [Condition("BucketSafe", "Unknown", "NotTold", unknown) if unknown else condition("BucketSafe", True, "NothingHarmful")]
 
 
@@ -397,10 +464,10 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event(known[0], known[1] or item["reason"], item["message"]))
     taken = {s["name"]: s["outcome"] for s in old.get("savepoints") or []}
     for entry in status.get("savepoints") or []:
-        if entry["outcome"] == savepoints.COMPLETED and taken.get(entry["name"]) != savepoints.COMPLETED:
+        if entry["outcome"] == Result.COMPLETED and taken.get(entry["name"]) != Result.COMPLETED:
             text = f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until {entry['boundaryCompletionTime']}"
             found.append(event("Normal", "SavepointTaken", text))
-        elif entry["outcome"] == savepoints.FAILED and taken.get(entry["name"]) != savepoints.FAILED:
+        elif entry["outcome"] == Result.FAILED and taken.get(entry["name"]) != Result.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
     found.extend(event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status)))
     if commits := new_commits(old, status):
@@ -410,6 +477,6 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
     for entry in status.get("settling") or []:
         if entry["incarnation"] not in before:
             found.append(event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}"))
-        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in ("Unlocked", "RollingBack"):
+        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in (Phase.Unlocked.name, Phase.RollingBack.name):
             found.append(event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}"))
     return tuple(found)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
+from hudi_contract.reports import ReportedError, TimelineReport
+from hudi_contract.words import Adoption, AgentError
 from hudi_runtime.agent import creation
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
@@ -19,8 +20,6 @@ from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.storage import Missing
 
-CREATE, ADOPT, BOOTSTRAP = "Create", "Adopt", "Bootstrap"
-PENDING = "PendingInstants"
 SKEW = timedelta(seconds=5)
 BEAT_SECONDS = 150.0
 """A heartbeat file that is younger speaks for a living writer: Hudi renews it every 60 s unless told otherwise."""
@@ -76,10 +75,14 @@ def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
 
     A bootstrap accepts one that never had a commit: it holds nothing.
     """
-    if policy == CREATE and not mine:
-        raise NotAdopted("TableExists", f"spec.adoption.policy is {CREATE}, and there is a Hudi table at {table.path}")
-    if policy == BOOTSTRAP and not mine and (table.has_archive() or any(i.action in tl.WRITE_ACTIONS for i in table.timeline().completed)):
-        raise NotAdopted("TableExists", f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap out to adopt it")
+    if policy == Adoption.CREATE and not mine:
+        raise NotAdopted(AgentError.TABLE_EXISTS, f"spec.adoption.policy is {Adoption.CREATE}, and there is a Hudi table at {table.path}")
+    if policy != Adoption.BOOTSTRAP or mine:
+        return
+    if table.has_archive() or any(i.action in tl.WRITE_ACTIONS for i in table.timeline().completed):
+        raise NotAdopted(
+            AgentError.TABLE_EXISTS, f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap out to adopt it"
+        )
 
 
 def look(table: AgentTable) -> Found:
@@ -155,10 +158,10 @@ def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int)
     return frozenset(found)
 
 
-def report(base: Mapping[str, Any], waiting: PendingInstants) -> dict[str, Any]:
+def report(base: TimelineReport, waiting: PendingInstants) -> TimelineReport:
     """`report/timeline` of a table that waits for its adoption, from that of its timeline."""
-    foreign = [{**item, **({"beating": True} if item["instant"] in waiting.beating else {})} for item in base["foreign"]]
-    return {**base, "foreign": foreign, "error": {"code": PENDING, "message": str(waiting)[:500]}}
+    foreign = tuple(item.but(beating=item.instant in waiting.beating) for item in base.foreign)
+    return base.but(foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:500]))
 
 
 def take_over(table: AgentTable, name: str, options: Mapping[str, str]) -> None:

@@ -12,24 +12,29 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.job import AgentJob
+from hudi_contract.keys import agent_range
+from hudi_contract.outcomes import ErrorCode, FailureClass
+from hudi_contract.shape import ShapeError
 from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.job import job as job_file
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.diagnosis import diagnose
-from hudi_runtime.process.errors import FailureClass, environment_secrets, redact
+from hudi_runtime.process.errors import environment_secrets, redact
 from hudi_runtime.process.etcd import Etcd, unbound
 from hudi_runtime.process.result import Tally, write_termination
 from hudi_runtime.process.stopping import Stop
-from hudi_runtime.services.services import Slot
+from hudi_runtime.services.tasks import Slot
 
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0
-ETCD_SET_BACK = "HUDIOP-ETCD-SET-BACK"
 HAND_OVER_SECONDS = 90.0
 """How long other tables may go on with what they are at when the operator has ended this process's incarnation at one; its pod then has a grace of 120."""
 HAND_OVER_CLOSE_SECONDS = 20.0
@@ -53,6 +58,8 @@ class Agent:
         self._left: list[Assignment] = []
         """Of tables that are not this agent's any more; the operator settles these incarnations."""
         self._running: dict[str, tuple[Future[None], float]] = {}
+        self._unread: dict[str, str] = {}
+        """Why assignments cannot be read, by table."""
         self._slot = Slot()
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
@@ -62,7 +69,7 @@ class Agent:
             try:
                 self._tick()
             except Exception as error:
-                if sp.jvm_exit_code() is not None or isinstance(error, MustEnd) or ETCD_SET_BACK in str(error):
+                if sp.jvm_exit_code() is not None or isinstance(error, MustEnd) or ErrorCode.ETCD_SET_BACK in str(error):
                     raise  # the last: nothing is sent to that etcd any more, another agent begins with what it says now
                 # etcd is silent: nothing can be decided, the Java sessions halt the JVM when it lasts.
                 print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
@@ -90,15 +97,27 @@ class Agent:
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return
-        wanted = {entry.name: entry.value for entry in self._etcd.range(f"control/agents/{self._name}/")}
+        wanted = {entry.name: entry.value for entry in self._etcd.range(agent_range(self._name))}
         for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
             self._assignments[table_id].retire(gone=table_id not in wanted)
             if self._idle(table_id) and self._assignments[table_id].idle:
                 self._leave(table_id)
         for table_id, value in wanted.items():
-            if table_id not in self._assignments:
-                self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
+            if table_id not in self._assignments and not self._take(table_id, value):
+                continue
             self._step(table_id, self._assignments[table_id])
+
+    def _take(self, table_id: str, value: Mapping[str, Any]) -> bool:
+        """Take charge of a table; False when its assignment cannot be read, which is its trouble alone."""
+        try:
+            self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
+        except ShapeError as error:
+            if self._unread.get(table_id) != str(error):
+                print(f"agent {self._name}: table {table_id} is not served: {error}", file=sys.stderr, flush=True)
+            self._unread[table_id] = str(error)
+            return False
+        self._unread.pop(table_id, None)
+        return True
 
     def _idle(self, table_id: str) -> bool:
         running = self._running.get(table_id)
@@ -116,7 +135,7 @@ class Agent:
         since = self._running[table_id][1]
         if not assignment.reachable and time.monotonic() - since > SLOW_STORAGE_SECONDS:
             message = f"the storage has not answered for {int(SLOW_STORAGE_SECONDS)} seconds"
-            assignment.report_error(FailureClass.STORAGE_UNREACHABLE.value, message, exists=False)
+            assignment.report_error(FailureClass.STORAGE_UNREACHABLE, message, exists=False)
 
     def _leave(self, table_id: str) -> None:
         assignment = self._assignments.pop(table_id)
@@ -153,7 +172,7 @@ class Agent:
 def agent_name() -> str:
     """The agent's name from job.json."""
     path = Path(os.environ.get("HUDI_OPERATOR_JOB", job_file.DEFAULT_PATH))
-    return str(json.loads(path.read_text(encoding="utf-8"))["agent"])
+    return AgentJob.from_json(json.loads(path.read_text(encoding="utf-8"))).agent
 
 
 def main() -> int:

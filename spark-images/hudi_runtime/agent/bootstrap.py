@@ -10,32 +10,27 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any
 
-from pyspark.sql import SparkSession
-
+from hudi_contract import metadata
+from hudi_contract.keys import Kind
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.requests import BootstrapDone, BootstrapMark, BootstrapRequest, request_id
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import BootstrapMode, GateState, RequestKind, Result, SourceError
 from hudi_runtime.agent import dataset
-from hudi_runtime.job.job import TableSpec
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
-from hudi_runtime.process.errors import FailureClass, OutcomeUnknown, RuntimeFailure, UserCodeError, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import now_ms
-from hudi_runtime.process.session import Session
-from hudi_runtime.services.services import POOL
+from hudi_runtime.process.errors import OutcomeUnknown, RuntimeFailure, UserCodeError, classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import encode, now_ms, read
+from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
-from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet
-from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
-KEY = "bootstrap"
-DONE = f"done/{KEY}"
-WORD = "hudioperator.bootstrap"
+KEY = request_id(RequestKind.BOOTSTRAP)
+DONE = Kind.DONE.of(KEY)
+WORD = metadata.BOOTSTRAP
 """In the commit's metadata: which HudiTable has begun with it, and where its rows come from."""
-FULL_RECORD = "FullRecord"
-RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
 INSERTS = frozenset({"commit", "deltacommit"})
 MESSAGE_LIMIT = 500
 QUIET_SECONDS = 120
@@ -46,109 +41,84 @@ OPTIONS = {
     "hoodie.bulkinsert.sort.mode": "PARTITION_SORT",
 }
 
-Beside = Callable[[Callable[[], None]], Future[None] | None]
 
+class Bootstrap(LongTask):
+    """The bootstrap of one table. The instant of a try that is cancelled is given up."""
 
-@dataclass
-class Bootstrap:
-    """The bootstrap of one table. `consider` is called by the table's step and never blocks."""
+    def __init__(self, context: AgentContext) -> None:
+        super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self.spec = context.spec
 
-    spark: SparkSession
-    table: AgentTable
-    session: Session
-    spec: TableSpec
-    options: Mapping[str, str]
-    gate: Callable[[], str]
-    """State of the table's gate, read now."""
-    beside: Beside
-    """Runs something in the agent's one place for long work; None when that is taken."""
-    _running: Future[None] | None = field(default=None)
-    _cancelled: bool = field(default=False)
-
-    @property
-    def idle(self) -> bool:
-        """Whether no try is under way."""
-        return self._running is None or self._running.done()
-
-    @property
-    def _group(self) -> str:
-        return f"bootstrap-{self.session.table_id}"
-
-    def cancel(self) -> None:
-        """Ask Spark to end the jobs of the try under way; its instant is given up."""
-        self._cancelled = True
-        if not self.idle:
-            self.spark.sparkContext.cancelJobGroup(self._group)
-
-    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Begin a try when one is asked for and due, and nothing of an earlier one is left (I7, I12)."""
-        request = requests.get(KEY)
-        if request is None or not self.idle or self._cancelled:
+        asked = look.requests.get(KEY)
+        if asked is None or not self.idle or self._cancelled:
             return
+        request = BootstrapRequest.from_json(asked)
         record = self._record(request)
-        if record.get("result") == COMPLETED or now_ms() < int(record.get("retryAtMs") or 0):
+        if record.result is Result.COMPLETED or now_ms() < record.retry_at_ms:
             return
-        if records.settling() or records.other_agents(self.session.inc):
+        if look.records.settling() or look.records.other_agents(self.session.inc):
             return
-        if self.gate() != "closed":  # R14: nobody but agents acquires
+        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires
             return
-        self._running = self.beside(lambda: self._run(request, record)) or self._running
+        self._begin(lambda: self._run(request, record))
 
-    def _record(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`done/bootstrap` of the HudiTable that asks; empty when there is none."""
-        known = self.session.etcd.get(DONE)
-        return known.value if known is not None and known.value.get("tableUid") == request["tableUid"] else {}
+    def _record(self, request: BootstrapRequest) -> BootstrapDone:
+        """`done/bootstrap` of the HudiTable that asks; one that says nothing when there is none."""
+        known = read(self.session.etcd.get(DONE), BootstrapDone)
+        return known if known.table_uid == request.table_uid else BootstrapDone()
 
     # -- a try, on its own thread --------------------------------------------------------------------------------------------------
 
-    def _run(self, request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-        failures, begun = int(record.get("failures") or 0), now_ms()
-        ahead = {
-            "tableUid": request["tableUid"],
-            "mode": request["mode"],
-            "source": request["path"],
-            "result": RUNNING,
-            "beginMs": int(record.get("beginMs") or begun),
-            "failures": failures + 1,
-            "retryAtMs": begun + backoff_ms(failures + 1),
-            "inc": self.session.inc,
-        }
+    def _run(self, request: BootstrapRequest, record: BootstrapDone) -> None:
+        failures, begun = record.failures, now_ms()
+        ahead = BootstrapDone(
+            table_uid=request.table_uid,
+            mode=request.mode,
+            source=request.path,
+            result=Result.RUNNING,
+            begin_ms=record.begin_ms or begun,
+            failures=failures + 1,
+            retry_at_ms=begun + backoff_ms(failures + 1),
+            inc=self.session.inc,
+        )
         try:
             self._end_own()
             # Written ahead: a try that ends its own process is repeated after a pause only, and counted.
-            self.session.etcd.put(DONE, ahead)
-            found = self._found(request) or self._write(request)
-            done = {**ahead, **found, "result": COMPLETED, "endMs": now_ms(), "failures": 0, "retryAtMs": 0}
-            self.session.etcd.put(DONE, done)
-            self._say(f"{COMPLETED} {done['instant']}: {done['records']} records of {request['path']}")
+            self.session.etcd.put(DONE, ahead.to_json())
+            found = self._found(request, ahead) or self._write(request, ahead)
+            self.session.etcd.put(DONE, found.but(result=Result.COMPLETED, end_ms=now_ms(), failures=0, retry_at_ms=0).to_json())
+            self._say(f"{Result.COMPLETED} {found.instant}: {found.records} records of {request.path}")
         except Exception as error:
             self._failed(ahead, error, before=failures)
 
-    def _write(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        if request["mode"] != FULL_RECORD:
-            raise UserCodeError(f"mode {request['mode']} is not offered, {FULL_RECORD} is")
+    def _write(self, request: BootstrapRequest, ahead: BootstrapDone) -> BootstrapDone:
+        if request.mode != BootstrapMode.FULL_RECORD:
+            raise UserCodeError(f"mode {request.mode} is not offered, {BootstrapMode.FULL_RECORD} is")
         self._require_empty()
-        context = self.spark.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", POOL)
-        context.setJobGroup(self._group, f"{KEY} of {self.spec.table}", interruptOnCancel=True)
-        source = dataset.read(self.spark, self.spec, str(request["path"]), str(request["format"]))
-        word = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"]}
+        self._enter_pool(f"{KEY} of {self.spec.table}")
+        source = dataset.read(self.spark, self.spec, request.path, request.format)
+        mark = BootstrapMark(table_uid=request.table_uid, mode=request.mode, source=request.path)
         options = {
-            **self.options,
+            **self.context.options,
             **table_options(self.spec),
             **OPTIONS,
             **key_options(source.frame.schema, self.spec.record_keys),
-            "hudioperator.inc": self.session.inc,
-            "hudioperator.attempt": self.session.attempt,
-            WORD: json.dumps(word, sort_keys=True, separators=(",", ":")),
+            metadata.INC: self.session.inc,
+            metadata.ATTEMPT: self.session.attempt,
+            WORD: encode(mark.to_json()),
         }
         source.frame.write.format("hudi").options(**options).mode("append").save(self.table.path)
-        found = self._found(request)
+        found = self._found(request, ahead)
         if found is None:
             raise OutcomeUnknown("the write ended without error, but the timeline has no commit of it")
-        if found["records"] != source.rows:
+        if found.records != source.rows:
             said = f"the dataset had {source.rows} rows when it was looked at: it was changed meanwhile, or something is wrong; compare"
-            return {**found, "message": said}
+            return found.but(message=said)
         return found
 
     def _require_empty(self) -> None:
@@ -162,31 +132,31 @@ class Bootstrap:
         if pending:
             raise NotYet(f"instant {pending[0]} is pending")
 
-    def _found(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the completed commit of this bootstrap says, whichever agent has made it; None when there is none."""
+    def _found(self, request: BootstrapRequest, ahead: BootstrapDone) -> BootstrapDone | None:
+        """The record with what the completed commit of this bootstrap says, whichever agent has made it; None when there is none."""
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         completed = self.table.timeline().completed
         for instant, info in self.table.commits(completed):
-            word = info.extra.get(WORD)
-            if word and json.loads(word).get("tableUid") == request["tableUid"]:
+            mark = BootstrapMark.known(json.loads(info.extra.get(WORD) or "{}"))
+            if mark.table_uid and mark.table_uid == request.table_uid:
                 totals = self.table.totals(instant)
-                counts = {"records": totals.records, "files": totals.files, "bytes": totals.bytes}
-                return {"instant": instant.requested, "completionTime": instant.completion, "source": json.loads(word)["source"], **counts}
+                found = ahead.but(records=totals.records, files=totals.files, bytes=totals.bytes)
+                return found.but(instant=instant.requested, completion_time=instant.completion, source=mark.source)
         return None
 
     # -- failures ------------------------------------------------------------------------------------------------------------------
 
-    def _failed(self, ahead: Mapping[str, Any], error: Exception, *, before: int) -> None:
+    def _failed(self, ahead: BootstrapDone, error: Exception, *, before: int) -> None:
         """Put on record why, and give the instant up. etcd silent: the record written ahead stands, and the operator settles this agent."""
         try:
             secrets, waiting = environment_secrets(), isinstance(error, NotYet) or self._cancelled
             said = str(error) if isinstance(error, NotYet) else classify(error, secrets=secrets).message or str(error)
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
-            self._say(f"{'waits' if waiting else FAILED}: {message}")
-            code = "SourceInvalid" if dataset.of_the_dataset(error) else FAILED
-            told = {"result": RUNNING, "failures": before, "retryAtMs": now_ms() + backoff_ms(1)} if waiting else {"result": FAILED, "code": code}
-            self.session.etcd.put(DONE, {**ahead, **told, "message": message})
+            self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
+            code = SourceError.SOURCE_INVALID if dataset.of_the_dataset(error) else Result.FAILED
+            told = ahead.but(failures=before, retry_at_ms=now_ms() + backoff_ms(1)) if waiting else ahead.but(result=Result.FAILED, code=code)
+            self.session.etcd.put(DONE, told.but(message=message).to_json())
             self._end_own()
         except Exception as second:
             self._say(f"left as it is: {type(second).__name__}: {first_line(str(second), limit=200, secrets=environment_secrets())}")
@@ -210,8 +180,7 @@ class Bootstrap:
 
     def _inserts(self, instant: str) -> bool:
         """Whether an own instant was recorded for an insert: settling records rollbacks beside this thread, and nothing else of an agent inserts."""
-        entry = self.session.etcd.get(f"instant/{instant}")
-        return entry is not None and entry.value.get("action") in INSERTS
+        return read(self.session.etcd.get(Kind.INSTANT.of(instant)), InstantRecord).action in INSERTS
 
     def _await_tasks(self) -> None:
         """Wait until no task of this bootstrap runs: a cancelled job is reported as ended before."""

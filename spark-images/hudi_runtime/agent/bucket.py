@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from hudi_contract.reports import BucketSettings
+
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 GUARD = "io.hudioperator.GuardedFileSystem"
 S3_EXCEPTION = "com.amazonaws.services.s3.model.AmazonS3Exception"
@@ -70,15 +72,17 @@ class Bucket:
         self._spark = spark
         self._path = path
         self._asked = -AGAIN_SECONDS
-        self._found: dict[str, Any] = {}
+        self._found: BucketSettings | None = None
 
-    def look(self) -> dict[str, Any]:
-        """`{"bucket": {"harmful": sentences, "unknown": names}}` for the report; empty where there is no bucket of S3."""
+    def look(self) -> BucketSettings | None:
+        """For the report; None where there is no bucket of S3."""
         if time.monotonic() - self._asked >= AGAIN_SECONDS:
             settings = ask(self._spark, self._path)
             self._asked = time.monotonic()
             prefix = self._path.partition("://")[2].partition("/")[2]
-            self._found = {} if settings is None else {"bucket": {"harmful": harmful(settings, prefix), "unknown": unknown(settings)}}
+            self._found = None
+            if settings is not None:
+                self._found = BucketSettings(harmful=tuple(harmful(settings, prefix)), unknown=tuple(unknown(settings)))
         return self._found
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify, user_error
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify, user_error
 from hudi_runtime.table import values
 from hudi_runtime.table.storage import Storage
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
 
+from hudi_contract import metadata
+from hudi_contract.reports import ReportedCommit, ReportedError, ReportedInstant, TimelineReport
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
@@ -35,18 +36,17 @@ def written_by_others(timeline: tl.Timeline, clock: str) -> tuple[tl.Instant, ..
     return tuple(i for i in (*timeline.completed, *timeline.savepoints) if not i.pending and i.completion > clock)
 
 
-def commits(table: Table, timeline: tl.Timeline) -> list[dict[str, Any]]:
+def commits(table: Table, timeline: tl.Timeline) -> tuple[ReportedCommit, ...]:
     """The writes that completed last, oldest first, each with what it says of itself (`status.timeline.commits`)."""
     newest = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS][-MAX_COMMITS:]
     found = []
     try:
         for instant, info in table.commits(tuple(newest)):
-            said = {"instant": instant.requested, "action": instant.action, "completionTime": instant.completion, "records": info.records}
-            names = {key: info.extra[f"hudioperator.{key}"] for key in ("writer", "attempt") if info.extra.get(f"hudioperator.{key}")}
-            found.append({**said, **names})
+            said = ReportedCommit(instant=instant.requested, action=instant.action, completion_time=instant.completion, records=info.records)
+            found.append(said.but(writer=info.extra.get(metadata.WRITER) or "", attempt=info.extra.get(metadata.ATTEMPT) or ""))
     except Missing:
         pass  # archived since the listing: the next one tells
-    return found
+    return tuple(found)
 
 
 def report(
@@ -55,39 +55,26 @@ def report(
     inc: str,
     foreigners: tuple[tl.Instant, ...],
     commits_since: Mapping[str, int],
-    newest: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """`report/timeline` of contracts, section 1, without its time. `commits_since` the last run, by table service; `newest` :func:`commits`."""
+    newest: tuple[ReportedCommit, ...] = (),
+) -> TimelineReport:
+    """`report/timeline` without its time. `commits_since` the last run, by table service; `newest` :func:`commits`."""
     last = timeline.last_completed
     pending = timeline.pending
-    return {
-        "agentInc": inc,
-        "exists": True,
-        "lastInstant": last.requested if last else "",
-        "lastCompletionTime": last.completion if last else "",
-        "lowestPendingRequestedTime": timeline.lowest_pending,
-        "pending": [{"instant": i.requested, "action": i.action, "state": i.state.value} for i in pending[:MAX_LISTED]],
-        "pendingCount": len(pending),
-        "activeLength": len(timeline.instants),
-        "foreign": [
-            {"instant": i.requested, "action": i.action, **({"completionTime": i.completion} if i.completion else {})} for i in foreigners[:MAX_LISTED]
-        ],
-        "commitsSince": dict(commits_since),
-        "commits": [dict(commit) for commit in newest],
-    }
+    return TimelineReport(
+        agent_inc=inc,
+        exists=True,
+        last_instant=last.requested if last else "",
+        last_completion_time=last.completion if last else "",
+        lowest_pending_requested_time=timeline.lowest_pending,
+        pending=tuple(ReportedInstant(instant=i.requested, action=i.action, state=i.state.value) for i in pending[:MAX_LISTED]),
+        pending_count=len(pending),
+        active_length=len(timeline.instants),
+        foreign=tuple(ReportedInstant(instant=i.requested, action=i.action, completion_time=i.completion) for i in foreigners[:MAX_LISTED]),
+        commits_since=dict(commits_since),
+        commits=newest,
+    )
 
 
-def error_report(*, inc: str, exists: bool, code: str, message: str) -> dict[str, Any]:
+def error_report(*, inc: str, exists: bool, code: str, message: str) -> TimelineReport:
     """The report when the table could not be looked at, or is not the one of the spec."""
-    return {
-        "agentInc": inc,
-        "exists": exists,
-        "error": {"code": code, "message": message},
-        "lastInstant": "",
-        "lastCompletionTime": "",
-        "lowestPendingRequestedTime": "",
-        "pending": [],
-        "pendingCount": 0,
-        "activeLength": 0,
-        "foreign": [],
-    }
+    return TimelineReport(agent_inc=inc, exists=exists, error=ReportedError(code=code, message=message))

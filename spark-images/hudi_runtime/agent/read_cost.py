@@ -10,11 +10,10 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any
 
+from hudi_contract.reports import ReadCost
 from hudi_runtime.process.errors import classify, environment_secrets
+from hudi_runtime.services.tasks import Look, Slot, TableTask
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
@@ -24,20 +23,6 @@ EVERY_SECONDS = 30.0
 SHARE = 20
 _BASE = re.compile(r"^([^_]+)_[^_]+_(\d{14,17})\.(?:parquet|orc|hfile|lance)$")
 _LOG = re.compile(r"^\.(.+)_(\d{14,17})\.log\.\d+")
-
-
-@dataclass(frozen=True)
-class ReadCost:
-    """Bytes of the newest base files and of the log files on top of them; file groups, and how many of them have such log files."""
-
-    base_bytes: int
-    log_bytes: int
-    file_groups: int
-    with_logs: int
-
-    def value(self) -> dict[str, int]:
-        """For the report."""
-        return {"baseBytes": self.base_bytes, "logBytes": self.log_bytes, "fileGroups": self.file_groups, "fileGroupsWithLogs": self.with_logs}
 
 
 def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collection[tuple[str, str]] = ()) -> ReadCost:
@@ -60,26 +45,30 @@ def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collecti
         base_bytes=sum(bases[group][1] for group in groups if group in bases),
         log_bytes=sum(waiting.values()),
         file_groups=len(groups),
-        with_logs=sum(1 for size in waiting.values() if size),
+        file_groups_with_logs=sum(1 for size in waiting.values() if size),
     )
 
 
-class Gauge:
-    """Counts the read cost of one table beside its other work, when something was committed since the last time."""
+class Gauge(TableTask):
+    """Counts the read cost of one table beside its other work, when something was committed since the last time.
 
-    def __init__(self, table: Table, *, clock: Callable[[], float] = time.monotonic) -> None:
+    It is always idle: a count changes nothing, so nobody waits for its end.
+    """
+
+    def __init__(self, table: Table, slot: Slot, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
+        self._slot = slot
         self._clock = clock
         self._seen = ""
         self._next = 0.0
         self.latest: ReadCost | None = None
 
-    def consider(self, timeline: tl.Timeline, start: Callable[[Callable[[], None]], Future[None] | None]) -> None:
-        """Begin to count, if it is due and `start` has a place for it."""
-        last = timeline.last_completed
+    def consider(self, look: Look) -> None:
+        """Begin to count, if it is due and the place is free."""
+        timeline, last = look.timeline, look.timeline.last_completed
         if last is None or last.completion == self._seen or self._clock() < self._next:
             return
-        start(lambda: self._run(timeline, last.completion))
+        self._slot.start(lambda: self._run(timeline, last.completion))
 
     def _run(self, timeline: tl.Timeline, completion: str) -> None:
         begun = self._clock()
@@ -101,8 +90,3 @@ class Gauge:
                 except Missing:
                     continue  # archived meanwhile
         return found
-
-
-def value_of(cost: ReadCost | None) -> dict[str, Any]:
-    """The part of the report; empty when nothing was counted."""
-    return {} if cost is None else {"readCost": cost.value()}

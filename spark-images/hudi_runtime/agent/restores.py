@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
-
+from hudi_contract.keys import Kind
+from hudi_contract.requests import RestoreDone, RestoreRequest, SavepointDone, every, named, request_id
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import now_ms
-from hudi_runtime.services.services import POOL
-from hudi_runtime.settle.agent_session import AgentSession
-from hudi_runtime.settle.agent_table import AgentTable, SavepointInfo
+from hudi_runtime.process.etcd import now_ms, read
+from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
 from hudi_runtime.settle.settle import Records, backoff
 from hudi_runtime.settle.sweep import escape, late_files
@@ -31,9 +32,7 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import TIMELINE
 from hudi_runtime.table.storage import Missing
 
-PREFIX = "restore-"
 LOG_COMPACTION = "logcompaction"
-PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
 ATTEMPTS = 3
 """Errors before anything was changed; from then on it is tried until it is done."""
 WAIT_SECONDS = 2.0
@@ -47,8 +46,6 @@ OPTIONS = {
     "hoodie.metadata.enable": "false",
     "hoodie.table.services.enabled": "false",
 }
-
-Beside = Callable[[Callable[[], None]], Future[None] | None]
 
 
 class Refused(Exception):
@@ -94,124 +91,105 @@ def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     return found
 
 
-@dataclass
-class Restores:
-    """Restores of one table. `consider` is called by the table's step and never blocks. `label` is the HudiTable's namespace/name."""
+class Restores(LongTask):
+    """Restores of one table. One that is cancelled stays begun, for the next agent."""
 
-    spark: SparkSession
-    table: AgentTable
-    session: AgentSession
-    name: str
-    label: str
-    options: Mapping[str, str]
-    gate: Callable[[], Mapping[str, Any]]
-    """The table's gate, read now; empty when there is none."""
-    beside: Beside
-    """Runs something in the agent's one place for long work; None when that is taken."""
-    ended: set[str] = field(default_factory=set)
-    """See Settler: instants of this incarnation of which nothing can be late."""
-    _running: Future[None] | None = field(default=None)
-    _cancelled: bool = field(default=False)
-    _retry_at: float = field(default=0.0)
-    _failures: dict[str, int] = field(default_factory=dict)
+    exclusive = True
 
-    @property
-    def idle(self) -> bool:
-        """Whether no try is under way."""
-        return self._running is None or self._running.done()
-
-    @property
-    def _group(self) -> str:
-        return f"restore-{self.session.table_id}"
-
-    def cancel(self) -> None:
-        """Ask Spark to end the jobs of the try under way; the restore stays begun, for the next agent."""
-        self._cancelled = True
-        if not self.idle:
-            self.spark.sparkContext.cancelJobGroup(self._group)
+    def __init__(self, context: AgentContext) -> None:
+        super().__init__(context.spark, context.slot, f"restore-{context.spec.id}")
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self._retry_at = 0.0
+        self._failures: dict[str, int] = {}
 
     def between(self, records: Records) -> bool:
         """Whether the table is neither what it was nor what it will be: nothing else may be done to it, and what is pending is nobody's fault."""
-        pending = (entry.value for entry in records.instants.values() if entry.value.get("state") == "Pending")
-        return not self.idle or any(value.get("action") == RESTORE for value in pending)
+        known = (entry.read(InstantRecord) for entry in records.instants.values())
+        return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
-    def consider(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Begin or go on with a restore when one is asked for and due, alone (F22)."""
-        asked = any(id.startswith(PREFIX) for id in requests)
+        requests, records = look.requests, look.records
+        asked = any(named(RequestKind.RESTORE, id) for id in requests)
         if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
             return
-        gate = self.gate()
-        id = f"{PREFIX}{gate.get('restoring')}"
-        if gate.get("state") != "closed" or id not in requests or self._record(id).get("result") in (COMPLETED, FAILED):
+        gate = self.context.gate()
+        id = request_id(RequestKind.RESTORE, gate.restoring)
+        if gate.state is not GateState.CLOSED or id not in requests or self._record(id).ended:
             return
-        self._running = self.beside(lambda: self._run(id, requests[id])) or self._running
+        request = RestoreRequest.from_json(requests[id])
+        self._begin(lambda: self._run(id, request))
 
-    def _record(self, id: str) -> dict[str, Any]:
-        known = self.session.etcd.get(f"done/{id}")
-        return dict(known.value) if known is not None else {}
+    def _record(self, id: str) -> RestoreDone:
+        return read(self.session.etcd.get(Kind.DONE.of(id)), RestoreDone)
 
-    def _save(self, id: str, value: Mapping[str, Any]) -> dict[str, Any]:
-        saved = {**value, "atMs": now_ms(), "inc": self.session.inc}
-        known = self._record(id)
-        if {**known, "atMs": 0} != {**saved, "atMs": 0}:
-            self.session.etcd.put(f"done/{id}", saved)
-            print(f"table {self.label}: {id}: {saved['result']} {saved.get('instant', '')} {saved.get('message', '')}", file=sys.stderr, flush=True)
+    def _save(self, id: str, done: RestoreDone) -> RestoreDone:
+        saved = done.but(at_ms=now_ms(), inc=self.session.inc)
+        if self._record(id).but(at_ms=0) != saved.but(at_ms=0):
+            self.session.etcd.put(Kind.DONE.of(id), saved.to_json())
+            print(f"table {self.context.label}: {id}: {saved.result} {saved.instant} {saved.message}", file=sys.stderr, flush=True)
         return saved
 
     # -- a try, on its own thread --------------------------------------------------------------------------------------------------
 
-    def _run(self, id: str, request: Mapping[str, Any]) -> None:
-        base = {"nonce": request["nonce"], "savepoint": request["savepoint"], "result": PENDING, **self._record(id)}
+    def _run(self, id: str, request: RestoreRequest) -> None:
+        known = self._record(id)
+        base = known.but(nonce=known.nonce or request.nonce, savepoint=known.savepoint or request.savepoint, result=known.result or Result.PENDING)
         try:
-            context = self.spark.sparkContext
-            context.setLocalProperty("spark.scheduler.pool", POOL)
-            context.setJobGroup(self._group, f"{id} of {self.label}", interruptOnCancel=True)
+            self._enter_pool(f"{id} of {self.context.label}")
             done = self._ended(base) or self._restore(id, request, base)
             self._forget()
-            over = {key: value for key, value in {**base, **done}.items() if key not in ("message", "failures", "after")}
-            self._save(id, {**over, "result": COMPLETED, "endMs": now_ms()})
+            self._save(id, done.but(message="", failures=0, after="", result=Result.COMPLETED, end_ms=now_ms()))
         except Exception as error:
             self._failed(id, base, error)
 
-    def _ended(self, base: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _ended(self, base: RestoreDone) -> RestoreDone | None:
         """What an agent has completed that died before it could say so; None when there is nothing of the kind."""
-        if base.get("result") != RUNNING:
+        if base.result is not Result.RUNNING:
             return None
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         for instant in self.table.timeline().completed:
-            if instant.action == RESTORE and instant.requested > str(base.get("after") or ""):
-                return {"instant": instant.requested, "completionTime": instant.completion}
+            if instant.action == RESTORE and instant.requested > base.after:
+                return base.but(instant=instant.requested, completion_time=instant.completion)
         return None
 
-    def _restore(self, id: str, request: Mapping[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-        with self.table.locked(self.table.write_config(self.name, self.options)):
-            self.session.begin_restore(str(request["nonce"]))
+    def _restore(self, id: str, request: RestoreRequest, base: RestoreDone) -> RestoreDone:
+        with self.table.locked(self.table.write_config(self.context.name, self.context.options)):
+            self.session.begin_restore(request.nonce)
             timeline = self.table.timeline()
             going_on = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
             if going_on:
-                if going_on not in self.session.pending() or base["result"] != RUNNING:
+                if going_on not in self.session.pending() or base.result is not Result.RUNNING:
                     raise NotYet(f"restore {going_on} is not claimed yet")
-                ahead = self._save(id, {**base, "instant": going_on})
+                ahead = self._save(id, base.but(instant=going_on))
                 self._unlog(timeline)
             else:
                 wanted = self._planned(request, timeline)
-                begun = {"result": RUNNING, "boundary": wanted.boundary, "newest": wanted.newest, "undone": len(wanted.undone)}
-                shown = {"undoneInstants": [i.requested for i in wanted.undone[:LISTED]], "beginMs": base.get("beginMs") or now_ms()}
+                begun = base.but(
+                    result=Result.RUNNING,
+                    boundary=wanted.boundary,
+                    newest=wanted.newest,
+                    undone=len(wanted.undone),
+                    undone_instants=tuple(i.requested for i in wanted.undone[:LISTED]),
+                    begin_ms=base.begin_ms or now_ms(),
+                )
                 if not wanted.undone:
-                    return {**begun, **shown, "message": "nothing was committed after the savepoint"}
+                    return begun
                 # Written ahead: from here on the operator keeps the gate closed, and it is brought to its end.
-                ahead = self._save(id, {**base, **begun, **shown, "after": timeline.maximum})
+                ahead = self._save(id, begun.but(after=timeline.maximum))
                 self._drop(wanted.dropped)
                 instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
-                ahead = self._save(id, {**ahead, "instant": instant})
+                ahead = self._save(id, ahead.but(instant=instant))
             self.table.delete_metadata_table()
-            self.table.restore(self._config(), str(ahead["instant"]), str(ahead["newest"]))
-            completion = self._verified(str(ahead["instant"]), str(ahead["boundary"]))
-        return {**{key: ahead[key] for key in ahead if key != "result"}, "completionTime": completion}
+            self.table.restore(self._config(), ahead.instant, ahead.newest)
+            completion = self._verified(ahead.instant, ahead.boundary)
+        return ahead.but(completion_time=completion)
 
     def _config(self) -> Any:
-        config = self.table.write_config(self.name, {**self.options, **OPTIONS})
+        config = self.table.write_config(self.context.name, {**self.context.options, **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
             raise OutcomeUnknown("the client's failed-writes policy is not NEVER: nothing is restored")
@@ -230,21 +208,21 @@ class Restores:
 
     # -- what must be true before anything is changed ------------------------------------------------------------------------------------
 
-    def _planned(self, request: Mapping[str, Any], timeline: tl.Timeline) -> Plan:
-        recorded = {entry.name for entry in self.session.etcd.range("instant/")}
+    def _planned(self, request: RestoreRequest, timeline: tl.Timeline) -> Plan:
+        recorded = {entry.name for entry in self.session.etcd.range(Kind.INSTANT.every)}
         foreign = [i.requested for i in timeline.pending if i.requested not in recorded]
         if foreign:
             raise Refused(f"instant {foreign[0]} is pending and nobody's here: stop its writer, see ForeignWriters")
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
         said = self.table.savepoints_said(timeline)
-        savepoint = self._savepoint(str(request["savepoint"]), timeline, said)
+        savepoint = self._savepoint(request.savepoint, timeline, said)
         found = plan(timeline, savepoint)
         archived = [i.requested for i in self.table.archived_instants() if i.completion > found.boundary] if self.table.has_archive() else []
         if archived:
             raise Refused(f"instant {archived[0]} completed after the savepoint and was archived: what it wrote cannot be told any more")
         for later in found.dropped:
-            self._require_dropped(later, said, names=[str(name) for name in request.get("savepoints") or []])
+            self._require_dropped(later, said, names=request.savepoints)
         missing = self._missing(said[savepoint.requested])
         if missing:
             raise Refused(f"file {missing}, which the savepoint needs, is gone")
@@ -253,24 +231,26 @@ class Restores:
     def _savepoint(self, name: str, timeline: tl.Timeline, said: Mapping[str, SavepointInfo]) -> tl.Instant:
         """The savepoint that the HudiTable means by that name."""
         kept = {s.requested: s for s in timeline.savepoints if not s.pending}
-        taken = self.session.etcd.get(f"done/savepoint-{name}")
-        instant = str(taken.value.get("instant") or "") if taken is not None and taken.value.get("result") == COMPLETED else ""
-        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.label}: {name}"), "")
+        taken = self._taken(name)
+        instant = taken.instant if taken.result is Result.COMPLETED else ""
+        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.context.label}: {name}"), "")
         if not instant:
             raise Refused(f"this HudiTable has taken no savepoint {name}")
         if instant not in kept:
             raise Refused(f"savepoint {name} (instant {instant}) is not on the timeline any more")
         return kept[instant]
 
-    def _require_dropped(self, later: tl.Instant, said: Mapping[str, SavepointInfo], *, names: list[str]) -> None:
+    def _taken(self, name: str) -> SavepointDone:
+        return read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.SAVEPOINT, name))), SavepointDone)
+
+    def _require_dropped(self, later: tl.Instant, said: Mapping[str, SavepointInfo], *, names: Sequence[str]) -> None:
         """A later savepoint keeps a commit that is to go. It goes with it when its name was taken out of the spec before."""
         if later.pending:
             return
-        comment, mine = said[later.requested].comment, f"{self.label}: "
+        comment, mine = said[later.requested].comment, f"{self.context.label}: "
         if not comment.startswith(mine):
             raise Refused(f"the savepoint of instant {later.requested} ({comment or 'without a comment'}) is later and not this HudiTable's: delete it first")
-        records = {name: self.session.etcd.get(f"done/savepoint-{name}") for name in names}
-        listed = [n for n, record in records.items() if record is not None and record.value.get("instant") == later.requested]
+        listed = [name for name in names if self._taken(name).instant == later.requested]
         listed += [comment.removeprefix(mine)] if comment.removeprefix(mine) in names else []
         if listed:
             raise Refused(f"savepoint {listed[0]} is later, and would go with the commit that it keeps: take its name out of spec.savepoints first")
@@ -296,9 +276,9 @@ class Restores:
             for name in (f"{savepoint.requested}.savepoint.inflight", f"{savepoint.requested}_{savepoint.completion}.savepoint"):
                 if name in names:
                     self.table.storage.delete(f"{TIMELINE}/{name}")
-            for entry in self.session.etcd.range("done/savepoint-"):
-                if entry.value.get("instant") == savepoint.requested:
-                    self.session.etcd.delete(f"done/{entry.name}", entry.mod_revision)
+            for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
+                if entry.read(SavepointDone).instant == savepoint.requested:
+                    self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
         """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to go."""
@@ -313,28 +293,28 @@ class Restores:
     def _forget(self) -> None:
         """Give up own records whose instants are gone: Hudi never completes the rollbacks that a restore is made of."""
         timeline = self.table.timeline()
-        for entry in self.session.etcd.range("instant/"):
-            value = entry.value
-            mine = value.get("inc") == self.session.inc and not value.get("claimedBy") and value.get("state") == "Pending"
-            if mine and value.get("action") in ("rollback", RESTORE) and timeline.get(entry.name) is None:
-                self.ended.add(entry.name)
+        for entry in self.session.etcd.range(Kind.INSTANT.every):
+            record = entry.read(InstantRecord)
+            mine = record.inc == self.session.inc and not record.claimed_by and record.pending
+            if mine and record.action in ("rollback", RESTORE) and timeline.get(entry.name) is None:
+                self.context.ended.add(entry.name)
                 self.session.forget(entry.name)
 
-    def _failed(self, id: str, base: Mapping[str, Any], error: Exception) -> None:
+    def _failed(self, id: str, base: RestoreDone, error: Exception) -> None:
         """Put on record why. etcd silent: what was written ahead stands, and the operator settles this agent."""
         try:
-            known = {**base, **self._record(id)}
+            known = self._record(id) if self._record(id).result is not None else base
             if isinstance(error, NotYet) or self._cancelled:
                 self._retry_at = time.monotonic() + WAIT_SECONDS
-                self._save(id, {**known, "message": first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())})
+                self._save(id, known.but(message=first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())))
                 return
             failures = self._failures[id] = self._failures.get(id, 0) + 1
             self._retry_at = time.monotonic() + max(WAIT_SECONDS, backoff(failures))
             said = str(error) if isinstance(error, Refused) else classify(error, secrets=environment_secrets()).message or str(error)
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=environment_secrets())
-            over = isinstance(error, Refused) or (failures >= ATTEMPTS and known["result"] != RUNNING)
+            over = isinstance(error, Refused) or (failures >= ATTEMPTS and known.result is not Result.RUNNING)
             if over:
                 self._forget()
-            self._save(id, {**known, "result": FAILED if over else known["result"], "message": message, "failures": failures})
+            self._save(id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures))
         except Exception as second:
-            print(f"table {self.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)
+            print(f"table {self.context.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)

@@ -7,20 +7,21 @@ agent that died before it could say so is found again, and not taken twice.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
+from hudi_contract.keys import Kind
+from hudi_contract.requests import SavepointDone, SavepointRequest, named
+from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import Entry, now_ms
-from hudi_runtime.settle.agent_session import AgentSession
-from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.process.etcd import now_ms, read
+from hudi_runtime.services.tasks import Look, TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import TIMELINE
 
-PREFIX = "savepoint-"
 USER = "hudi-operator"
 ATTEMPTS = 3
 MESSAGE_LIMIT = 500
@@ -30,46 +31,47 @@ class NothingToKeep(Exception):
     """The table has no completed commit, or something of nobody's is pending: waiting would not help."""
 
 
-@dataclass
-class Savepoints:
-    """Takes the savepoints of one table. `label` is the HudiTable's namespace/name."""
+class Savepoints(TableTask):
+    """Takes the savepoints of one table, within the step."""
 
-    table: AgentTable
-    session: AgentSession
-    name: str
-    label: str
-    options: Mapping[str, str]
-    gate: Callable[[], str]
-    """State of the table's gate, read now."""
-    _failures: dict[str, int] = field(default_factory=dict)
+    def __init__(self, context: AgentContext, *, after: TableTask) -> None:
+        """``after`` is the task that must be idle: what it writes belongs on one side of a savepoint."""
+        self.context = context
+        self.table = context.table
+        self.session = context.session
+        self._after = after
+        self._failures: dict[str, int] = {}
 
-    def serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+    def consider(self, look: Look) -> None:
         """Take what is asked for and not on record yet; waits (NotYet inside) are repeated at the next pass, failures are counted."""
+        if self._after.idle:
+            self._serve(look.requests, look.records)
+
+    def _serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
         for id, request in sorted(requests.items()):
-            if not id.startswith(PREFIX) or self._finished(self.session.etcd.get(f"done/{id}")):
+            name = named(RequestKind.SAVEPOINT, id)
+            if not name or self._record(id).ended:
                 continue
             try:
-                done = self._take(str(request["name"]), records)
+                done = self._take(SavepointRequest.from_json(request).name, records)
             except NotYet as waiting:
-                self._save(id, {"result": "Pending", "message": str(waiting)})
+                done = SavepointDone(result=Result.PENDING, message=str(waiting))
             except NothingToKeep as refused:
-                self._save(id, {"result": "Failed", "message": str(refused)})
+                done = SavepointDone(result=Result.FAILED, message=str(refused))
             except Exception as error:
-                self._failed(id, error)
-            else:
-                self._save(id, done)
+                done = self._failed(id, error)
+            self._save(id, done.but(name=name))
 
-    @staticmethod
-    def _finished(entry: Entry | None) -> bool:
-        return entry is not None and entry.value.get("result") in ("Completed", "Failed")
+    def _record(self, id: str) -> SavepointDone:
+        return read(self.session.etcd.get(Kind.DONE.of(id)), SavepointDone)
 
-    def _failed(self, id: str, error: Exception) -> None:
+    def _failed(self, id: str, error: Exception) -> SavepointDone:
         self._failures[id] = self._failures.get(id, 0) + 1
         text = first_line(classify(error, secrets=environment_secrets()).message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
         over = self._failures[id] >= ATTEMPTS
         if over:
             self._let_go()
-        self._save(id, {"result": "Failed" if over else "Pending", "message": text})
+        return SavepointDone(result=Result.FAILED if over else Result.PENDING, message=text)
 
     def _let_go(self) -> None:
         """Nothing of a savepoint that was given up may stay pending: archival would wait for it. The lock is released, so no request is on the wire."""
@@ -82,16 +84,15 @@ class Savepoints:
                 self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
             self.session.abandon(instant)
 
-    def _save(self, id: str, value: Mapping[str, Any]) -> None:
-        known = self.session.etcd.get(f"done/{id}")
-        if known is not None and {**known.value, "atMs": 0} == {"name": id.removeprefix(PREFIX), **value, "atMs": 0}:
+    def _save(self, id: str, done: SavepointDone) -> None:
+        if self._record(id).but(at_ms=None) == done:
             return
-        self.session.etcd.put(f"done/{id}", {"name": id.removeprefix(PREFIX), **value, "atMs": now_ms()})
-        print(f"table {self.label}: {id}: {value['result']} {value.get('instant', '')} {value.get('message', '')}", file=sys.stderr, flush=True)
+        self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=now_ms()).to_json())
+        print(f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}", file=sys.stderr, flush=True)
 
-    def _take(self, name: str, records: Records) -> dict[str, Any]:
+    def _take(self, name: str, records: Records) -> SavepointDone:
         timeline = self.table.timeline()
-        comment = f"{self.label}: {name}"
+        comment = f"{self.context.label}: {name}"
         taken = self.table.savepoint_with(timeline, comment)
         if taken is None:
             commit = self._commit(timeline, records)
@@ -103,11 +104,11 @@ class Savepoints:
                 raise OutcomeUnknown(f"the savepoint of {commit.requested} is not on the timeline")
         # Whoever completes later is past it: the clock moved to the savepoint's completion time before its file was written (I10).
         boundary = max(i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion)
-        return {"result": "Completed", "instant": taken.requested, "completionTime": taken.completion, "boundary": boundary}
+        return SavepointDone(result=Result.COMPLETED, instant=taken.requested, completion_time=taken.completion, boundary=boundary)
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
         """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
-        if self.gate() != "closed":
+        if self.context.gate_state() != GateState.CLOSED:
             raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
         if others:
@@ -123,7 +124,7 @@ class Savepoints:
         return max(commits)
 
     def _keep(self, timeline: tl.Timeline, instant: str, comment: str) -> None:
-        config = self.table.write_config(self.name, self.options)
+        config = self.table.write_config(self.context.name, self.context.options)
         if instant not in self.session.pending():
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)

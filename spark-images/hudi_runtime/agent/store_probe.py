@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.words import AgentError
 from hudi_runtime.agent.adoption import NotAdopted
 
 
@@ -14,4 +15,4 @@ def require(spark: SparkSession, path: str, *, exists: bool) -> None:
     context: Any = spark.sparkContext
     missing = [str(sentence) for sentence in context._jvm.io.hudioperator.StoreProbe.missing(path, context._jsc.hadoopConfiguration())]
     if missing:
-        raise NotAdopted("StoreUnfit", f"the store of {path} lacks what a table leans on: {'; '.join(missing)}", exists=exists)
+        raise NotAdopted(AgentError.STORE_UNFIT, f"the store of {path} lacks what a table leans on: {'; '.join(missing)}", exists=exists)

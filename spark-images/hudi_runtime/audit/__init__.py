@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from hudi_runtime.audit import rows, structure
 from hudi_runtime.audit.facts import Facts, Keys
 from hudi_runtime.audit.look import Look, reason_of
-from hudi_runtime.audit.report import TITLES, Check, Outcome, Report, not_asked, unknown
+from hudi_runtime.audit.report import TITLES, Check, Outcome, Report, not_asked, unknown, unsettled
 from hudi_runtime.audit.rows import Expected
 
 __all__ = ["TITLES", "Check", "Expected", "Facts", "Keys", "Outcome", "Report", "audit"]
@@ -68,7 +68,8 @@ def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Ch
         second = structure.CHECKS[name](again)
         if second.outcome is Outcome.VIOLATED:
             both = [finding for finding in second.findings if finding in first[name].findings]
-            second = Check(name, Outcome.VIOLATED, second.sentence, tuple(both)) if both else unknown(name, "the table changes too fast", second.findings)
+            changing = unsettled(name, "the table changes too fast: ask again", second.findings)
+            second = Check(name, Outcome.VIOLATED, second.sentence, tuple(both)) if both else changing
         first[name] = second
     return first
 
@@ -86,7 +87,7 @@ def _rows(
         if all(check.outcome in (Outcome.OK, Outcome.NOT_ASKED) for check in done.values()) or rows.unchanged(facts.timeline, look.table.timeline()):
             return done
         facts = look.facts()
-    return {name: unknown(name, f"the table was written to during each of {ATTEMPTS} looks") for name in names}
+    return {name: unsettled(name, f"the table was written to during each of {ATTEMPTS} looks: ask again") for name in names}
 
 
 def _row_checks(

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.keys import Kind
+from hudi_contract.table_keys import Gate
 from hudi_runtime.table import timeline as tl
 
 _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]+)$")
@@ -39,9 +41,14 @@ class Keys:
     tables: Mapping[str, Mapping[str, Any]]
     control: Mapping[str, Mapping[str, Any]]
 
-    def of(self, kind: str) -> dict[str, Mapping[str, Any]]:
+    @property
+    def gate(self) -> Gate:
+        """Who may write, and how."""
+        return Gate.known(self.control.get(Kind.GATE))
+
+    def of(self, kind: Kind) -> dict[str, Mapping[str, Any]]:
         """Keys `<kind>/<name>` of either range, by name."""
-        return {name.partition("/")[2]: value for keys in (self.tables, self.control) for name, value in keys.items() if name.startswith(f"{kind}/")}
+        return {name.partition("/")[2]: value for keys in (self.tables, self.control) for name, value in keys.items() if name.startswith(kind.every)}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.keys import CONTROL, TABLES, Kind
 from hudi_runtime.audit.facts import Keys
 from hudi_runtime.process.etcd import unbound
 
@@ -18,7 +19,7 @@ def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
 
     def read(table_id: str) -> Keys:
         etcd = unbound(spark)
-        entries = [(entry.key, entry.value) for part in ("tables", "control") for entry in etcd.range(f"{part}/{table_id}/")]
+        entries = [(entry.key, entry.value) for part in (TABLES, CONTROL) for entry in etcd.range(f"{part}/{table_id}/")]
         return of_table(table_id, entries)
 
     return read
@@ -29,19 +30,19 @@ def from_etcdctl(text: str) -> Callable[[str], Keys]:
     pairs = []
     for pair in json.loads(text).get("kvs") or []:
         key = base64.b64decode(pair["key"]).decode()
-        if "/tables/" in key or "/control/" in key:
+        if any(f"/{part}/" in key for part in (TABLES, CONTROL)):
             pairs.append((key, json.loads(base64.b64decode(pair.get("value", "")) or b"{}")))
     return lambda table_id: of_table(table_id, pairs)
 
 
 def of_table(table_id: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Keys:
     """The keys of one table. Raises ValueError when there is no gate: the answer is not the table's lock service, or was given in part."""
-    found: dict[str, dict[str, Mapping[str, Any]]] = {"tables": {}, "control": {}}
+    found: dict[str, dict[str, Mapping[str, Any]]] = {TABLES: {}, CONTROL: {}}
     for key, value in entries:
         for part, keys in found.items():
             _, hit, name = key.partition(f"{part}/{table_id}/")
             if hit:
                 keys[name] = value
-    if "gate" not in found["control"]:
+    if Kind.GATE not in found[CONTROL]:
         raise ValueError(f"there is no gate of table {table_id}: another etcd or prefix, or the keys below control/ were not given")
-    return Keys(found["tables"], found["control"])
+    return Keys(found[TABLES], found[CONTROL])

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.words import MergeMode, TableType
 from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_file
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import classify, environment_secrets, redact
@@ -135,14 +136,14 @@ class Look:
     def ordering(self) -> list[str]:
         """Columns whose values tell readers which of two versions of a row stays; none where writers merge, or the later commit stays."""
         config = self.table.meta_client().getTableConfig()
-        by_readers = str(config.getTableType().name()) == merging.MERGE_ON_READ
-        by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[merging.EVENT_TIME]
+        by_readers = str(config.getTableType().name()) == TableType.MERGE_ON_READ
+        by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[MergeMode.EVENT_TIME]
         return [str(name) for name in config.getOrderingFields()] if by_readers and by_value else []
 
     def by_column(self) -> bool:
         """Whether log files hold some columns of a row, and null for those that a commit did not touch (partial updates)."""
         config = self.table.meta_client().getTableConfig()
-        return str(config.getTableType().name()) == merging.MERGE_ON_READ and bool(config.getPartialUpdateMode().isPresent())
+        return str(config.getTableType().name()) == TableType.MERGE_ON_READ and bool(config.getPartialUpdateMode().isPresent())
 
     def archived(self) -> frozenset[str]:
         """Requested times of the completed instants that have been archived."""

@@ -25,17 +25,21 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, its outcome, one sentence, and the findings that made it (files, instants, rows)."""
+    """One check: its name, its outcome, one sentence, and the findings that made it (files, instants, rows).
+
+    `ask_again`: the table was in the middle of something that ends by itself, and the same question has another answer then.
+    """
 
     name: str
     outcome: Outcome
     sentence: str
     findings: tuple[str, ...] = ()
+    ask_again: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON; at most MAX_LISTED findings, `findingCount` tells how many there are."""
         found: dict[str, Any] = {"name": self.name, "title": TITLES[self.name], "outcome": self.outcome.value, "sentence": self.sentence}
-        return {**found, "findingCount": len(self.findings), "findings": list(self.findings[:MAX_LISTED])}
+        return {**found, "askAgain": self.ask_again, "findingCount": len(self.findings), "findings": list(self.findings[:MAX_LISTED])}
 
 
 #: Every check, in the order in which they are reported.
@@ -65,8 +69,13 @@ def violated(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
 
 
 def unknown(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
-    """It could not be looked at, or the answer is not final yet."""
+    """It could not be looked at."""
     return Check(name, Outcome.UNKNOWN, sentence, tuple(findings))
+
+
+def unsettled(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
+    """The answer is not final yet, and will be: ask again."""
+    return Check(name, Outcome.UNKNOWN, sentence, tuple(findings), ask_again=True)
 
 
 def not_asked(name: str, sentence: str) -> Check:

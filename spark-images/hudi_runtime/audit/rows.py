@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 from pyspark.sql.types import MapType, StructType
 
+from hudi_contract.words import InsertConflicts
 from hudi_runtime.audit.facts import Commit, Facts, is_data_file
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
 from hudi_runtime.table import timeline as tl
@@ -112,7 +113,7 @@ def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[s
 
 def unique(snapshot: DataFrame, facts: Facts) -> Check:
     """No record key twice in a partition (I13), unless the table's gate says that nobody looks at that."""
-    if facts.keys is not None and facts.keys.control.get("gate", {}).get("insertConflicts") == "Ignore":
+    if facts.keys is not None and facts.keys.gate.insert_conflicts == InsertConflicts.IGNORE:
         return not_asked("unique", "the table allows it (concurrency.insertConflicts: Ignore)")
     if not {KEY, PARTITION} <= set(snapshot.columns):
         return unknown("unique", "the rows do not name their keys (hoodie.populate.meta.fields is off)")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from hudi_contract.keys import Kind
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Gate, InstantRecord
+from hudi_contract.words import Concurrency, Outcome
 from hudi_runtime.audit.facts import COMPACTIONS, PLANNED, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
-from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, unsettled, violated
 from hudi_runtime.table import timeline as tl
 
 
@@ -98,32 +101,33 @@ def owners(facts: Facts) -> Check:
         if verdict != "ok":
             (wrong if verdict == "wrong" else waits).append(f"{instant} {action}: {why}")
     for i in lone:
-        busy = "lock" in facts.keys.tables or bool(pending)
+        busy = Kind.LOCK in facts.keys.tables or bool(pending)
         (waits if busy else wrong).append(f"{i.requested} {i.action} is pending in the metadata table only{': a commit is under way' if busy else ''}")
     if wrong:
         return violated("owners", f"{len(wrong)} pending instants have no live owner", [*wrong, *waits])
     if waits:
-        return unknown("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
+        return unsettled("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
     return ok("owners", f"{len(pending)} pending, all of living owners")
 
 
 def _owner(instant: str, keys: Keys) -> tuple[str, str]:
-    record = keys.of("instant").get(instant)
-    named = [inc for inc, settle in keys.of("settle").items() if instant in (settle.get("instants") or {}) and settle.get("phase") != "Settled"]
-    if record is None:
+    settles = {inc: SettleRecord.known(value) for inc, value in keys.of(Kind.SETTLE).items()}
+    named = [inc for inc, settle in settles.items() if instant in settle.instants and settle.phase is not Phase.Settled]
+    recorded = keys.of(Kind.INSTANT).get(instant)
+    if recorded is None:
         return ("waits", f"{named[0]} is being settled") if named else ("wrong", "no record in etcd: it is foreign")
-    inc = str(record.get("claimedBy") or record.get("inc"))
-    settle = keys.of("settle").get(inc)
-    if settle is not None:
-        phase = str(settle.get("phase"))
-        return ("wrong", f"its owner {inc} is settled") if phase == "Settled" else ("waits", f"its owner {inc} is being settled, phase {phase}")
-    if record.get("state") == "Abandoned":
+    record = InstantRecord.known(recorded)
+    inc = record.claimed_by or record.inc
+    if inc in settles:
+        phase = settles[inc].phase
+        return ("wrong", f"its owner {inc} is settled") if phase is Phase.Settled else ("waits", f"its owner {inc} is being settled, phase {phase.name}")
+    if record.abandoned:
         return "waits", f"given up by its owner {inc}, waits for the agent"
-    if inc in keys.of("fence"):
+    if inc in keys.of(Kind.FENCE):
         return "wrong", f"its owner {inc} is fenced, and nobody settles it"
-    if inc not in keys.of("writer"):
+    if inc not in keys.of(Kind.WRITER):
         return "wrong", f"its owner {inc} is not registered"
-    if inc not in keys.of("alive"):
+    if inc not in keys.of(Kind.ALIVE):
         return "waits", f"the lease of its owner {inc} is gone, it is not fenced yet"
     return "ok", ""
 
@@ -144,7 +148,7 @@ def metadata(facts: Facts) -> Check:
     if not wrong:
         return ok("metadata", f"{len(listed)} files in both")
     if any(i.action == "clean" for i in facts.timeline.pending):
-        return unknown("metadata", "a clean is under way: ask again", wrong)
+        return unsettled("metadata", "a clean is under way: ask again", wrong)
     return violated("metadata", f"{len(wrong)} differences", wrong)
 
 
@@ -163,13 +167,12 @@ def late(facts: Facts) -> Check:
         for t, r in facts.rolled_back.items()
         if t in completed and not (t in planned and completed[t].completion > r)
     }
-    settles = facts.keys.of("settle") if facts.keys is not None else {}
+    settles = {inc: SettleRecord.known(value) for inc, value in facts.keys.of(Kind.SETTLE).items()} if facts.keys is not None else {}
     for inc, record in settles.items():
-        for instant, item in (record.get("instants") or {}).items():
-            outcome = item.get("outcome")
-            if outcome in ("RolledBack", "Gone") and instant in completed:
+        for instant, item in record.instants.items():
+            if item.outcome in (Outcome.ROLLED_BACK, Outcome.GONE) and instant in completed:
                 at = completed[instant].completion
-                wrong[instant] = f"{instant} is completed at {at} although its owner {inc} was settled with the outcome {outcome}"
+                wrong[instant] = f"{instant} is completed at {at} although its owner {inc} was settled with the outcome {item.outcome}"
     if wrong:
         sentence = "an instant was completed after its owner was settled: a request was on the wire for longer than the drain D; its data may be torn"
         return violated("late", sentence, [wrong[t] for t in sorted(wrong)])
@@ -182,9 +185,10 @@ def overlap(facts: Facts) -> Check:
     """Of two commits on one file group, one was requested after the other was completed (I9), archived ones too. Not of the time of NonBlocking."""
     if (cannot := _cannot("overlap", facts, "commits", "archive")) is not None:
         return cannot
-    if _gate(facts).get("concurrency") == "NonBlocking":
+    gate = facts.keys.gate if facts.keys is not None else Gate()
+    if gate.concurrency == Concurrency.NON_BLOCKING:
         return not_asked("overlap", "the table allows concurrent commits on one file group")
-    allowed = str(_gate(facts).get("nonBlockingUntil") or "")
+    allowed = gate.non_blocking_until
     active = {commit.instant.requested for commit in facts.commits}
     every = [*(commit for commit in facts.archived_commits if commit.instant.requested not in active), *facts.commits]
     groups: dict[str, list[Commit]] = defaultdict(list)
@@ -206,10 +210,6 @@ def overlap(facts: Facts) -> Check:
         return violated("overlap", f"{len(wrong)} pairs of commits overlap on a file group: rows of one of them may be lost", list(wrong.values()))
     archived = f", {len(every) - len(facts.commits)} of them archived" if len(every) > len(facts.commits) else ""
     return ok("overlap", f"{len(every)} completed writes{archived}, {len(groups)} file groups")
-
-
-def _gate(facts: Facts) -> Mapping[str, Any]:
-    return facts.keys.control.get("gate", {}) if facts.keys is not None else {}
 
 
 def _interval(instant: tl.Instant) -> str:

@@ -11,22 +11,27 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.assignment import CallbackOrder
+from hudi_contract.keys import CALLBACK, Kind
+from hudi_contract.reports import CallbackReport
+from hudi_contract.requests import CallbackPosition, RestoreDone, every
+from hudi_contract.table_keys import Clock
+from hudi_contract.words import RequestKind
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback_http import SECRET_FOLDER, Sender, Undelivered
-from hudi_runtime.callback.callback_plan import Event, Kind, Position
+from hudi_runtime.callback.callback_plan import Event
 from hudi_runtime.process.errors import classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import Etcd, now_ms
+from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
-CLOCK = "clock"
-KEY = "done/callback"
-REPORT = "report/callback"
+CLOCK = Kind.CLOCK.of()
+KEY, REPORT = Kind.DONE.of(CALLBACK), Kind.REPORT.of(CALLBACK)
 REPORT_SECONDS = 5.0
 """Between two reports, at least."""
 TROUBLE_SECONDS = 5.0
@@ -76,8 +81,8 @@ class CallbackSender:
         self._wake = threading.Event()
         self._stopped = False
         # Of the thread alone from here on.
-        self._position: Position | None = None
-        self._shown: Position | None = None
+        self._position: CallbackPosition | None = None
+        self._shown: CallbackPosition | None = None
         self._revision = 0
         self._checked: tl.Timeline | None = None
         self._outdated: _Listing | None = None
@@ -86,7 +91,7 @@ class CallbackSender:
         self._retry_at = 0.0
         self._gap: Event | None = None
         self._waiting: tuple[Event, ...] = ()
-        self._reported: dict[str, Any] = {}
+        self._reported: CallbackReport | None = None
         self._report_at = 0.0
 
     # -- the agent's side ------------------------------------------------------------------------------------------------------------
@@ -95,7 +100,7 @@ class CallbackSender:
         """List the timeline, between reading the table's clock and taking the listing. To be called before a listing is reported: see `begin`."""
         clock = self._etcd.get(CLOCK)
         timeline = listed()
-        self.consider(timeline, str(clock.value["value"]) if clock is not None else "")
+        self.consider(timeline, read(clock, Clock).value)
         return timeline
 
     def consider(self, timeline: tl.Timeline, clock: str) -> None:
@@ -114,7 +119,7 @@ class CallbackSender:
     def begin(self, timeline: tl.Timeline) -> None:
         """Fix where a new callback begins. The gate of a new table opens only after the first report, so none of its commits is left out."""
         if self._etcd.get(KEY) is None:
-            self._etcd.cas(KEY, plan.start(timeline).value(), 0)
+            self._etcd.cas(KEY, plan.start(timeline).to_json(), 0)
         self._begun = True
 
     def stop(self) -> None:
@@ -161,18 +166,18 @@ class CallbackSender:
         if not self._stopped:
             self._report()
 
-    def _load(self) -> Position | None:
+    def _load(self) -> CallbackPosition | None:
         """The position; None when the callback was withdrawn, or etcd has forgotten it: the next listing begins anew."""
         if self._position is None:
             entry = self._etcd.get(KEY)
             if entry is None:
                 self._begun = False
                 return None
-            self._position, self._revision = Position.from_value(entry.value), entry.mod_revision
+            self._position, self._revision = entry.read(CallbackPosition), entry.mod_revision
             self._shown = self._position
         return self._position
 
-    def _next(self, listing: _Listing, position: Position, *, resting: bool) -> Event | None:
+    def _next(self, listing: _Listing, position: CallbackPosition, *, resting: bool) -> Event | None:
         """What is told next. The archive is read only when something undelivered may be in it, and not for each listing of a dead receiver."""
         begun = plan.started(position)
         if listing.timeline is not self._checked and not resting and begun is None:
@@ -180,11 +185,11 @@ class CallbackSender:
             self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None
             if self._gap is None:
                 self._checked = listing.timeline  # with a gap it is looked at again once that is told
-        restores = plan.restores(entry.value for entry in self._etcd.range("done/restore-"))
+        restores = plan.restores(entry.read(RestoreDone) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE))))
         self._waiting = plan.undelivered(listing.timeline, restores, position, until=listing.until, table_services=self._table_services)
         return begun or self._gap or (self._waiting[0] if self._waiting else None)
 
-    def _deliver(self, event: Event, listing: _Listing, position: Position) -> bool:
+    def _deliver(self, event: Event, listing: _Listing, position: CallbackPosition) -> bool:
         """False: nothing more can be done now."""
         try:
             metadata = self._metadata(event, listing.timeline)
@@ -202,17 +207,17 @@ class CallbackSender:
         except _Moved:
             self._position = None
         self._failures, self._reason, self._message = 0, "", ""
-        if event.kind is Kind.ARCHIVED:
+        if event.kind is plan.Kind.ARCHIVED:
             self._gap = None
             self._say(f"{len(event.archived)} commits were archived before they could be delivered; the receiver was told")
         return True
 
     def _metadata(self, event: Event, timeline: tl.Timeline) -> dict[str, Any]:
-        instant = timeline.get(event.instant) if event.kind is Kind.COMMITTED else None
+        instant = timeline.get(event.instant) if event.kind is plan.Kind.COMMITTED else None
         return self._table.metadata(instant) if instant is not None else {}
 
-    def _advance(self, position: Position) -> None:
-        revision = self._etcd.cas(KEY, position.value(), self._revision)
+    def _advance(self, position: CallbackPosition) -> None:
+        revision = self._etcd.cas(KEY, position.to_json(), self._revision)
         if revision is None:
             raise _Moved
         self._position, self._revision = position, revision
@@ -236,33 +241,36 @@ class CallbackSender:
             return
         gap = self._gap.archived if self._gap is not None else ()
         waiting = [*(instant.completion for instant in gap), *(event.completion for event in self._waiting)]
-        report: dict[str, Any] = {
-            "inc": self._inc,
-            **position.value(),
-            "undelivered": len(waiting),
-            "oldest": min(waiting, default=""),
-            "failures": self._failures,
-            "reason": self._reason,
-            "message": self._message,
-        }
+        report = CallbackReport(
+            inc=self._inc,
+            completion_time=position.completion_time,
+            instant=position.instant,
+            delivered=position.delivered,
+            archived_to=position.archived_to,
+            lost=position.lost,
+            at_ms=position.at_ms,
+            undelivered=len(waiting),
+            oldest=min(waiting, default=""),
+            failures=self._failures,
+            reason=self._reason,
+            message=self._message,
+        )
         if report == self._reported:
             self._report_at = 0.0
         elif self._clock() >= self._report_at:
-            self._etcd.put(REPORT, report)
+            self._etcd.put(REPORT, report.to_json())
             self._reported, self._report_at = report, self._clock() + REPORT_SECONDS
 
     def _say(self, text: str) -> None:
         print(f"table {self._source.namespace}/{self._source.name}: commit callback: {text}", file=sys.stderr, flush=True)
 
 
-def from_assignment(value: Mapping[str, Any], source: plan.Source, table: Table, etcd: Etcd, *, inc: str) -> CallbackSender | None:
+def from_order(wanted: CallbackOrder | None, source: plan.Source, table: Table, etcd: Etcd, *, inc: str) -> CallbackSender | None:
     """The sender that an assignment asks for; None when it asks for none."""
-    wanted = value.get("callback")
-    if not wanted:
+    if wanted is None:
         return None
-    folder = SECRET_FOLDER if wanted.get("secret") else None
-    sender = Sender(str(wanted["url"]), timeout=float(wanted["timeoutSeconds"]), folder=folder)
-    return CallbackSender(table, etcd, source, sender, table_services=bool(wanted.get("tableServices")), inc=inc)
+    sender = Sender(wanted.url, timeout=float(wanted.timeout_seconds), folder=SECRET_FOLDER if wanted.secret else None)
+    return CallbackSender(table, etcd, source, sender, table_services=wanted.table_services, inc=inc)
 
 
 def forget(etcd: Etcd) -> None:

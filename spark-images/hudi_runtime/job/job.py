@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hudi_contract import job as contract
+from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.shape import ShapeError, fields_of
+from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
 
 DEFAULT_PATH = "/etc/hudi/job/job.json"
-REMOVE_DUPLICATES = "remove_duplicates"
-"""The operation that leaves one record of each key; Hudi has none of that name."""
 
 
 @dataclass(frozen=True)
@@ -31,24 +33,24 @@ class TableSpec:
     hive_style: bool
     merge: Merge = LATER_COMMIT
     """Which of two versions of a record stays."""
-    missing_columns: str = "Null"
+    missing_columns: str = MissingColumns.NULL
     """`Null` or `Refuse`, as in the HudiTable."""
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TableSpec:
-        """From job.json's `table`, or from an agent's assignment (which calls the id `T`)."""
+    def of(cls, told: contract.TableOfJob | AssignmentRecord) -> TableSpec:
+        """The table of a job, or of an agent's assignment."""
         return cls(
-            id=data.get("id") or data["T"],
-            table=data["table"],
-            name=data["name"],
-            path=data["path"].rstrip("/"),
-            type=data["type"],
-            record_keys=tuple(data["recordKeyFields"]),
-            partitions=tuple(data.get("partitionFields") or ()),
-            ordering=tuple(data.get("orderingFields") or ()),
-            hive_style=bool(data.get("hiveStylePartitioning", False)),
-            merge=Merge.from_json(data.get("merge"), tuple(data.get("orderingFields") or ())),
-            missing_columns=data.get("missingColumns") or "Null",
+            id=told.id,
+            table=told.table,
+            name=told.name,
+            path=told.path.rstrip("/"),
+            type=told.type,
+            record_keys=told.record_key_fields,
+            partitions=told.partition_fields,
+            ordering=told.ordering_fields,
+            hive_style=told.hive_style_partitioning,
+            merge=Merge.of(told.merge, told.ordering_fields),
+            missing_columns=told.missing_columns if isinstance(told, contract.TableOfJob) else MissingColumns.NULL,
         )
 
 
@@ -107,21 +109,20 @@ class KafkaSource:
     options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> KafkaSource:
-        """From job.json; raises KeyError for a missing required field."""
-        security, value = data.get("security") or {}, data["value"]
+    def of(cls, told: contract.Kafka) -> KafkaSource:
+        """The source of a job."""
         return cls(
-            servers=tuple(data["bootstrapServers"]),
-            topics=tuple(data.get("topics") or ()),
-            pattern=data.get("topicPattern") or "",
-            start_from=str(data["startFrom"]),
-            max_offsets=data.get("maxOffsetsPerCommit"),
-            if_lost=data["ifPositionLost"],
-            format=value["format"],
-            schema=value.get("schema") or "",
-            metadata=bool(value.get("metadata")),
-            security=KafkaSecurity(security.get("protocol") or "PLAINTEXT", security.get("mechanism") or "", security.get("folder") or ""),
-            options=dict(data.get("options") or {}),
+            servers=told.bootstrap_servers,
+            topics=told.topics,
+            pattern=told.topic_pattern,
+            start_from=told.start_from,
+            max_offsets=told.max_offsets_per_commit,
+            if_lost=told.if_position_lost,
+            format=told.value.format,
+            schema=told.value.schema,
+            metadata=told.value.metadata,
+            security=KafkaSecurity(told.security.protocol, told.security.mechanism, told.security.folder),
+            options=told.options,
         )
 
 
@@ -186,7 +187,7 @@ class Job:
     """Races in a row that it loses to one other writer before the two take turns; 0: never."""
     early_detection: bool = False
     """Whether a write stops when it meets the marker of a pending one."""
-    duplicates: str = "Fail"
+    duplicates: str = Duplicates.FAIL
     """Of an operation that looks no key up: `Fail`, `Drop` or `Allow` a key that is there already."""
     interval: int | None = None
     """Seconds between two looks at the source of a run that does not end; None: the run ends when its source has nothing more."""
@@ -194,69 +195,68 @@ class Job:
     @property
     def inserts(self) -> bool:
         """Whether Hudi looks no key up."""
-        return self.operation in ("insert", "bulk_insert")
+        return self.operation in (Operation.INSERT, Operation.BULK_INSERT)
 
     @property
     def looks_up(self) -> bool:
         """Whether the runtime does it instead."""
-        return self.inserts and self.duplicates != "Allow"
+        return self.inserts and self.duplicates != Duplicates.ALLOW
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Job:
-        """Parse job.json; raises KeyError for a missing required field."""
-        writer = data["writer"]
-        application = data.get("application")
+    def from_json(cls, data: object) -> Job:
+        """Parse job.json. Raises ShapeError, which names field and rule."""
+        return cls.of(contract.JobRecord.from_json(data))
+
+    @classmethod
+    def of(cls, told: contract.JobRecord) -> Job:
+        """The attempt as the operator describes it."""
+        program = told.application
         return cls(
-            writer=f"{writer['namespace']}/{writer['name']}",
-            attempt=data["attempt"]["id"],
-            number=int(data["attempt"]["number"]),
-            run=int(data.get("run") or 1),
-            table=TableSpec.from_json(data["table"]),
-            source=_source(data.get("source")),
-            transform=(data.get("transform") or {}).get("sql"),
-            operation=data.get("operation") or "upsert",
-            application=Application(application["mainFile"], tuple(application.get("arguments") or ())) if application else None,
-            in_process_retries=int((data.get("conflict") or {}).get("inProcess", 3)),
-            options={str(key): str(value) for key, value in (data.get("hudiOptions") or {}).items()},
-            partitions=tuple(data.get("partitions") or ()),
-            serialize_after=int((data.get("conflict") or {}).get("serializeAfter", 0)),
-            early_detection=bool((data.get("conflict") or {}).get("earlyDetection", False)),
-            duplicates=data.get("duplicates") or "Fail",
-            interval=(data.get("streaming") or {}).get("intervalSeconds"),
+            writer=f"{told.writer.namespace}/{told.writer.name}",
+            attempt=told.attempt.id,
+            number=told.attempt.number,
+            run=told.run,
+            table=TableSpec.of(told.table),
+            source=_source(told.source),
+            transform=told.transform.sql if told.transform is not None else None,
+            operation=told.operation,
+            application=Application(program.main_file, program.arguments) if program is not None else None,
+            in_process_retries=told.conflict.in_process,
+            options=told.hudi_options,
+            partitions=told.partitions,
+            serialize_after=told.conflict.serialize_after,
+            early_detection=told.conflict.early_detection,
+            duplicates=told.duplicates,
+            interval=told.streaming.interval_seconds if told.streaming is not None else None,
         )
 
 
-def _source(data: Mapping[str, Any] | None) -> Source | None:
-    if not data:
+def _source(told: contract.Source | None) -> Source | None:
+    """Raises ShapeError when the source is none that this version knows."""
+    if told is None:
         return None
-    if files := data.get("files"):
-        return _files(files)
-    if hudi := data.get("hudi"):
-        return HudiSource(
-            hudi["path"].rstrip("/"),
-            hudi["startFrom"],
-            hudi["order"],
-            hudi.get("maxCommitsPerBatch"),
-            hudi["ifPositionLost"],
-            deletes=hudi.get("deletes") == "Carry",
-            merger=hudi.get("merger") or "",
-        )
-    if kafka := data.get("kafka"):
-        return KafkaSource.from_json(kafka)
-    if sql := data.get("sql"):
-        return SqlSource(sql["query"], tuple(_view(view) for view in sql["views"]))
-    python = data["python"]
-    return PythonSource(python["file"], python["function"], dict(python.get("arguments") or {}))
+    if told.files is not None:
+        return _files(told.files)
+    if (hudi := told.hudi) is not None:
+        carries = hudi.deletes == Deletes.CARRY
+        lost, most = hudi.if_position_lost, hudi.max_commits_per_batch
+        return HudiSource(hudi.path.rstrip("/"), hudi.start_from, hudi.order, most, lost, deletes=carries, merger=hudi.merger)
+    if told.kafka is not None:
+        return KafkaSource.of(told.kafka)
+    if told.sql is not None:
+        return SqlSource(told.sql.query, tuple(_view(view) for view in told.sql.views))
+    if told.python is not None:
+        return PythonSource(told.python.file, told.python.function, told.python.arguments)
+    raise ShapeError(f"JobRecord.source: one of {', '.join(one.name for one in fields_of(contract.Source))} is needed, found {', '.join(told.more) or 'none'}")
 
 
-def _view(data: Mapping[str, Any]) -> View:
-    hudi = data.get("hudi") or {}
-    return View(data["name"], hudi.get("path", ""), _files(data["files"]) if data.get("files") else None, merger=hudi.get("merger") or "")
+def _view(told: contract.View) -> View:
+    path, merger = (told.hudi.path, told.hudi.merger) if told.hudi is not None else ("", "")
+    return View(told.name, path, _files(told.files) if told.files is not None else None, merger=merger)
 
 
-def _files(data: Mapping[str, Any]) -> FilesSource:
-    options = {str(key): str(value) for key, value in (data.get("options") or {}).items()}
-    return FilesSource(data["format"], tuple(data["paths"]), options, data.get("maxFilesPerCommit"))
+def _files(told: contract.Files) -> FilesSource:
+    return FilesSource(told.format, told.paths, told.options, told.max_files_per_commit)
 
 
 def load() -> Job:

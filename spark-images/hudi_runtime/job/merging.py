@@ -12,11 +12,15 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from hudi_contract import job as contract
+from hudi_contract.words import MergeMode, PartialUpdates, TableType
 from hudi_runtime.process.errors import UserCodeError, describe_causes, java_causes
 
-EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
-HUDI_MODES: Mapping[str, str] = {EVENT_TIME: "EVENT_TIME_ORDERING", COMMIT_TIME: "COMMIT_TIME_ORDERING", CUSTOM: "CUSTOM"}
-MERGE_ON_READ = "MERGE_ON_READ"
+HUDI_MODES: Mapping[str, str] = {
+    MergeMode.EVENT_TIME: "EVENT_TIME_ORDERING",
+    MergeMode.COMMIT_TIME: "COMMIT_TIME_ORDERING",
+    MergeMode.CUSTOM: "CUSTOM",
+}
 MODE, PARTIAL, STRATEGY = "hoodie.record.merge.mode", "hoodie.table.partial.update.mode", "hoodie.record.merge.strategy.id"
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
 OF_PAYLOADS = "00000000-0000-0000-0000-000000000000"
@@ -36,7 +40,7 @@ NO_DELETES = (
 class Merge:
     """`mode` is `EventTime`, `CommitTime` or `Custom`."""
 
-    mode: str = COMMIT_TIME
+    mode: str = MergeMode.COMMIT_TIME
     ignores_nulls: bool = False
     """Partial updates: null in a batch means that the column keeps its value."""
     strategy_id: str = ""
@@ -45,14 +49,14 @@ class Merge:
     """With `Custom`: the merger's class."""
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None, ordering: Sequence[str]) -> Merge:
-        """`merge` of job.json or of an assignment; an older operator does not send it."""
-        said = data or {}
+    def of(cls, told: contract.Merge | None, ordering: Sequence[str]) -> Merge:
+        """`merge` of a job or of an assignment; an older operator does not send it."""
+        said = told or contract.Merge()
         return cls(
-            str(said.get("mode") or (EVENT_TIME if ordering else COMMIT_TIME)),
-            said.get("partialUpdates") == "IgnoreNulls",
-            strategy_id=str(said.get("strategyId") or ""),
-            class_name=str(said.get("className") or ""),
+            said.mode or (MergeMode.EVENT_TIME if ordering else MergeMode.COMMIT_TIME),
+            said.partial_updates == PartialUpdates.IGNORE_NULLS,
+            strategy_id=said.strategy_id or "",
+            class_name=said.class_name or "",
         )
 
     @property
@@ -69,7 +73,7 @@ def configured(jvm: Any, builder: Any, merge: Merge) -> Any:
     """A TableBuilder that makes a table with this merge."""
     if merge.ignores_nulls:
         return builder.setPayloadClassName(KEEPS_OLD_FOR_NULL)
-    if merge.mode == CUSTOM:
+    if merge.mode == MergeMode.CUSTOM:
         builder = builder.setRecordMergeStrategyId(merge.strategy_id)
     return builder.setRecordMergeMode(jvm.org.apache.hudi.common.config.RecordMergeMode.valueOf(HUDI_MODES[merge.mode]))
 
@@ -80,7 +84,7 @@ def problems(merge: Merge, properties: Mapping[str, str]) -> list[str]:
     needed, found = HUDI_MODES[merge.mode], properties.get(MODE)
     if found is not None and found.lower() != needed.lower():
         said.append(f"{MODE}: needed {needed!r}, table {found!r}: spec.merge.mode says it")
-    if merge.mode == CUSTOM and properties.get(STRATEGY) != merge.strategy_id:
+    if merge.mode == MergeMode.CUSTOM and properties.get(STRATEGY) != merge.strategy_id:
         said.append(f"{STRATEGY}: needed {merge.strategy_id!r}, table {properties.get(STRATEGY, '')!r}: spec.merge.custom.strategyId says it")
     partial = properties.get(PARTIAL, "").replace("NONE", "")
     if partial != merge.partial_mode:
@@ -119,7 +123,7 @@ def require(jvm: Any, merge: Merge, *, where: str = "spec.merge.custom") -> None
 
     Executors run the same image.
     """
-    if merge.mode != CUSTOM:
+    if merge.mode != MergeMode.CUSTOM:
         return
     said = fault(merge, _find(jvm, merge.class_name), where=where)
     if said:
@@ -147,13 +151,13 @@ def read_options(jvm: Any, config: Any, path: str, *, class_name: str = "") -> d
     `class_name` empty: the one of this process's own table is looked at. Raises NoMerger when there is none that merges this table.
     """
     properties = config.getProps()
-    by_class = str(properties.getProperty(MODE) or "").upper() == HUDI_MODES[CUSTOM] and properties.getProperty(STRATEGY) not in (None, OF_PAYLOADS)
-    if not by_class or str(config.getTableType().name()) != MERGE_ON_READ:
+    by_class = str(properties.getProperty(MODE) or "").upper() == HUDI_MODES[MergeMode.CUSTOM] and properties.getProperty(STRATEGY) not in (None, OF_PAYLOADS)
+    if not by_class or str(config.getTableType().name()) != TableType.MERGE_ON_READ:
         return {}
     name = class_name or str(jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.getGlobalProps().getProperty(CLASSES) or "")
     strategy = str(properties.getProperty(STRATEGY))
     if not name:
         said = "it is merged by a class of its own, which this reader does not know: read it by tableRef, or name the class to Reader(merger=)"
         raise NoMerger(f"table {path}: {STRATEGY} = {strategy!r}: {said}")
-    require(jvm, Merge(CUSTOM, strategy_id=strategy, class_name=name), where=f"spec.merge.custom (as table {path} has it)")
+    require(jvm, Merge(MergeMode.CUSTOM, strategy_id=strategy, class_name=name), where=f"spec.merge.custom (as table {path} has it)")
     return {CLASSES: name}

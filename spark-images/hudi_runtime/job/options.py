@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import types
 
-from hudi_runtime.job.job import REMOVE_DUPLICATES, Job, TableSpec
+from hudi_contract import metadata
+from hudi_contract.words import Operation
+from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.process.errors import OptionNotAllowed
 
 #: Options that a writer may never set: what belongs to the operator, and what concerns the whole table. The operator's own list
@@ -35,7 +37,6 @@ OWNED = (
     "hoodie.base.path",
     "hoodie.metadata.enable",
 )
-_META_PREFIX = "hudioperator."
 ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 
 
@@ -68,7 +69,7 @@ def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progres
     """
     return {
         **_common(job, schema_base=schema_base),
-        "hoodie.datasource.write.operation": "insert_overwrite" if job.operation == REMOVE_DUPLICATES else job.operation,
+        "hoodie.datasource.write.operation": "insert_overwrite" if job.operation == Operation.REMOVE_DUPLICATES else job.operation,
         **_duplicates(job),
         "hoodie.write.lock.etcd.progress_writer": job.writer,
         "hoodie.write.lock.etcd.progress_base": progress_base,
@@ -115,12 +116,12 @@ def _common(job: Job, *, schema_base: str) -> dict[str, str]:
 
 def commit_metadata(job: Job, *, inc: str, progress: Mapping[str, object] | None) -> dict[str, str]:
     """Options that put writer, attempt, incarnation and progress into the commit's metadata."""
-    metadata = {
-        "hoodie.datasource.write.commitmeta.key.prefix": _META_PREFIX,
-        f"{_META_PREFIX}writer": job.writer,
-        f"{_META_PREFIX}attempt": job.attempt,
-        f"{_META_PREFIX}inc": inc,
+    said = {
+        "hoodie.datasource.write.commitmeta.key.prefix": metadata.PREFIX,
+        metadata.WRITER: job.writer,
+        metadata.ATTEMPT: job.attempt,
+        metadata.INC: inc,
     }
     if progress is not None:
-        metadata[f"{_META_PREFIX}progress"] = json.dumps(progress, sort_keys=True, separators=(",", ":"))
-    return metadata
+        said[metadata.PROGRESS] = json.dumps(progress, sort_keys=True, separators=(",", ":"))
+    return said

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from py4j.protocol import Py4JError
 
+from hudi_contract.outcomes import FIRST_CLASSES, HALTS, FailureClass
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import JVM_EXIT_CLASSES, Failure, FailureClass, classify, environment_secrets
+from hudi_runtime.process.errors import Failure, classify, environment_secrets
 
 
 def diagnose(error: BaseException) -> Failure:
@@ -14,6 +15,7 @@ def diagnose(error: BaseException) -> Failure:
     gone = isinstance(error, (Py4JError, ConnectionError, EOFError)) and not getattr(error, "java_exception", None)
     code = sp.jvm_exit_code(wait_seconds=10.0 if gone else 0.0)
     if code is not None:
-        kind = JVM_EXIT_CLASSES.get(code, FailureClass.INFRASTRUCTURE)
+        halted = FIRST_CLASSES.get(code)
+        kind = halted if halted in HALTS else FailureClass.INFRASTRUCTURE
         return Failure(kind, f"the driver's JVM ended with exit code {code}")
     return classify(error, secrets=secrets)

@@ -6,52 +6,12 @@ deep in the cause chain is more precise than the wrapper that Spark or Hudi put 
 
 from __future__ import annotations
 
-import enum
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-
-class FailureClass(enum.Enum):
-    """Why an attempt failed; the operator picks back-off and limits by it."""
-
-    USER_ERROR = "UserError"
-    INFRASTRUCTURE = "Infrastructure"
-    ENDED_FOR_CHANGE = "EndedForChange"
-    WRITE_CONFLICT = "WriteConflict"
-    LOCK_TIMEOUT = "LockTimeout"
-    FENCED = "Fenced"
-    HEARTBEAT_LOST = "HeartbeatLost"
-    CLOCK_SKEW = "ClockSkew"
-    OPTION_NOT_ALLOWED = "OptionNotAllowed"
-    STORAGE_UNREACHABLE = "StorageUnreachable"
-    POSITION_LOST = "PositionLost"
-    SCHEMA_MISMATCH = "SchemaMismatch"
-    HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
-    PARTITION_NOT_DECLARED = "PartitionNotDeclared"
-    BAD_DATA = "BadData"
-
-
-EXIT_CODES: Mapping[FailureClass, int] = {
-    FailureClass.USER_ERROR: 10,
-    FailureClass.OPTION_NOT_ALLOWED: 10,
-    FailureClass.POSITION_LOST: 10,
-    FailureClass.SCHEMA_MISMATCH: 10,
-    FailureClass.HUDI_VERSION_MISMATCH: 10,
-    FailureClass.PARTITION_NOT_DECLARED: 10,
-    FailureClass.BAD_DATA: 10,
-    FailureClass.INFRASTRUCTURE: 11,
-    FailureClass.STORAGE_UNREACHABLE: 11,
-    FailureClass.CLOCK_SKEW: 11,
-    FailureClass.ENDED_FOR_CHANGE: 12,
-    FailureClass.WRITE_CONFLICT: 13,
-    FailureClass.LOCK_TIMEOUT: 14,
-    FailureClass.FENCED: 15,
-    FailureClass.HEARTBEAT_LOST: 16,
-}
-
-JVM_EXIT_CLASSES: Mapping[int, FailureClass] = {15: FailureClass.FENCED, 16: FailureClass.HEARTBEAT_LOST}
+from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
 
 
 class RuntimeFailure(Exception):
@@ -84,7 +44,7 @@ class OptionNotAllowed(RuntimeFailure):
     """A writer asked for an option that belongs to the operator."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(FailureClass.OPTION_NOT_ALLOWED, f"[HUDIOP-OPTION] option {key} is owned by the operator")
+        super().__init__(FailureClass.OPTION_NOT_ALLOWED, f"[{ErrorCode.OPTION}] option {key} is owned by the operator")
 
 
 class OutcomeUnknown(Exception):
@@ -112,27 +72,22 @@ class Failure:
         return EXIT_CODES[self.kind]
 
 
-PARTITION_CODE = "HUDIOP-PARTITION"
-"""In the error of a row that the batch did not have when it was looked at; not a code of the Java module."""
-BAD_DATA_CODE = "HUDIOP-BAD-DATA"
-"""In the error of a row that the table cannot hold (`hudi_runtime.table.values`); the Java module says it of a file that would leave the table."""
-
 _CODES: Mapping[str, FailureClass] = {
-    "HUDIOP-FENCED": FailureClass.FENCED,
-    "HUDIOP-ETCD-SILENT": FailureClass.HEARTBEAT_LOST,
-    "HUDIOP-ETCD-SET-BACK": FailureClass.HEARTBEAT_LOST,
-    "HUDIOP-CLOCK-BEHIND": FailureClass.CLOCK_SKEW,
-    "HUDIOP-OPTION": FailureClass.OPTION_NOT_ALLOWED,
-    "HUDIOP-LOCK-TIMEOUT": FailureClass.LOCK_TIMEOUT,
-    "HUDIOP-NOT-OWNER": FailureClass.USER_ERROR,
-    "HUDIOP-NO-GUARD": FailureClass.USER_ERROR,
-    "HUDIOP-STATEMENT": FailureClass.USER_ERROR,
-    "HUDIOP-SCHEMA-MOVED": FailureClass.WRITE_CONFLICT,
-    "HUDIOP-HUDI-VERSION": FailureClass.HUDI_VERSION_MISMATCH,
-    "HUDIOP-SNAPSHOT-MOVED": FailureClass.WRITE_CONFLICT,
-    PARTITION_CODE: FailureClass.PARTITION_NOT_DECLARED,
-    "HUDIOP-BAD-RECORD": FailureClass.BAD_DATA,
-    BAD_DATA_CODE: FailureClass.BAD_DATA,
+    ErrorCode.FENCED: FailureClass.FENCED,
+    ErrorCode.ETCD_SILENT: FailureClass.HEARTBEAT_LOST,
+    ErrorCode.ETCD_SET_BACK: FailureClass.HEARTBEAT_LOST,
+    ErrorCode.CLOCK_BEHIND: FailureClass.CLOCK_SKEW,
+    ErrorCode.OPTION: FailureClass.OPTION_NOT_ALLOWED,
+    ErrorCode.LOCK_TIMEOUT: FailureClass.LOCK_TIMEOUT,
+    ErrorCode.NOT_OWNER: FailureClass.USER_ERROR,
+    ErrorCode.NO_GUARD: FailureClass.USER_ERROR,
+    ErrorCode.STATEMENT: FailureClass.USER_ERROR,
+    ErrorCode.SCHEMA_MOVED: FailureClass.WRITE_CONFLICT,
+    ErrorCode.HUDI_VERSION: FailureClass.HUDI_VERSION_MISMATCH,
+    ErrorCode.SNAPSHOT_MOVED: FailureClass.WRITE_CONFLICT,
+    ErrorCode.PARTITION: FailureClass.PARTITION_NOT_DECLARED,
+    ErrorCode.BAD_RECORD: FailureClass.BAD_DATA,
+    ErrorCode.BAD_DATA: FailureClass.BAD_DATA,
 }
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
@@ -201,7 +156,7 @@ def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:
     """Whether columns were in the way, not file groups."""
-    return has_code(causes, "HUDIOP-SCHEMA-MOVED") or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
+    return has_code(causes, ErrorCode.SCHEMA_MOVED) or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
 
 
 def java_causes(error: BaseException) -> list[JavaCause]:

@@ -6,10 +6,14 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
+
+from hudi_contract.shape import Record
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -19,11 +23,23 @@ class Entry:
     key: str
     value: Mapping[str, Any]
     mod_revision: int
+    _read: dict[type[Record], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """Last part of the key."""
         return self.key.rsplit("/", 1)[-1]
+
+    def read(self, record: type[R]) -> R:
+        """What of the value can be believed; a field that is absent, or not of its type, has its default."""
+        if record not in self._read:
+            self._read[record] = record.known(self.value)
+        return cast(R, self._read[record])
+
+
+def read(entry: Entry | None, record: type[R]) -> R:
+    """The same; a key that is absent is a record of defaults."""
+    return record.known({}) if entry is None else entry.read(record)
 
 
 class Etcd:

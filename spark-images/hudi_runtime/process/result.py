@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from hudi_contract.keys import Kind, attempt_report
+from hudi_contract.outcomes import Ending
+from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage, Turn
+from hudi_contract.words import Stage
 from hudi_runtime.process.errors import Failure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.process.session import Conflict, Session
@@ -26,7 +29,7 @@ class Tally:
     records: int = 0
     last_instant: str = ""
     last_completion: str = ""
-    conflicts: list[dict[str, Any]] = field(default_factory=list)
+    conflicts: tuple[ConflictReport, ...] = ()
     conflict_count: int = 0
     waiting: int = 0
     """What the source still had when the last commit's batch was taken: files, commits, offsets."""
@@ -36,15 +39,9 @@ class Tally:
     def conflict(self, conflict: Conflict) -> None:
         """Remember a lost race; only the last ten are kept."""
         self.conflict_count += 1
-        entry = {
-            "instant": conflict.instant,
-            "retriedAs": "",
-            "with": conflict.other,
-            "fileGroups": list(conflict.file_groups),
-            "yielded": conflict.yielded,
-            "atMs": now_ms(),
-        }
-        self.conflicts = [*self.conflicts, entry][-MAX_CONFLICTS:]
+        groups, at = conflict.file_groups, now_ms()
+        entry = ConflictReport(instant=conflict.instant, with_=conflict.other, file_groups=groups, yielded=conflict.yielded, at_ms=at)
+        self.conflicts = (*self.conflicts, entry)[-MAX_CONFLICTS:]
 
     def committed(self, instant: str, completion: str, records: int, *, since: int) -> None:
         """Count a commit; conflicts number `since` and later were lost on the way to it."""
@@ -52,9 +49,8 @@ class Tally:
         self.records += records
         self.last_instant = instant
         self.last_completion = completion
-        lost = self.conflict_count - since
-        for entry in self.conflicts[len(self.conflicts) - lost :] if lost > 0 else []:
-            entry["retriedAs"] = entry["retriedAs"] or instant
+        before = len(self.conflicts) - max(0, self.conflict_count - since)
+        self.conflicts = tuple(entry.but(retried_as=entry.retried_as or instant) if number >= before else entry for number, entry in enumerate(self.conflicts))
 
 
 class Reporter:
@@ -63,54 +59,50 @@ class Reporter:
     def __init__(self, session: Session, tally: Tally) -> None:
         self._session = session
         self._tally = tally
-        self.said = ""
+        self.said: Stage | None = None
         """The last stage."""
-        self.turn: dict[str, Any] | None = None
-        """Against whom this writer asks for its turn; empty: against nobody; None: it takes no turns (an application)."""
+        self.turn: Turn | None = None
+        """Against whom this writer asks for its turn; None: it takes no turns (an application)."""
 
-    def stage(self, stage: str) -> None:
+    def stage(self, stage: Stage) -> None:
         """Report the stage and the counters so far."""
         tally, self.said = self._tally, stage
-        report = {
-            "attempt": self._session.attempt,
-            "inc": self._session.inc,
-            "atMs": now_ms(),
-            "stage": stage,
-            "commits": tally.commits,
-            "records": tally.records,
-            "lastInstant": tally.last_instant,
-            "lastCompletionTime": tally.last_completion,
-            "conflicts": tally.conflicts,
-            **({} if self.turn is None else {"turn": self.turn}),
-            **_streamed(tally),
-        }
+        report = AttemptReport(
+            attempt=self._session.attempt,
+            inc=self._session.inc,
+            at_ms=now_ms(),
+            stage=stage,
+            commits=tally.commits,
+            records=tally.records,
+            last_instant=tally.last_instant,
+            last_completion_time=tally.last_completion,
+            conflicts=tally.conflicts,
+            turn=self.turn,
+            waiting=tally.waiting,
+            caught_up=tally.caught_up,
+        )
         try:
-            self._session.etcd.put(f"report/attempt/{self._session.attempt}", report)
+            self._session.etcd.put(Kind.REPORT.of(attempt_report(self._session.attempt)), report.to_json())
         except Exception as error:
             print(f"report not put: {type(error).__name__}", file=sys.stderr, flush=True)
 
 
-def _streamed(tally: Tally) -> dict[str, Any]:
-    return {"waiting": tally.waiting, "caughtUp": tally.caught_up}
-
-
 def termination_message(tally: Tally, failure: Failure | None) -> str:
     """The JSON of contracts, section 5; the message is cut so that the whole stays within the kubelet's limit."""
-    result: dict[str, Any] = {
-        "outcome": "Failed" if failure else "Succeeded",
-        "class": failure.kind.value if failure else None,
-        "message": failure.message if failure else "",
-        "commits": tally.commits,
-        "records": tally.records,
-        "lastInstant": tally.last_instant,
-        "lastCompletionTime": tally.last_completion,
-        "conflicts": tally.conflict_count,
-        **_streamed(tally),
-    }
-    text = json.dumps(result)
-    while len(text.encode()) > TERMINATION_LIMIT:
-        result["message"] = result["message"][: len(result["message"]) // 2]
-        text = json.dumps(result)
+    result = TerminationMessage(
+        outcome=Ending.FAILED if failure else Ending.SUCCEEDED,
+        class_=failure.kind if failure else None,
+        message=failure.message if failure else "",
+        commits=tally.commits,
+        records=tally.records,
+        last_instant=tally.last_instant,
+        last_completion_time=tally.last_completion,
+        conflicts=tally.conflict_count,
+        waiting=tally.waiting,
+        caught_up=tally.caught_up,
+    )
+    while len((text := json.dumps(result.to_json())).encode()) > TERMINATION_LIMIT:
+        result = result.but(message=result.message[: len(result.message) // 2])
     return text
 
 

@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 
 from hudi_runtime.process.etcd import Etcd
 
+FENCED = "FENCED"
+"""The state of a session that was ended; the words are the Java module's."""
+
 
 class NoSession(Exception):
     """The plugin has opened no session: the pod is not what the operator rendered."""

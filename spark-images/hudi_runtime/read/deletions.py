@@ -22,8 +22,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from hudi_runtime.job.merging import CUSTOM, EVENT_TIME, HUDI_MODES, MERGE_ON_READ
-from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import MergeMode, TableType
+from hudi_runtime.job.merging import HUDI_MODES
+from hudi_runtime.process.errors import PositionLost, RuntimeFailure
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table, WriteInfo
 
@@ -182,7 +184,9 @@ class Deletions:
             return None
         self._columns = self._spark.read.format("hudi").load(self._table.path).schema
         config = self._table.meta_client().getTableConfig()
-        self._ordering = [str(name) for name in config.getOrderingFields()] if str(config.getRecordMergeMode().name()) == HUDI_MODES[EVENT_TIME] else []
+        self._ordering = (
+            [str(name) for name in config.getOrderingFields()] if str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.EVENT_TIME] else []
+        )
         gone = [*self._replaced_rows(wanted), *self._replaced_groups(wanted), *(self._logged(wanted) if wanted.logs else ())]
         if not gone:
             return None
@@ -305,7 +309,7 @@ class Deletions:
 
 def problem(config: Any) -> str:
     """Why the deletions of a table cannot be read; empty when they can."""
-    if str(config.getTableType().name()) == MERGE_ON_READ and str(config.getRecordMergeMode().name()) == HUDI_MODES[CUSTOM]:
+    if str(config.getTableType().name()) == TableType.MERGE_ON_READ and str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.CUSTOM]:
         return "its record merger decides at each read what is deleted"
     if str(config.getBaseFileFormat().name()) != "PARQUET" or bool(config.isMultipleBaseFileFormatsEnabled()):
         return "its base files are not Parquet"

@@ -12,8 +12,9 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions
 
+from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_runtime.job.job import FilesSource
-from hudi_runtime.process.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
+from hudi_runtime.process.errors import JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
 from hudi_runtime.read.progress import SourceFile
 from hudi_runtime.table.values import unreadable
 
@@ -28,7 +29,7 @@ ALONE = "let each file have a commit of its own (source.files.maxFilesPerCommit:
 ONE_VALUE = "a line (with multiLine: the file) holds one JSON value, and nothing after it"
 _MORE = r"[}\]][\s}\]]*[^\s}\]]"
 """Something after the end of an object or array: of the value, or of one inside it."""
-_NOT_ALONE = f"[{BAD_DATA_CODE}] file "
+_NOT_ALONE = f"[{ErrorCode.BAD_DATA}] file "
 _DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal)|[Ff]ailed (?:to merge|merging)")
 
 
@@ -170,7 +171,7 @@ def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error
         if _DIFFER.search(cause.message):
             return RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"the files of this commit have different columns: {_last(causes)}; {ALONE}")
         if _NOT_ALONE in cause.message:
-            return RuntimeFailure(FailureClass.BAD_DATA, cause.message.split(f"[{BAD_DATA_CODE}] ")[1].splitlines()[0])
+            return RuntimeFailure(FailureClass.BAD_DATA, cause.message.split(f"[{ErrorCode.BAD_DATA}] ")[1].splitlines()[0])
     if not unreadable(causes):
         return None
     for path in paths:

@@ -23,9 +23,10 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from hudi_runtime.job import merging
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import TableType
 from hudi_runtime.process.errors import PositionLost as PositionLost
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.read import deletions, positions
 from hudi_runtime.read.deletions import COMMIT_TIME, ROW
 from hudi_runtime.read.positions import Position
@@ -89,7 +90,7 @@ class Reader:
             message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not tell their commit"
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
         self._merges = Merges(
-            by_readers=str(config.getTableType().name()) == merging.MERGE_ON_READ,
+            by_readers=str(config.getTableType().name()) == TableType.MERGE_ON_READ,
             columns=bool(config.getPartialUpdateMode().isPresent()),
             options=self._table.read_options(class_name=merger),
         )

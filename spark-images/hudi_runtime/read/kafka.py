@@ -19,13 +19,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
+from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_runtime.job.job import KafkaSource
-from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, java_causes
+from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, java_causes
 from hudi_runtime.read import files
 from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read import progress as pg
 
-BAD_RECORD = "HUDIOP-BAD-RECORD"
 API_TIMEOUT_MS = 30_000
 """For each question to the brokers."""
 OLDEST_MS = 2**31
@@ -265,7 +265,7 @@ def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFram
     value = functions.col("value")
     parsed, names, bad = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
     rule = f"the value is not {source.format} of the schema in source.kafka.value.schema"
-    told = functions.format_string(f"[{BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset")
+    told = functions.format_string(f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset")
     checked = functions.when(value.isNotNull() & bad, functions.raise_error(told)).otherwise(functions.col("_value"))
     meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
     found = frame.withColumn("_value", parsed).withColumn("_value", checked)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hudi_contract import metadata
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
 from hudi_runtime.table.storage import Missing, Storage
@@ -137,9 +138,9 @@ def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
 
 def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | None:
     """The checkpoint in a commit's metadata; None when the commit is another writer's or carries none."""
-    if info.extra.get("hudioperator.writer") != writer or "hudioperator.progress" not in info.extra:
+    if info.extra.get(metadata.WRITER) != writer or metadata.PROGRESS not in info.extra:
         return None
-    checkpoint = json.loads(info.extra["hudioperator.progress"])
+    checkpoint = json.loads(info.extra[metadata.PROGRESS])
     return checkpoint if isinstance(checkpoint, dict) else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
-from hudi_runtime.job import merging
+from hudi_contract.words import MergeMode
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import UserCodeError
 from hudi_runtime.read.update import plain
@@ -38,7 +38,7 @@ def fault(table: TableSpec, index: str) -> str:
         return "the HudiTable has no recordKeyFields: nothing can be there twice"
     if index not in INDEXES:
         return f"index.type {index} of the HudiTable: only with Simple and Bloom, or unset"
-    if table.merge.mode == merging.CUSTOM:
+    if table.merge.mode == MergeMode.CUSTOM:
         return "merge.mode Custom of the HudiTable: its class merges two records, and may keep none of them as it is"
     if table.merge.ignores_nulls:
         return "merge.partialUpdates IgnoreNulls of the HudiTable: what its merge keeps is made of both records"
@@ -71,7 +71,7 @@ def once(rows: DataFrame, table: TableSpec) -> DataFrame:
 
 def _order(table: TableSpec) -> Sequence[Column]:
     """The record that stays comes first: greatest ordering values with EventTime, then the one of the later commit, then the one written later by it."""
-    values = [functions.col(name).desc_nulls_last() for name in table.ordering] if table.merge.mode == merging.EVENT_TIME else []
+    values = [functions.col(name).desc_nulls_last() for name in table.ordering] if table.merge.mode == MergeMode.EVENT_TIME else []
     number = functions.element_at(functions.split("_hoodie_commit_seqno", "_"), -1).cast("long")
     return [*values, functions.col("_hoodie_commit_time").desc(), number.desc(), functions.col("_hoodie_commit_seqno").desc()]
 

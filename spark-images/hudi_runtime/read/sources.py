@@ -17,7 +17,8 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit, when
 
-from hudi_runtime.job.job import REMOVE_DUPLICATES, FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
+from hudi_contract.words import Operation
+from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.process.errors import UserCodeError, user_error
 from hudi_runtime.read import files, kafka, positions, remove_duplicates
 from hudi_runtime.read import progress as pg
@@ -49,7 +50,7 @@ class Batch:
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
     """Everything that this writer has not committed yet, one batch per commit."""
-    if job.operation == REMOVE_DUPLICATES:
+    if job.operation == Operation.REMOVE_DUPLICATES:
         yield from _doubled(spark, job, done)
     elif isinstance(job.source, FilesSource):
         yield from _file_batches(spark, job, job.source, table, done)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hudi_contract.words import Result
 from hudi_runtime.services.rewriting import Config, require_completed
-from hudi_runtime.services.triggers import Done, Result
+from hudi_runtime.services.triggers import Done
 from hudi_runtime.settle.agent_table import AgentTable
 
 ACTION = "replacecommit"

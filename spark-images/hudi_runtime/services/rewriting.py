@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hudi_runtime.process.errors import FailureClass, OutcomeUnknown, RuntimeFailure, classify
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import Result
+from hudi_runtime.process.errors import OutcomeUnknown, RuntimeFailure, classify
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import partition_backoff
 from hudi_runtime.services.partition_backoff import Group, PartitionBackoff
-from hudi_runtime.services.triggers import Done, Result
+from hudi_runtime.services.triggers import Done
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.sweep import remove_heartbeat
 from hudi_runtime.table import timeline as tl

@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.words import Result
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.services.expiry import Expiry
 from hudi_runtime.services.partition_backoff import PartitionBackoff
 from hudi_runtime.services.rewriting import Clustering, Compaction, require_completed
-from hudi_runtime.services.triggers import Done, Result
+from hudi_runtime.services.triggers import Done
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NEVER_KEY, NotYet
-from hudi_runtime.settle.settle import SWEPT_PHASES, Records, instants_of
+from hudi_runtime.settle.settle import Records, instants_of
 from hudi_runtime.table import timeline as tl
 
 #: Services are switched on for these clients only, and nothing runs beside what is asked for.
@@ -125,7 +127,7 @@ class Actions:
 
 
 def floor(timeline: tl.Timeline, records: Records) -> str:
-    """The oldest instant that has to stay in the active timeline; empty when nothing has to (I5, I9).
+    """The oldest instant that has to stay in the active timeline; empty when nothing has to (I5, I9). Raises ShapeError: then nothing is archived.
 
     * Instants whose files may not be swept yet: those of settle records that are not Swept, given up ones, and every recorded one. A late
       file of theirs would be taken for committed once the active timeline begins after it.
@@ -134,10 +136,11 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     """
     named = set(records.instants)
     for inc, entry in records.settles.items():
-        if str(entry.value.get("phase")) not in SWEPT_PHASES:
-            named |= set(instants_of(inc, entry.value, records))
-    for entry in records.given_up.values():
-        named |= {str(instant) for instant in entry.value.get("instants", [])}
+        record = SettleRecord.from_json(entry.value)
+        if record.phase < Phase.Swept:
+            named |= set(instants_of(inc, record, records))
+    for inc in records.given_up:
+        named.update(records.given_up_by(inc))
     pending = {i.requested for i in timeline.pending} | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}
     oldest = min(pending, default="")
     overlapping = {i.requested for i in timeline.completed if oldest and i.completion > oldest}

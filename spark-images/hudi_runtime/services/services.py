@@ -8,116 +8,80 @@ itself is repeated after a back-off and shown in status.
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.assignment import ServiceOrder
+from hudi_contract.keys import COUNTED, Kind
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request_id
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import FailureClass, classify, environment_secrets, first_line
-from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.process.errors import classify, environment_secrets, first_line
+from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
-from hudi_runtime.services.triggers import POSTPONED_MS, RETURN, Done, Record, Result, Service, backoff_ms, commits_after, due, postponed_ms, record_key
+from hudi_runtime.services.tasks import LongTask, Look, Slot
+from hudi_runtime.services.triggers import POSTPONED_MS, RETURN, Done, backoff_ms, commits_after, due, postponed_ms, record_key
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.service_kinds import SERVICE_ACTIONS, Kind
+from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
-POOL = "services"
-"""Spark's scheduler pool: settling's jobs get the next free slot, not the one after the last task of a compaction."""
 MESSAGE_LIMIT = 500
 FORGET_MS = 120_000
 """A requested file that is not there so long after its record does not come any more: the store's client has given up long before."""
-CLOSE_SECONDS = 15.0
-"""A run whose jobs were cancelled ends soon; one that does not is left to the operator to settle, with everything else of this process."""
-_REWRITING = frozenset({Kind.CLUSTERING, Kind.TTL})
+_REWRITING = frozenset({Service.CLUSTERING, Service.TTL})
 """They ask for the table's schema, which comes with the first commit."""
 _POSTPONING = frozenset({FailureClass.WRITE_CONFLICT, FailureClass.LOCK_TIMEOUT})
 
 
-@dataclass
-class Slot:
-    """The one place of an agent for a service: two at once would need twice the memory."""
-
-    _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=1, thread_name_prefix="service"))
-    _taken: threading.Lock = field(default_factory=threading.Lock)
-
-    def start(self, run: Callable[[], None]) -> Future[None] | None:
-        """Run beside the caller; None when the place is taken. What is decided is done now or decided again later, never queued."""
-        if not self._taken.acquire(blocking=False):
-            return None
-
-        def held() -> None:
-            try:
-                run()
-            finally:
-                self._taken.release()
-
-        return self._executor.submit(held)
-
-    def close(self) -> None:
-        """Wait for the run under way; nothing is started any more."""
-        self._taken.acquire(timeout=CLOSE_SECONDS)
-        self._executor.shutdown(wait=False)
-
-
-class Services:
-    """The services of one table. `consider` is called by the table's step and never blocks."""
+class Services(LongTask):
+    """The services of one table. A run that is cancelled leaves its instant pending."""
 
     def __init__(
-        self, spark: SparkSession, actions: Actions, session: AgentSession, *, wanted: Mapping[Kind, Service], merge_on_read: bool, label: str, slot: Slot
+        self,
+        spark: SparkSession,
+        actions: Actions,
+        session: AgentSession,
+        *,
+        wanted: Mapping[Service, ServiceOrder],
+        merge_on_read: bool,
+        label: str,
+        slot: Slot,
     ) -> None:
-        self._spark = spark
+        super().__init__(spark, slot, f"service-{session.table_id}")
         self._actions = actions
         self._session = session
         self._wanted = wanted
         self._merge_on_read = merge_on_read
         self._label = label
-        self._slot = slot
-        self._running: Future[None] | None = None
-        self._group = f"service-{session.table_id}"
-        self._cancelled = False
         self.unproven = False
         """A run has failed and an executor was lost: it may still write for the run's instant, and only its pod's end proves the contrary (I12)."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether no run is under way."""
-        return self._running is None or self._running.done()
 
     @property
     def scheduled(self) -> bool:
         """Whether a service has a schedule, so that requests of the operator matter."""
         return any(service.scheduled for service in self._wanted.values())
 
-    def cancel(self) -> None:
-        """Ask Spark to end the jobs of the run under way; its instant stays pending."""
-        self._cancelled = True
-        if not self.idle:
-            self._spark.sparkContext.cancelJobGroup(self._group)
-
-    def beside(self, run: Callable[[], None]) -> Future[None] | None:
-        """Run something that is no service in the one place of the agent; None when that is taken."""
-        return self._slot.start(run) if self.idle else None
-
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
         """Commits since the last run, of each service that counts them."""
-        return {kind.value: self._commits(timeline, records, kind) for kind, service in self._wanted.items() if service.after_commits is not None}
+        return {kind: self._commits(timeline, records, kind) for kind, service in self._wanted.items() if service.after_commits is not None}
 
-    def _commits(self, timeline: tl.Timeline, records: Records, kind: Kind) -> int:
+    def _commits(self, timeline: tl.Timeline, records: Records, kind: Service) -> int:
         """Commits since the last run of a service, archived ones included."""
-        up_to, counted = _record(records, kind).up_to, records.counted.get(kind.value)
+        up_to, counted = _record(records, kind).up_to, records.counted_of(kind)
         return commits_after(timeline, up_to, counted, merge_on_read=self._merge_on_read)
 
-    def consider(self, records: Records, timeline: tl.Timeline, requests: Mapping[str, Mapping[str, Any]]) -> None:
-        """Start what is due, if anything. `requests` of the operator are keyed by `service-<kind>`."""
+    def consider(self, look: Look) -> None:
+        """Start what is due, if anything. Requests of the operator are keyed by `service-<kind>`."""
         if not self.idle:
             return
+        records, timeline, requests = look.records, look.timeline, look.requests
         if self._running is not None:
             # It may have ended after these records were read: they name an instant that is withdrawn by now. The next ones are newer.
             self._running = None
@@ -126,7 +90,7 @@ class Services:
         mine = records.services_of(self._session.inc)
         lost = [t for t in mine if timeline.get(t) is None and self._own_since(records, t, now) > FORGET_MS]
         if lost:
-            self._running = self._slot.start(lambda: self._forget(lost)) or self._running
+            self._begin(lambda: self._forget(lost))
             return
         mine = {t: action for t, action in mine.items() if (found := timeline.get(t)) is not None and found.pending}
         for instant, action in sorted(mine.items()):
@@ -142,29 +106,30 @@ class Services:
         for kind, service in self._wanted.items():
             if any(SERVICE_ACTIONS[action] is kind for action in mine.values()):
                 continue
-            record, request = _record(records, kind), requests.get(f"service-{kind.value}")
+            record = _record(records, kind)
+            request = ServiceRequest.known(requests.get(request_id(RequestKind.SERVICE, kind)))
             commits, left_out = self._commits(timeline, records, kind), len(self._actions.left_out.partitions(now))
             if why := due(service, record, commits=commits, request=request, now_ms=now, left_out=left_out):
                 last = timeline.last_completed
-                served = replace(record, up_to=last.completion if last else "", nonce=str((request or {}).get("nonce") or record.nonce))
+                served = replace(record, up_to=last.completion if last else "", nonce=request.nonce or record.nonce)
                 self._start(kind, record, pending=frozenset(), after=served, returning=why == RETURN)
                 return
 
     def _own_since(self, records: Records, instant: str, now: int) -> int:
         """Milliseconds since this incarnation recorded an instant; 0 for one that it has claimed: settling looks at those."""
-        value = records.instants[instant].value
-        return now - int(value.get("atMs", now)) if value.get("inc") == self._session.inc else 0
+        record = records.instants[instant].read(InstantRecord)
+        return now - (record.at_ms or now) if record.inc == self._session.inc else 0
 
     # -- the run, on its own thread ------------------------------------------------------------------------------------------------
 
-    def _start(self, kind: Kind, record: Record, *, pending: frozenset[str], after: Record, returning: bool = False) -> None:
+    def _start(self, kind: Service, record: ServiceDone, *, pending: frozenset[str], after: ServiceDone, returning: bool = False) -> None:
         def run() -> None:
             if not returning or self._return(kind, record):
                 self._run(kind, record, pending, after)
 
-        self._running = self._slot.start(run) or self._running
+        self._begin(run)
 
-    def _return(self, kind: Kind, record: Record) -> bool:
+    def _return(self, kind: Service, record: ServiceDone) -> bool:
         """Whether partitions that were left out are still quiet when the newest commits are looked at, too."""
         try:
             self._actions.clustering.look()
@@ -173,39 +138,37 @@ class Services:
             return True
         return record.left_out > len(self._actions.left_out.partitions(now_ms()))
 
-    def _run(self, kind: Kind, record: Record, pending: frozenset[str], after: Record) -> None:
+    def _run(self, kind: Service, record: ServiceDone, pending: frozenset[str], after: ServiceDone) -> None:
         begun, started = now_ms(), time.monotonic()
         failures = record.failures + 1
-        ahead = replace(record, result=Result.RUNNING.value, at_ms=begun, failures=failures, retry_at_ms=begun + backoff_ms(failures), inc=self._session.inc)
+        ahead = replace(record, result=Result.RUNNING, at_ms=begun, failures=failures, retry_at_ms=begun + backoff_ms(failures), inc=self._session.inc)
         try:
             # Written ahead: a run that ends its own process is repeated after a pause only, and counted.
             self._save(kind, ahead if pending else replace(ahead, instant="", message=""))
-            context = self._spark.sparkContext
-            context.setLocalProperty("spark.scheduler.pool", POOL)
-            context.setJobGroup(self._group, f"{kind.value} of {self._label}", interruptOnCancel=True)
+            self._enter_pool(f"{kind} of {self._label}")
             done = self._act(kind, record.instant, pending, ahead)
             took = int((time.monotonic() - started) * 1000)
-            result = replace(after, result=done.result.value, instant=done.instant or after.instant, message=done.message, failures=0, retry_at_ms=0)
+            result = replace(after, result=done.result, instant=done.instant or after.instant, message=done.message, failures=0, retry_at_ms=0)
             if not pending:
                 result = replace(result, left_out=done.left_out)
             self._save(kind, replace(result, at_ms=now_ms(), duration_ms=took, inc=self._session.inc))
-            self._say(kind, f"{done.result.value} {done.instant} in {took} ms: {done.message}")
-            self.unproven = self.unproven or sp.lost_executors(self._spark)  # what it has left behind is swept after its end (F36)
+            self._say(kind, f"{done.result} {done.instant} in {took} ms: {done.message}")
+            self.unproven = self.unproven or sp.lost_executors(self.spark)  # what it has left behind is swept after its end (F36)
         except Exception as error:
             self._failed(kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000))
 
-    def _act(self, kind: Kind, instant: str, pending: frozenset[str], ahead: Record) -> Done:
+    def _act(self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone) -> Done:
         options = self._wanted[kind].options if kind in self._wanted else {}
         if not pending and kind in _REWRITING and not commits(self._actions.table.timeline()):
             return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
-        if kind is Kind.ARCHIVE:
+        if kind is Service.ARCHIVE:
             self._count()
             return self._actions.archive(options)
-        if kind is Kind.TTL:
+        if kind is Service.TTL:
             return self._actions.expiry.run(options)
-        if kind is Kind.CLEAN:
+        if kind is Service.CLEAN:
             return self._actions.clean(options, mine=pending)
-        do = self._actions.clustering if kind is Kind.CLUSTERING else self._actions.compaction
+        do = self._actions.clustering if kind is Service.CLUSTERING else self._actions.compaction
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
         return do.run(options, planned=lambda planned, left_out: self._save(kind, replace(ahead, instant=planned, message="", left_out=left_out)))
@@ -218,27 +181,28 @@ class Services:
             return
         kinds = [kind for kind, service in self._wanted.items() if service.after_commits is not None]
         counted = {
-            kind.value: {"upTo": _record(records, kind).up_to, "commits": self._commits(timeline, records, kind), "to": last.completion} for kind in kinds
+            str(kind): Counted(up_to=_record(records, kind).up_to, commits=self._commits(timeline, records, kind), to=last.completion).to_json()
+            for kind in kinds
         }
-        self._session.etcd.put("done/counted", counted)
+        self._session.etcd.put(Kind.DONE.of(COUNTED), counted)
 
-    def _failed(self, kind: Kind, ahead: Record, error: Exception, *, failures_before: int, took: int) -> None:
+    def _failed(self, kind: Service, ahead: ServiceDone, error: Exception, *, failures_before: int, took: int) -> None:
         """Put on record why. etcd silent: the record written ahead stands."""
         try:
-            self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self._spark))
+            self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self.spark))
             failure = classify(error, secrets=environment_secrets())
             message = first_line(failure.message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
-            record = replace(ahead, result=Result.FAILED.value, message=message, at_ms=now_ms(), duration_ms=took)
+            record = replace(ahead, result=Result.FAILED, message=message, at_ms=now_ms(), duration_ms=took)
             if self._cancelled or isinstance(error, NotYet) or failure.kind in _POSTPONING:
                 lost = failure.kind is FailureClass.WRITE_CONFLICT
                 later = now_ms() + (0 if self._cancelled else postponed_ms(took) if lost else POSTPONED_MS)
-                record = replace(record, result=Result.POSTPONED.value, failures=failures_before, retry_at_ms=later)
-                if lost and kind is Kind.CLUSTERING:
-                    # One more than are left out now: what else the lost plan had is still to be done.
+                record = replace(record, result=Result.POSTPONED, failures=failures_before, retry_at_ms=later)
+                if lost and kind is Service.CLUSTERING:
+                    # One more than are left out now: the rest of the lost plan is still due.
                     record = replace(record, left_out=len(self._actions.left_out.partitions(now_ms())) + 1)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))
-            self._save(kind, replace(record, instant=Record.from_value(current.value).instant if current else ahead.instant))
+            self._save(kind, replace(record, instant=read(current, ServiceDone).instant if current else ahead.instant))
         except Exception as second:
             self._say(kind, f"not recorded: {type(second).__name__}")
 
@@ -249,13 +213,13 @@ class Services:
             if timeline.get(instant) is None:
                 self._session.forget(instant)
 
-    def _save(self, kind: Kind, record: Record) -> None:
-        self._session.etcd.put(record_key(kind), record.value(kind))
+    def _save(self, kind: Service, record: ServiceDone) -> None:
+        self._session.etcd.put(record_key(kind), replace(record, service=kind).to_json())
 
-    def _say(self, kind: Kind, text: str) -> None:
-        print(f"table {self._label}: {kind.value}: {text}", file=sys.stderr, flush=True)
+    def _say(self, kind: Service, text: str) -> None:
+        print(f"table {self._label}: {kind}: {text}", file=sys.stderr, flush=True)
 
 
-def _record(records: Records, kind: Kind) -> Record:
-    entry = records.services.get(f"service-{kind.value}")
-    return Record.from_value(entry.value if entry else None)
+def _record(records: Records, kind: Service) -> ServiceDone:
+    """The last run; that of a service that never ran says nothing."""
+    return read(records.services.get(request_id(RequestKind.SERVICE, kind)), ServiceDone)

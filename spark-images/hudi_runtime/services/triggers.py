@@ -7,13 +7,15 @@ repeated after a back-off that survives the agent.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
+from hudi_contract.assignment import ServiceOrder
+from hudi_contract.backoff import exponential
+from hudi_contract.keys import Kind
+from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request_id
+from hudi_contract.words import RequestKind, Result, Service
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.service_kinds import Kind
 
 FIRST_BACKOFF_MS = 10_000
 MAX_BACKOFF_MS = 3_600_000
@@ -23,16 +25,6 @@ RETURN = "partitions that were left out"
 """A reason to run that is looked at once more by the run itself."""
 REST = 5
 """A service whose work was lost to a writer rests for so many times as long as it has worked: at most a sixth of the agent's time is lost."""
-
-
-class Result(enum.Enum):
-    """How the last run of a service ended."""
-
-    RUNNING = "Running"
-    COMPLETED = "Completed"
-    NOTHING_TO_DO = "NothingToDo"
-    POSTPONED = "Postponed"
-    FAILED = "Failed"
 
 
 @dataclass(frozen=True)
@@ -46,93 +38,14 @@ class Done:
     """Partitions that a clustering has left out, because others are writing to them."""
 
 
-@dataclass(frozen=True)
-class Service:
-    """One service that the table wants: `after_commits` None means only by schedule; `options` are Hudi's.
-
-    `window`: runs begin only from the first moment (Unix milliseconds) until before the second; the operator names the next one when it is over.
-    """
-
-    kind: Kind
-    after_commits: int | None = None
-    scheduled: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
-    window: tuple[int, int] | None = None
+def orders(services: Mapping[str, ServiceOrder]) -> dict[Service, ServiceOrder]:
+    """Services of an agent's assignment that this agent knows; those that are absent do not run."""
+    return {kind: services[kind] for kind in Service if kind in services}
 
 
-def from_assignment(value: Mapping[str, Any]) -> dict[Kind, Service]:
-    """Services of an agent's assignment (contracts, section 1); those that are absent do not run."""
-    found = {}
-    for kind in Kind:
-        raw = (value.get("services") or {}).get(kind.value)
-        if raw is not None:
-            options = {str(key): str(item) for key, item in (raw.get("options") or {}).items()}
-            window = raw.get("window")
-            hours = (int(window["fromMs"]), int(window["untilMs"])) if window else None
-            found[kind] = Service(kind, raw.get("afterCommits"), bool(raw.get("scheduled")), options, hours)
-    return found
-
-
-@dataclass(frozen=True)
-class Record:
-    """`done/service-<kind>`: the last run. `up_to` is the completion time of the last commit that it saw, `nonce` the last tick that it served.
-
-    `Running` is written ahead with the failure counted and the time of the next try set, so that a run that kills its process does not
-    follow on itself without pause.
-    """
-
-    result: str = ""
-    instant: str = ""
-    message: str = ""
-    at_ms: int = 0
-    duration_ms: int = 0
-    failures: int = 0
-    retry_at_ms: int = 0
-    up_to: str = ""
-    nonce: str = ""
-    inc: str = ""
-    left_out: int = 0
-    """Partitions that the last clustering has left out: it runs again when fewer have to be, with no further commit nor tick."""
-
-    @classmethod
-    def from_value(cls, value: Mapping[str, Any] | None) -> Record:
-        """From the stored JSON; an absent record is the record of a service that never ran."""
-        data = value or {}
-        return cls(
-            result=str(data.get("result", "")),
-            instant=str(data.get("instant", "")),
-            message=str(data.get("message", "")),
-            at_ms=int(data.get("atMs", 0)),
-            duration_ms=int(data.get("durationMs", 0)),
-            failures=int(data.get("failures", 0)),
-            retry_at_ms=int(data.get("retryAtMs", 0)),
-            up_to=str(data.get("upTo", "")),
-            nonce=str(data.get("nonce", "")),
-            inc=str(data.get("inc", "")),
-            left_out=int(data.get("leftOut", 0)),
-        )
-
-    def value(self, kind: Kind) -> dict[str, Any]:
-        """The JSON to store."""
-        return {
-            "service": kind.value,
-            "result": self.result,
-            "instant": self.instant,
-            "message": self.message,
-            "atMs": self.at_ms,
-            "durationMs": self.duration_ms,
-            "failures": self.failures,
-            "retryAtMs": self.retry_at_ms,
-            "upTo": self.up_to,
-            "nonce": self.nonce,
-            "inc": self.inc,
-            "leftOut": self.left_out,
-        }
-
-
-def record_key(kind: Kind) -> str:
+def record_key(kind: Service) -> str:
     """Key of a service's record below `P/tables/T/`."""
-    return f"done/service-{kind.value}"
+    return Kind.DONE.of(request_id(RequestKind.SERVICE, kind))
 
 
 def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> int:
@@ -141,16 +54,16 @@ def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> 
     return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own and not i.of_a_service)
 
 
-def commits_after(timeline: tl.Timeline, up_to: str, counted: Mapping[str, Any] | None, *, merge_on_read: bool) -> int:
+def commits_after(timeline: tl.Timeline, up_to: str, counted: Counted | None, *, merge_on_read: bool) -> int:
     """The same, with those that were archived since then: `counted` is what was written down before (`done/counted`)."""
-    if not counted or str(counted.get("upTo", "")) != up_to:
+    if counted is None or counted.up_to != up_to:
         return commits_since(timeline, up_to, merge_on_read=merge_on_read)
-    return int(counted["commits"]) + commits_since(timeline, str(counted["to"]), merge_on_read=merge_on_read)
+    return counted.commits + commits_since(timeline, counted.to, merge_on_read=merge_on_read)
 
 
 def backoff_ms(failures: int) -> int:
     """Milliseconds before the next try after that many failures in a row."""
-    return 0 if failures <= 0 else min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, 20))
+    return int(exponential(failures, first=FIRST_BACKOFF_MS, longest=MAX_BACKOFF_MS))
 
 
 def postponed_ms(took_ms: int) -> int:
@@ -158,16 +71,11 @@ def postponed_ms(took_ms: int) -> int:
     return max(POSTPONED_MS, min(MAX_BACKOFF_MS, REST * took_ms))
 
 
-def tick(request: Mapping[str, Any] | None) -> str:
-    """The tick that the operator asks for; empty when there is none, or when it only marks the beginning of the schedule."""
-    return "" if request is None or request.get("baseline") else str(request.get("nonce", ""))
-
-
-def due(service: Service, record: Record, *, commits: int, request: Mapping[str, Any] | None, now_ms: int, left_out: int = 0) -> str:
+def due(service: ServiceOrder, record: ServiceDone, *, commits: int, request: ServiceRequest, now_ms: int, left_out: int = 0) -> str:
     """Why the service has to run now, in words; empty when it has not. `left_out`: partitions that it would leave out now, as far as it is known."""
-    if now_ms < record.retry_at_ms or (service.window is not None and not service.window[0] <= now_ms < service.window[1]):
+    if now_ms < record.retry_at_ms or (service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms):
         return ""
-    wanted = tick(request) if service.scheduled else ""
+    wanted = request.tick if service.scheduled else ""
     if wanted and wanted != record.nonce:
         return f"schedule {wanted}"
     if service.after_commits is not None and commits >= service.after_commits:

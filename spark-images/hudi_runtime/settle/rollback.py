@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 
+from hudi_contract.words import Outcome
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.sweep import archived_as_completed, remove_heartbeat
@@ -18,15 +19,6 @@ from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 #: The agent's client never chooses instants by heartbeat (F2). Set on the built config: the builder would turn it into LAZY under OCC.
 NEVER_KEY = "hoodie.clean.failed.writes.policy"
 RESTORE = "restore"
-
-
-class Outcome(enum.Enum):
-    """Outcome of one instant in a settle record."""
-
-    COMPLETED = "Completed"
-    ROLLED_BACK = "RolledBack"
-    GONE = "Gone"
-    REEXECUTED = "Reexecuted"
 
 
 class Step(enum.Enum):

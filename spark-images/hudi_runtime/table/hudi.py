@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,6 @@ from hudi_runtime.table.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
-_INFO = re.compile(r"StoragePathInfo\{path=(.*?), length=(\d+),")
 COMMITS_KEPT = 1000
 """Commits whose metadata is remembered: an agent lives for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
@@ -226,11 +224,10 @@ class Table:
             if not found.enabled():
                 raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
             folders = self.java_list(f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths())
-            # One call and one string: an element costs several round trips to the JVM otherwise.
-            text = str(found.getAllFilesInPartitions(folders).toString())
+            listed = json.loads(self._jvm.io.hudioperator.Listings.ofFolders(found.getAllFilesInPartitions(folders)))
         finally:
             found.close()
-        return {self.storage.relative(path): int(size) for path, size in _INFO.findall(text)}
+        return {self.storage.relative(path): size for path, _, size in listed}
 
     def java_list(self, items: Iterable[Any]) -> Any:
         """A java.util.List."""

@@ -1,20 +1,10 @@
-"""The table services, and the actions on the timeline that they are executed from. Pure."""
+"""The actions on the timeline that table services are executed from. Pure."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 
-
-class Kind(enum.Enum):
-    """The services, in the order in which they are looked at; the value is the field of `spec.services`."""
-
-    COMPACTION = "compaction"
-    CLUSTERING = "clustering"
-    TTL = "ttl"
-    CLEAN = "clean"
-    ARCHIVE = "archive"
-
+from hudi_contract.words import Service
 
 #: Actions of pending instants that are executed again, never rolled back away, and the service that does it.
-SERVICE_ACTIONS: Mapping[str, Kind] = {"compaction": Kind.COMPACTION, "clustering": Kind.CLUSTERING, "clean": Kind.CLEAN}
+SERVICE_ACTIONS: Mapping[str, Service] = {"compaction": Service.COMPACTION, "clustering": Service.CLUSTERING, "clean": Service.CLEAN}

@@ -5,14 +5,12 @@ Every failed listing raises: an empty answer always means "empty", never "could 
 
 from __future__ import annotations
 
-import re
+import json
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-#: How FileStatus and its subclasses print themselves.
-_STATUS = re.compile(r"^\w+\{path=(.*?); isDirectory=(true|false);(?: length=(\d+);)?")
 _FOLDERS_AT_ONCE = 200
 
 
@@ -114,12 +112,8 @@ class Storage:
         return [path for path, _, _ in self._statuses(statuses)]
 
     def _statuses(self, statuses: Any) -> list[tuple[str, bool, int]]:
-        # One call for the whole array: an element costs three round trips to the JVM otherwise.
-        text = str(self._jvm.scala.Predef.genericWrapArray(statuses).mkString("\n"))
-        found = [(match[1], match[2] == "true", int(match[3] or 0)) for line in text.split("\n") if (match := _STATUS.match(line))]
-        if len(found) == len(statuses):
-            return found
-        return [(str(status.getPath().toString()), bool(status.isDirectory()), int(status.getLen())) for status in statuses]
+        """Full path, whether it is a folder, and size in bytes of each; one call for all of them."""
+        return [(path, folder, size) for path, folder, size in json.loads(self._jvm.io.hudioperator.Listings.ofStatuses(statuses))]
 
     def read(self, relative: str) -> str:
         """Content of a text file. Raises Missing."""

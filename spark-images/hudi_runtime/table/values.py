@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions, types
 
+from hudi_contract.outcomes import ErrorCode, FailureClass
+from hudi_contract.words import TableType
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.job.merging import MERGE_ON_READ
-from hudi_runtime.process.errors import BAD_DATA_CODE, FailureClass, JavaCause, RuntimeFailure
+from hudi_runtime.process.errors import JavaCause, RuntimeFailure
 
 PARTITION_KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
 """Types whose values Hudi writes into a path as text that Spark reads back as the same value."""
@@ -44,7 +45,7 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFra
     _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
     _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
     _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)
-    if table.type != MERGE_ON_READ:
+    if table.type != TableType.MERGE_ON_READ:
         _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, UPDATED_RULE)
     rules = [*_partition_rules(frame, table), *_key_rules(frame, table), *([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]
     if not rules:
@@ -147,7 +148,7 @@ def _passes(rules: Sequence[_Rule], table: TableSpec, file: Column) -> Column:
 def _told(name: str, table: TableSpec, file: Column, why: str) -> Column:
     where = functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file))
     said = [
-        functions.lit(f"[{BAD_DATA_CODE}] column {name} of record "),
+        functions.lit(f"[{ErrorCode.BAD_DATA}] column {name} of record "),
         named(table.record_keys),
         where,
         functions.lit(" is "),

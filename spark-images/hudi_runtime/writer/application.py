@@ -9,8 +9,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from hudi_contract import metadata
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Application
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, user_error
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, user_error
 from hudi_runtime.process.result import Tally
 from hudi_runtime.process.session import Session
 from hudi_runtime.read.sources import make_importable
@@ -43,5 +45,5 @@ def count_commits(table: Table, session: Session, tally: Tally, *, base: str) ->
         raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of a publication is unknown")
     newer = tuple(instant for instant in table.timeline().completed if instant.completion > base)
     for instant, info in table.commits(newer):
-        if info.extra.get("hudioperator.inc") == session.inc:
+        if info.extra.get(metadata.INC) == session.inc:
             tally.committed(instant.requested, instant.completion, info.records, since=tally.conflict_count)

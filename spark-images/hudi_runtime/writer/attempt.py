@@ -7,6 +7,7 @@ import traceback
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.words import Stage
 from hudi_runtime.job import job as job_file
 from hudi_runtime.job import merging
 from hudi_runtime.job.options import check_allowed
@@ -46,7 +47,7 @@ class Attempt:
 
     def run(self) -> None:
         """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""
-        self._reporter.stage("Starting")
+        self._reporter.stage(Stage.STARTING)
         try:
             merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
             if self._job.application is not None:
@@ -60,7 +61,7 @@ class Attempt:
 
     def _leave(self) -> None:
         """Report the end and deregister; not when it has given up an instant and lost an executor, whose end needs proof (F4)."""
-        self._reporter.stage("Finished")
+        self._reporter.stage(Stage.FINISHED)
         if self._committer.gave_up and sp.lost_executors(self._spark):
             print("an executor was lost and an instant was given up: the operator settles this attempt", file=sys.stderr, flush=True)
             self.must_be_proven_dead = True
@@ -77,7 +78,7 @@ class Attempt:
             print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
 
     def _batches(self) -> None:
-        self._reporter.stage("Reading")
+        self._reporter.stage(Stage.READING)
         done, base = progress.read(self._table, self._job.writer)
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
@@ -96,7 +97,7 @@ class Attempt:
         last = self._table.timeline().last_completed
         base = last.completion if last else "0"
         context.set_current(context.make(self._job, self._session, self._spark, {}))
-        self._reporter.stage("Writing")
+        self._reporter.stage(Stage.WRITING)
         try:
             application.run(self._spark, program)
         finally:

@@ -12,10 +12,14 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession, types
 
+from hudi_contract import metadata
+from hudi_contract.backoff import exponential
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import Stage
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.options import key_options, schema_options, write_options
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
 from hudi_runtime.process.result import Reporter, Tally
 from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
@@ -32,8 +36,8 @@ from hudi_runtime.writer.fairness import Fairness
 
 QUIET_SECONDS = 120
 IDLE_SECONDS = 60
-BACKOFF_BASE_SECONDS = 0.5
-BACKOFF_CAP_SECONDS = 15.0
+FIRST_BACKOFF_SECONDS = 1.0
+MAX_BACKOFF_SECONDS = 15.0
 SCHEMA_COMMITS = 5
 """Times that a new schema is committed because commits of others have hidden it again."""
 
@@ -72,7 +76,7 @@ class Committer:
                 instant, info = found
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
                 self._fairness.committed()
-                self._reporter.stage("Committed")
+                self._reporter.stage(Stage.COMMITTED)
                 return instant.completion
             if error is None:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
@@ -87,7 +91,7 @@ class Committer:
             self._fairness.lost(conflict)
             if conflict.yielded:
                 continue
-            self._reporter.stage("Retrying")
+            self._reporter.stage(Stage.RETRYING)
             if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
                 break
             retry += 1
@@ -169,7 +173,7 @@ class Committer:
         newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
         for instant, info in self._table.commits(newer):
             checkpoint = parse_checkpoint(info, self._job.writer)
-            if checkpoint is not None and checkpoint.get("digest") == batch.digest and info.extra.get("hudioperator.inc") == self._session.inc:
+            if checkpoint is not None and checkpoint.get("digest") == batch.digest and info.extra.get(metadata.INC) == self._session.inc:
                 return instant, info
         return None
 
@@ -201,4 +205,5 @@ class Committer:
 
 def _backoff(retry: int) -> float:
     """Full jitter over an exponential, so that two writers that met do not meet again."""
-    return float(random.uniform(0.1, min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2 ** (retry + 1))))  # noqa: S311 - not cryptographic
+    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
+    return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
+from hudi_contract.outcomes import ErrorCode
 from hudi_runtime.job.job import Job, TableSpec
-from hudi_runtime.process.errors import BAD_DATA_CODE
 from hudi_runtime.table import values
 from hudi_runtime.writer import lookup_partitions
 
@@ -91,7 +91,7 @@ def _with_file(frame: DataFrame) -> DataFrame:
 
 def _told(table: TableSpec, why: str) -> Column:
     file = functions.col(_FILE)
-    said = [functions.lit(f"[{BAD_DATA_CODE}] column {', '.join(table.record_keys)} of record "), values.named(table.record_keys)]
+    said = [functions.lit(f"[{ErrorCode.BAD_DATA}] column {', '.join(table.record_keys)} of record "), values.named(table.record_keys)]
     if table.partitions:
         said += [functions.lit(" of partition "), values.named(table.partitions)]
     said += [functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file)), functions.lit(f": {why}")]

@@ -18,10 +18,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from hudi_contract import metadata
+from hudi_contract.keys import Kind, attempt_report
+from hudi_contract.reports import AttemptReport, Turn
+from hudi_contract.table_keys import InstantRecord, Registration
+from hudi_contract.words import Stage
 from hudi_runtime.process.etcd import Etcd, now_ms
 from hudi_runtime.process.result import Reporter
 from hudi_runtime.process.session import Conflict, Session
@@ -48,20 +51,20 @@ class _Other:
     """A living attempt of another writer: its report and that one's revision, its priority, its Pending instants."""
 
     writer: str
-    report: Mapping[str, Any]
+    report: AttemptReport
     revision: int
     priority: int
     instants: tuple[str, ...]
 
     @property
-    def wish(self) -> Mapping[str, Any]:
-        """Against whom it asks for its turn; empty: against nobody."""
-        return self.report.get("turn") or {}
+    def wish(self) -> Turn:
+        """Against whom it asks for its turn."""
+        return self.report.turn or Turn()
 
     @property
     def work(self) -> frozenset[tuple[str, int]]:
         """What it is at: its Pending instants, and the write that it is about to begin (an application does not say so)."""
-        begins = {("report", self.revision)} if self.report.get("stage") == "Writing" and "turn" in self.report else set()
+        begins = {("report", self.revision)} if self.report.stage == Stage.WRITING and self.report.turn is not None else set()
         return frozenset(begins | {(instant, 0) for instant in self.instants})
 
 
@@ -75,20 +78,22 @@ class _Look:
     @classmethod
     def now(cls, etcd: Etcd, inc: str) -> _Look:
         """Read it. Raises what the JVM raises when etcd does not answer."""
-        reports = {entry.name: entry for entry in etcd.range("report/attempt/")}
-        alive = {entry.name for entry in etcd.range("alive/")}
+        reports = {entry.name: entry for entry in etcd.range(Kind.REPORT.of(attempt_report("")))}
+        alive = {entry.name for entry in etcd.range(Kind.ALIVE.every)}
         pending: dict[str, list[str]] = {}
-        for entry in etcd.range("instant/"):
-            if entry.value.get("state") == "Pending":
-                pending.setdefault(str(entry.value.get("inc")), []).append(entry.name)
+        for entry in etcd.range(Kind.INSTANT.every):
+            record = entry.read(InstantRecord)
+            if record.pending:
+                pending.setdefault(record.inc, []).append(entry.name)
         mine, others = 0, []
-        for entry in etcd.range("writer/"):
-            attempt, priority = str(entry.value.get("attempt")), int(entry.value.get("priority") or 0)
+        for entry in etcd.range(Kind.WRITER.every):
+            writer = entry.read(Registration)
             if entry.name == inc:
-                mine = priority
-            elif entry.name in alive and attempt in reports:
-                report = reports[attempt]
-                others.append(_Other(writer_of(attempt), report.value, report.mod_revision, priority, tuple(pending.get(entry.name, ()))))
+                mine = writer.priority
+            elif entry.name in alive and writer.attempt in reports:
+                report = reports[writer.attempt]
+                instants = tuple(pending.get(entry.name, ()))
+                others.append(_Other(writer_of(writer.attempt), report.read(AttemptReport), report.mod_revision, writer.priority, instants))
         return cls(mine, tuple(others))
 
 
@@ -115,7 +120,7 @@ class Fairness:
     def begin(self) -> None:
         """A batch is to be committed."""
         self._yields, self._first = 0, frozenset()
-        self._reporter.turn = {}
+        self._reporter.turn = Turn()
         if self._turns_left > 0:
             self._ask()
 
@@ -137,36 +142,40 @@ class Fairness:
         """The batch is committed: whoever waits for this writer goes on."""
         self._turns_left = max(0, self._turns_left - 1)
         # Tried without turns again, one lost race is enough to come back to them.
-        self._lost = self._after - 1 if self._reporter.turn else 0
-        self._reporter.turn = {}
+        self._lost = self._after - 1 if self._turn.against else 0
+        self._reporter.turn = Turn()
 
     def _ask(self) -> None:
-        since = (self._reporter.turn or {}).get("sinceMs") or now_ms()
-        self._reporter.turn = {"against": self._opponent, "sinceMs": since}
+        self._reporter.turn = Turn(against=self._opponent, since_ms=self._turn.since_ms or now_ms())
+
+    @property
+    def _turn(self) -> Turn:
+        """What this writer asks for."""
+        return self._reporter.turn or Turn()
 
     # -- the wait ------------------------------------------------------------------------------------------------------------------
 
     def wait(self) -> bool:
         """Before a write: wait for whom there is to wait. True: this attempt is to stop."""
         self._session.may_yield(MAX_YIELDS - self._yields)
-        self._reporter.stage("Writing")
+        self._reporter.stage(Stage.WRITING)
         look = self._look()
         # Of the opponent only what it is at now is waited for.
-        at_work = frozenset(work for other in look.others if self._reporter.turn and other.writer == self._opponent for work in other.work)
+        at_work = frozenset(work for other in look.others if self._turn.against and other.writer == self._opponent for work in other.work)
         names = self._in_the_way(look, at_work)
         end = time.monotonic() + WAIT_SECONDS
         while names and time.monotonic() < end:
-            if self._reporter.said != "Yielding":
+            if self._reporter.said is not Stage.YIELDING:
                 print(f"waits before it writes: {', '.join(names)}", file=sys.stderr, flush=True)
-                self._reporter.stage("Yielding")
+                self._reporter.stage(Stage.YIELDING)
             if self._stop.wait(POLL_SECONDS):
                 return True
             names = self._in_the_way(self._look(), at_work)
             if not names:
-                self._reporter.stage("Writing")
+                self._reporter.stage(Stage.WRITING)
                 names = self._in_the_way(self._look(), at_work)
-        if self._reporter.said != "Writing":
-            self._reporter.stage("Writing")
+        if self._reporter.said is not Stage.WRITING:
+            self._reporter.stage(Stage.WRITING)
         self._first = frozenset()
         return False
 
@@ -184,19 +193,19 @@ class Fairness:
         pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
         names = [f"instant {instant}" for instant in sorted(self._first & pending)]
         names.extend(f"{o.writer}, which is writing" for o in look.others if at_work & o.work)
-        names.extend(f"{o.writer}, whose turn it is" for o in look.others if o.wish.get("against") == self._me and self._goes_first(o, look.priority))
+        names.extend(f"{o.writer}, whose turn it is" for o in look.others if o.wish.against == self._me and self._goes_first(o, look.priority))
         return names
 
     def _goes_first(self, other: _Other, priority: int) -> bool:
         """Whether the wish of another writer goes before what this one is about to do; of two wishes the older one does."""
         if other.priority != priority:
             return other.priority > priority
-        mine = self._reporter.turn
-        return not mine or (int(other.wish["sinceMs"]), other.writer) < (int(mine["sinceMs"]), self._me)
+        mine = self._turn
+        return not mine.against or (other.wish.since_ms, other.writer) < (mine.since_ms, self._me)
 
     def _winner(self, instant: str) -> str:
         """The writer of a completed instant; empty when nobody has said who that is."""
         found = tuple(i for i in self._table.timeline().completed if i.requested == instant and i.action in tl.WRITE_ACTIONS)
         for _, info in self._table.commits(found):
-            return writer_of(info.extra.get("hudioperator.attempt", ""))
+            return writer_of(info.extra.get(metadata.ATTEMPT, ""))
         return ""

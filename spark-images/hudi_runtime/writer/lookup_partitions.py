@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Row, functions, types
 
+from hudi_contract.outcomes import ErrorCode
+
 MOST_PARTITIONS = 500
 """A batch with rows of more partitions than that is compared with the whole table: the condition grows with each of them."""
-CHANGED_CODE = "HUDIOP-BATCH-CHANGED"
 _KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
 _WORD = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -59,5 +60,5 @@ def plain(value: object) -> bool:
 
 def held(kept: DataFrame, looked: Column) -> DataFrame:
     """The batch, which fails at a row that it did not have when its partitions were looked at."""
-    said = f"[{CHANGED_CODE}] the batch has a row of another partition than when it was first computed: its source gives other rows each time"
+    said = f"[{ErrorCode.BATCH_CHANGED}] the batch has a row of another partition than when it was first computed: its source gives other rows each time"
     return kept.where(functions.when(looked, functions.lit(True)).otherwise(functions.raise_error(functions.lit(said)).cast("boolean")))

@@ -1,6 +1,6 @@
 """One run of a writer with a source: look at the source, commit what it gives, and end, or look again (`streaming`).
 
-A streaming run is the same loop for every source that goes on over runs: when a look has nothing more the session stays, waits and looks
+A streaming run is the same loop for every source that resumes across runs: when a look has nothing more the session stays, waits and looks
 again. Nothing is committed while there is nothing to commit. It ends when it is asked to (between two commits) or when it fails; it never succeeds.
 
 A gate that is closed ends every run at its next commit boundary (F44): somebody waits to change the table, and the next attempt goes on from there.
@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify, java_causes
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import Stage
+from hudi_runtime.process.errors import RuntimeFailure, classify, java_causes
 from hudi_runtime.process.result import Tally
 from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read import progress as pg
@@ -39,7 +41,7 @@ class Run:
         *,
         stop: Stop,
         tally: Tally,
-        report: Callable[[str], None],
+        report: Callable[[Stage], None],
         alive: Callable[[], bool],
         closed: Callable[[], str],
         interval: int | None,
@@ -64,7 +66,7 @@ class Run:
             if self._silent_since is None:
                 self._tally.caught_up = True
             if not self._told:
-                self._report("Waiting")
+                self._report(Stage.WAITING)
             self._told = True
             if self._rest(self._interval):
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")
@@ -80,7 +82,7 @@ class Run:
             base = self._commit(batch, base)
             done = batch.done
             self._tally.waiting, self._told = batch.waiting, False
-            self._report("Reading")
+            self._report(Stage.READING)
         return done, base
 
     def _end_if_closed(self) -> None:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, functions, types
 
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import TableType
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS
 
@@ -78,7 +80,7 @@ class Rules:
         """Those of a job's table and operation."""
         table = job.table
         keys = (*table.record_keys, *table.partitions)
-        deletes = not (table.merge.ignores_nulls and table.type == merging.MERGE_ON_READ)
+        deletes = not (table.merge.ignores_nulls and table.type == TableType.MERGE_ON_READ)
         return cls(keys, table.ordering, null_for_missing=table.missing_columns == "Null", deletes=deletes, delete=job.operation == "delete")
 
 

@@ -178,9 +178,10 @@ def page() -> str:
             f"| {load.told} | {base['before']['inUse'] / MIB:.1f} MB | {base['after']['inUse'] / MIB:.1f} MB "
             f"| {growth / result['commits'] * 1000 / MIB:.1f} MB | {hour / MIB:.0f} MB | {base['compacted']['size'] / MIB:.1f} MB |"
         )
+    minutes = values["autoCompactionRetentionSeconds"] // 60
     lines += [
         "",
-        f"The chart gives etcd {values['quotaBackendBytes'] / MIB:.0f} MB and lets it compact history older than {values['autoCompactionRetention']}.",
+        f"The chart gives etcd {values['quotaBackendBytes'] / MIB:.0f} MB and lets it compact history older than {minutes} minutes.",
         "",
         "Runs:",
         "",

@@ -62,7 +62,7 @@ class Etcd:
         command += [f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}"]
         command += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=bench={peer}"]
         command += [f"--quota-backend-bytes={quota or values['quotaBackendBytes']}"]
-        command += ["--auto-compaction-mode=periodic", f"--auto-compaction-retention={values['autoCompactionRetention']}"]
+        command += ["--auto-compaction-mode=periodic", f"--auto-compaction-retention={values['autoCompactionRetentionSeconds']}s"]
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until("etcd answers", self._answers, timeout=60)

@@ -29,7 +29,7 @@ WITH_EXECUTOR = 2
 """The number of the source writer that has an executor; the others write in their drivers."""
 EXECUTOR = {
     "instances": 1,
-    "memory": "512m",
+    "memory": "512Mi",
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
     "resources": {"requests": {"cpu": "50m"}},
 }
@@ -112,11 +112,11 @@ class Run:
         ref = {"name": "chaos", "key": "main.py"}
         for number in range(SOURCES):
             arguments = {"seed": str(self.seed), "writer": str(number), "batches": str(BATCHES), "pause": "1"}
-            source = {"python": {"configMapRef": ref, "function": "batches", "arguments": arguments}}
+            source = {"python": {"configMapKeyRef": ref, "function": "batches", "arguments": arguments}}
             executors = {"executors": EXECUTOR} if number == WITH_EXECUTOR else {}
             self._writer(f"w{number}", {"source": source, "operation": "Upsert", "driver": SMALL, "retryPolicy": retry} | executors)
         arguments_of_program = [str(self.seed), str(SOURCES), str(BATCHES), "2"]
-        self._writer("threads", {"application": {"configMapRef": ref, "arguments": arguments_of_program}, "driver": SMALL, "retryPolicy": retry})
+        self._writer("threads", {"application": {"configMapKeyRef": ref, "arguments": arguments_of_program}, "driver": SMALL, "retryPolicy": retry})
 
     def _writer(self, name: str, spec: dict[str, Any]) -> None:
         meta = {"name": name, "namespace": self.space.namespace}

@@ -14,15 +14,20 @@ PAGE = ROOT / "docs" / "results" / "chaos.md"
 HEAD = """\
 # Chaos
 
-Written by `make chaos` (`tests/campaigns/chaos`) from the raw results in `docs/results/raw/chaos`; do not edit. A real cluster on one machine: three writers
-and a
-program with two threads upsert keys of one range, old and new ones, into one table, while every 10 to 30 s a driver, an executor, an agent, the operator, etcd
-or the S3 server is killed, or frozen for a while. Afterwards the audit compares the table with the rows of the committed batches: what
-Spark reads, what hudi-rs reads, and what pandas computes from the batches. **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no
-batch is missing whose writer went on to a later one. **thin**: the same, but not every writer has committed something.
-Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and appends to one); their history shows nothing that snapshot
-isolation forbids (G0, G1, G-single, G-SI), or the run is broken. Appends: transactions committed of tries; -: a run of before there were any.
-Cleaning and compaction run beside the writers. Not part of it yet: archival.
+Written by `make chaos` (`tests/campaigns/chaos`) from the raw results in `docs/results/raw/chaos`;
+do not edit. A real cluster on one machine: three writers and a program with two threads upsert keys
+of one range, old and new ones, into one table, while every 10 to 30 s a driver, an executor, an
+agent, the operator, etcd or the S3 server is killed, or frozen for a while. Afterwards the audit
+compares the table with the rows of the committed batches: what Spark reads, what hudi-rs reads, and
+what pandas computes from the batches.
+
+* **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no batch is missing whose
+  writer went on to a later one. **thin**: the same, but not every writer has committed something.
+* Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and
+  appends to one). A run is broken when their history shows something that snapshot isolation
+  forbids (G0, G1, G-single, G-SI). **Appends**: transactions committed of tries; -: a run of before
+  there were any.
+* Cleaning and compaction run beside the writers. Not part of it yet: archival.
 """
 
 

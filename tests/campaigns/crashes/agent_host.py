@@ -35,7 +35,7 @@ class Pod:
     """One agent pod: the agent on a thread of its own."""
 
     def __init__(self, spark: Any, order: Mapping[str, Any]) -> None:
-        settings = {**order["etcd"], "podName": order["pod"], "namespace": order["namespace"], "podUid": order["uid"]}
+        settings = {**order["etcd"], "podName": order["pod"], "namespace": order["namespace"], "podUID": order["uid"]}
         settings |= {"node": order["node"], "bootId": order["bootId"], "attempt": f"{order['namespace']}.{order['pod']}"}
 
         class Here(Assignment):

@@ -19,7 +19,8 @@ from hudi_operator.model.config import OperatorConfig
 from tests.campaigns.crashes.agent_proxy import AgentProxy
 from tests.campaigns.crashes.prepared import NAME, SEED, Prepared
 from tests.support import ROOT
-from tests.support.harness.local import World, hudi_conf, spark_conf, tl
+from tests.support.harness.kubelet_parts import Looking
+from tests.support.harness.local import World, tl
 
 JsonDict = dict[str, Any]
 START_SECONDS = 240.0
@@ -41,11 +42,8 @@ class Host:
     def _start(self) -> None:
         self._starts += 1
         folder = self._directory / f"host-{self._starts}"
-        world = World(self._directory)
-        world._s3_url = self._s3
-        spec = world.table("any", s3=True).spec
-        spark = spark_conf.agent_defaults(spec, OperatorConfig(allowed_schemes=("s3a",)))
-        environment = world._environment(folder, name="host", spark=spark, hudi=hudi_conf.common_defaults(), job={"agent": "host"}, image=spec.image)
+        world = World(self._directory, s3_url=self._s3)
+        environment = world.agent_environment(folder, "host", world.table("any").spec, config=OperatorConfig(allowed_schemes=("s3a",)))
         environment |= {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "spark-images", ROOT / "operator", ROOT))),
             "HUDI_OPERATOR_ETCD_ENDPOINTS": "http://127.0.0.1:1",
@@ -109,7 +107,7 @@ class Storage:
     host: Host
 
 
-class RealAgent:
+class RealAgent(Looking):
     """The agent of one run, and the table that it works on."""
 
     def __init__(self, storage: Storage, world: Any, proxy: AgentProxy, pki: Path) -> None:
@@ -124,13 +122,10 @@ class RealAgent:
         self._pods: dict[str, JsonDict] = {}
         self._running = ""
         """Uid of the pod that the agent process runs."""
-        self._ended = threading.Event()
-        self._kubelet = threading.Thread(target=self._be_kubelet, name="kubelet of agents", daemon=True)
-        self.failure = ""
 
     def start(self) -> None:
         """Be the kubelet of the agent pods from now on."""
-        self._kubelet.start()
+        self.look_on("kubelet of agents", every=POLL_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL the agent process; the kubelet tells of it, and runs the next pod in a new process."""
@@ -144,20 +139,11 @@ class RealAgent:
 
     def close(self) -> None:
         """End the agent and delete the table."""
-        self._ended.set()
-        if self._kubelet.ident is not None:
-            self._kubelet.join(START_SECONDS)
+        self.look_no_more(START_SECONDS)
         self._storage.host.leave()
         shutil.rmtree(self.table.parent, ignore_errors=True)
 
     # ---- kubelet
-
-    def _be_kubelet(self) -> None:
-        while not self._ended.wait(POLL_SECONDS):
-            try:
-                self._look()
-            except (AssertionError, OSError) as error:
-                self.failure = f"{type(error).__name__}: {error}"
 
     def _look(self) -> None:
         if self._running and not self._storage.host.lives:

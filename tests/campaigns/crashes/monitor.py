@@ -86,7 +86,7 @@ class Monitor:
         with self._lock:
             now, inc = time.monotonic(), step.detail
             record = self.settles.get(inc) or {}
-            pods = {str(record.get("podUid")), *(record.get("pods") or {})} - {"", "None"}
+            pods = {str(record.get("podUID")), *(record.get("pods") or {})} - {"", "None"}
             if record.get("phase") != "Draining":
                 self._say(f"I1: unlock is sent in the phase {record.get('phase')}")
             if pods - set(record.get("proofs") or {}):
@@ -160,7 +160,7 @@ class Monitor:
         if "hudioperator.io/evidence" in (meta.get("finalizers") or ()):
             return
         for inc, record in self.settles.items():
-            named = meta["uid"] == record.get("podUid") or meta["uid"] in (record.get("pods") or {})
+            named = meta["uid"] == record.get("podUID") or meta["uid"] in (record.get("pods") or {})
             if named and meta["uid"] not in (record.get("proofs") or {}):
                 self._say(f"F14: the evidence of {meta['name']} is dropped before the proof of {inc} is written")
 

@@ -110,7 +110,7 @@ class Jvm:
         meta = self.pod["metadata"]
         value = {
             "inc": self.inc, "attempt": self.attempt, "role": self.role, "pod": meta["name"], "namespace": self._play.world.namespace,
-            "podUid": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "podUID": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
             "wallClockMs": int(time.time() * 1000),
         }  # fmt: skip
         k, lease = self._keys, self._keys.lease()
@@ -123,7 +123,7 @@ class Jvm:
         gate, g = k.get("gate")
         assert gate["state"] == "open", gate
         meta = self.pod["metadata"]
-        value = {"inc": self.inc, "attempt": self.attempt, "podUid": meta["uid"], "nonce": "n", "sinceMs": int(time.time() * 1000)}
+        value = {"inc": self.inc, "attempt": self.attempt, "podUID": meta["uid"], "nonce": "n", "sinceMs": int(time.time() * 1000)}
         compare = [k.absent("lock"), k.absent(f"fence/{self.inc}"), rpc.mod_is(k.name(f"alive/{self.inc}"), self._alive), rpc.mod_is(k.name("gate"), g)]
         answer = k.txn(compare, [k.put("lock", value)])
         assert answer.succeeded, f"acquire of {self.attempt} was refused: {k.all()}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -34,9 +33,6 @@ class Prepared:
     def copy(self, target: Path) -> None:
         """The table before the dead writer."""
         shutil.copytree(self.directory / "base", target)
-        for file in target.rglob("*"):
-            if file.is_file():
-                _tag(file)
 
     def place(self, target: Path, instant: str) -> None:
         """What the dead writer has left, under another requested time; the timeline's files last but for the heartbeat, as a writer would."""
@@ -48,13 +44,6 @@ class Prepared:
                 content = content.replace(self.instant.encode(), instant.encode())
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(content)
-            _tag(target / name)
-
-
-def _tag(file: Path) -> None:
-    """The ETag of an object, where the S3 server keeps it: S3A wants one."""
-    digest = hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest()
-    os.setxattr(file, "user.etag", f'"{digest}"'.encode())
 
 
 def prepared(cache: Path) -> Prepared:
@@ -72,7 +61,7 @@ def _make(scratch: Path, target: Path) -> Path:
     world.folder.mkdir()
     world.start()
     try:
-        table = world.table(NAME, s3=True, partitionFields=[PARTITION])
+        table = world.table(NAME, partitionFields=[PARTITION])
         agent = world.agent("agent", storage=table)
         table.gate("closed")
         world.admit_agent(table, "agent")
@@ -84,7 +73,7 @@ def _make(scratch: Path, target: Path) -> Path:
         until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=PATIENCE_SECONDS)
         (victim,) = table.pending()
         # Somebody else's lock: the writer writes its data and cannot commit.
-        world.etcd.put(table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUid": "nobody", "nonce": "n", "sinceMs": 0})
+        world.etcd.put(table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUID": "nobody", "nonce": "n", "sinceMs": 0})
         gate.touch()
         until(
             "its data is written and it waits for the lock", lambda: table.data_files(victim) and table.keys("queue/"), alive=writer, timeout=PATIENCE_SECONDS

@@ -54,13 +54,14 @@ CASES = (
     Case(
         1,
         "SIGKILL of the driver during a data write",
-        "fenced within 10 s, settled, rolled back; other writers never blocked",
+        "fenced within 10 s, settled within 120 s; rolled back, or kept where it had been completed",
         "I4, I6",
         (
             f"{E2E}/test_faults.py::test_each_kill_is_settled",
             f"{HUDI}/test_writer.py::test_files_exactly_once_over_sigkill",
             f"{SIMULATED}::test_killed_without_the_lock",
         ),
+        "that other writers go on: counted by `make kills`, asserted of a driver that is frozen or cut off without the lock (4, 13), not of a killed one",
     ),
     Case(
         2,
@@ -78,8 +79,8 @@ CASES = (
     ),
     Case(
         4,
-        "SIGSTOP 3 × TTL before acquire, then resume",
-        "acquire refused, the JVM halts, rollback",
+        "SIGSTOP before acquire until the lease is over, then resume; the same until it is fenced",
+        "the first pause has no consequences; after the second the JVM ends and its instant is rolled back; a fenced session never acquires; others commit",
         "I2",
         (
             f"{E2E}/test_pod_faults.py::test_frozen_before_acquire",
@@ -90,7 +91,7 @@ CASES = (
     Case(
         5,
         "SIGSTOP inside the critical section, before the completed file; another writer wants to commit",
-        "it waits; after proof exactly one of the two commits stands",
+        "it waits for the proof; of two overlapping commits one stands, the other one is rolled back, or refused and repeated",
         "I1, I9",
         (
             "faults::paused-writer",
@@ -116,8 +117,8 @@ CASES = (
     ),
     Case(
         7,
-        "as 5, a person force-deletes the pod",
-        "no proof: the finalizer keeps the evidence",
+        "a person force-deletes the pod of a living driver, or takes its finalizer away, too",
+        "no proof: the finalizer keeps the evidence; without it a person must attest",
         "I1, I11",
         (
             f"{E2E}/test_faults.py::test_force_deletion_is_no_proof",
@@ -135,7 +136,7 @@ CASES = (
     Case(
         9,
         "the PUT arrives after the drain (assumption broken)",
-        "the audit reports it loudly",
+        "the audit reports it (`late`)",
         "I3",
         (
             "faults::after-the-drain",
@@ -146,8 +147,8 @@ CASES = (
     Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", "I3", (), "the mode is not offered"),
     Case(
         11,
-        "an executor outlives its driver and finishes a file after the rollback",
-        "impossible (executors are proven dead); the sweep deletes late files",
+        "an executor outlives its driver and finishes a file",
+        "settling waits for the proof of its end; a file that lands in the drain, or lies there unnamed, is deleted",
         "I5",
         (
             f"{E2E}/test_pod_executors.py::test_an_executor_that_outlives_its_driver",
@@ -195,7 +196,7 @@ CASES = (
     ),
     Case(
         15,
-        "etcd's quorum is lost for minutes",
+        "etcd's quorum is lost (6 s; 60 s with `make test-all`, 300 s with `make faults`), or etcd is frozen",
         "no commit, no rollback, no deletion; recovers by itself",
         "I1, I11",
         (
@@ -222,7 +223,7 @@ CASES = (
     Case(
         18,
         "the API server is down for a minute while a writer dies",
-        "no settling; catches up",
+        "nothing is proven and the lock stays; settling catches up",
         "I11",
         (
             f"{E2E}/test_node_faults.py::test_api_server_down_while_a_writer_dies",
@@ -267,8 +268,8 @@ CASES = (
     ),
     Case(
         22,
-        "a driver pod is replaced while the old one lives",
-        "the new one starts only after the old one is fenced",
+        "a driver has lost its heartbeat and its process lives",
+        "it is fenced and deleted with grace; no second pod beside it, and the lock stays until its end is proven",
         "I9",
         (
             f"{COMPONENT}/test_attempts.py::test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock",
@@ -278,8 +279,8 @@ CASES = (
     ),
     Case(
         23,
-        "a container restarts inside the same pod",
-        "new incarnation; the old one's instants are settled",
+        "the container of a driver ends, or its JVM alone",
+        "no container is started again in its pod; another pod with an incarnation of its own follows, the old one's instants are settled",
         "I2, I7",
         (
             f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
@@ -314,11 +315,12 @@ CASES = (
     Case(
         26,
         "the rollback fails again and again",
-        "resumed, back-off, condition",
+        "counted and repeated with growing pauses, one failure does not stop the others; the condition says so",
         "I6",
         (
             f"{SIMULATED}::test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds",
             f"{UNIT}/runtime/settle/test_settler.py::test_a_failure_is_counted_and_does_not_stop_the_others",
+            f"{UNIT}/runtime/settle/test_settling.py::test_backoff_grows_to_a_minute",
             f"{HUDI}/test_agent.py::test_next_agent_finishes_a_rollback",
         ),
         "many failures of a real store; an agent that runs out of memory in a rollback",
@@ -333,7 +335,7 @@ CASES = (
     Case(
         28,
         "two writers, one file group",
-        "exactly one commits; the loser is told",
+        "the later commit is refused, told with whom it met, rolled back and, with retries left, repeated under a new instant",
         "I9",
         (
             f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
@@ -351,7 +353,7 @@ CASES = (
     Case(
         30,
         "32 writers on one lock",
-        "first come, first served, within tolerance",
+        "all are served; while one waits, nobody else is served more than three times",
         "I1; fairness",
         (
             f"{JAVA}/protocol/FairnessTest.java::thirtyTwoWritersAreServedInTurn",
@@ -375,7 +377,7 @@ CASES = (
     Case(
         32,
         "a writer sets options of the operator",
-        "rejected at admission and at launch",
+        "rejected at admission, refused in the driver; `EAGER` alone Hudi turns into LAZY, an ordinary commit; a living writer's instant stays",
         "I4, I7, I9",
         (
             f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
@@ -450,7 +452,7 @@ CASES = (
     Case(
         39,
         "status, annotations, finalizers edited by hand; the object deleted while it is settled",
-        "destructive steps unaffected; deletion waits",
+        "nothing is freed by it; deletion waits",
         "I6, I11",
         (
             f"{SIMULATED}::test_what_people_write_into_status_and_annotations_frees_nothing",

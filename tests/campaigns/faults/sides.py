@@ -114,9 +114,6 @@ class Side:
         if self.table is not None:
             return self.table.audit(expected)
         spark = self.world.spark()
-        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-        for key, value in self.world.s3_settings().items():
-            hadoop.set(key, value)
 
         def wanted(session: Any, schema: Any) -> Any:
             return session.createDataFrame(expected, "id int, p string, v string, ts long")
@@ -141,7 +138,7 @@ def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None) 
         side._closers.append(zookeeper.stop)
         side.stock = Stock(world, "stock", endpoint=proxy.url, zookeeper=zookeeper)
     else:
-        table = world.table(setup, s3=True, endpoint=proxy.url, s3_options=s3_options)
+        table = world.table(setup, endpoint=proxy.url, s3_options=s3_options)
         table.mode = "LeaseOnly" if setup == "lease-only" else "PodTermination"
         table.drain = DRAIN_SECONDS
         side.table = table

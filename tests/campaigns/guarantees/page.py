@@ -10,17 +10,21 @@ from tests.support.evidence import catalog
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "use" / "guarantees.md"
 HEAD = """# Guarantees
 
-What writers that work on one table at once can do to each other. Written by `python -m tests.campaigns.guarantees.page` from
-`tests/campaigns/guarantees/rows.py`; do not edit.
-A number is that of the test below which shows the cell with the real Hudi, Spark and etcd; "not run" is a cell that no test shows, whatever follows from the
-protocol. Behind each test stands the run that it is in: `make test` and CI (every change), or `make test-all`; when it passed last, and on which commit:
-[last-run.md](../results/last-run.md).
+What writers that work on one table at once can do to each other. Written by
+`python -m tests.campaigns.guarantees.page` from `tests/campaigns/guarantees/rows.py`; do not edit.
+A number is that of the test below which shows the cell with the real Hudi, Spark and etcd; "not run"
+is a cell that no test shows, whatever follows from the protocol. Behind each test stands the run
+that it is in: `make test` and CI (every change), or `make test-all`; when it passed last, and on
+which commit: [last-run.md](../results/last-run.md).
 
-In the terms of [jepsen.io/consistency](https://jepsen.io/consistency), where a commit is a transaction: a batch (`Upsert`, `Insert`, `BulkInsert`, `Delete`)
-reads nothing that its rows depend on, so lost rows and doubled keys are what can go wrong. An `Update` ([sources](sources.md#read-modify-write)) reads and
-writes: what is promised is snapshot isolation (no lost update, P4; write skew, A5B, is possible), and with `serializable`, or in the mode NonBlocking, that
-such writers are serializable (no G2): no history of that was run yet ([history](../results/history.md)). A reader's snapshot has what was completed when its
-files were listed.
+In the terms of [jepsen.io/consistency](https://jepsen.io/consistency), where a commit is a
+transaction: a batch (`Upsert`, `Insert`, `BulkInsert`, `Delete`) reads nothing that its rows depend
+on, so lost rows and doubled keys are what can go wrong. An `Update`
+([sources](sources.md#read-modify-write)) reads and writes. Snapshot isolation is promised for it (no
+lost update, P4; write skew, A5B, is possible): one history was run, and the transactions of
+[chaos](../results/chaos.md). With `serializable`, or in the mode NonBlocking, such writers shall be
+serializable (no G2): no history of that was run ([history](../results/history.md)). A reader's
+snapshot has what was completed when its files were listed.
 
 | operation | mode | index | type | duplicates | lost update | write skew | what a reader sees |
 |---|---|---|---|---|---|---|---|

@@ -49,6 +49,7 @@ _ONE = "none: one new key brought twice at once is one record"
 _REPEATED = "none: the later commit to a file group is repeated"
 _ASKED = "none: the function is asked again"
 _SKEW = "possible: writers of two file groups do not meet"
+_MET = "a commit to another file group is a conflict, too: the function is asked again"
 _DUE = "a snapshot after the writers has each acknowledged row once"
 _LOOKED = "none with Fail and Drop, alone and beside an upsert of the key"
 COW, MOR, OPTIMISTIC, NON_BLOCKING = "CopyOnWrite", "MergeOnRead", "Optimistic", "NonBlocking"
@@ -89,7 +90,7 @@ ROWS = (
         "Update", NON_BLOCKING, "Bucket", MOR,
         None, Cell(_ASKED, f"{_UPDATE}[non-blocking]"),
     ),
-    Row("Update, serializable", OPTIMISTIC, "Simple", COW, None, Cell(_ASKED, _ELSEWHERE)),
+    Row("Update, serializable", OPTIMISTIC, "Simple", COW, None, None, Cell(_MET, _ELSEWHERE)),
     Row(
         "`spark.read`, then a write", OPTIMISTIC, "Simple", COW,
         None, Cell("none: the attempt ends as a conflict", "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_runtime.audit import Outcome
-from hudi_runtime.process.errors import EXIT_CODES, FailureClass
 from hudi_runtime.table import timeline as tl
 from tests.campaigns.history.workload import TOTAL, Commit, Found, judge, parse_notes, seed, steps
 from tests.support.harness.local import Process, Table, World, until

@@ -1,4 +1,4 @@
-"""The parts of a cell: one etcd, one agent, one S3 server if it is about S3, one table; the test plays the operator, as in the hudi tier."""
+"""The parts of a cell: one etcd, one agent, one S3 server, one table; the test plays the operator, as in the hudi tier."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.campaigns.matrix.workload import NEW, Batch, Row
 from tests.support.harness.local import TITLES, Process, Table, World, until
 
 AGENT = "agent-matrix"
+LOCAL = "half of the cells of the matrix are about a file system with renames"
 LIMIT = 1500.0
 """Seconds for one step on a machine with much else to do; nothing is measured. The limit of the cell is a shorter one."""
 WRITES = {"cow": "commit", "mor": "deltacommit"}
@@ -70,8 +71,7 @@ class Setup:
         """Everything but writers; the table exists then. The reader's JVM starts meanwhile."""
         self.world.start()
         cell = self.cell
-        if cell.storage == "s3":
-            self.world.start_s3()
+        self.world.start_s3()
         self._reader = threading.Thread(target=self.world.spark, daemon=True)
         self._reader.start()
         self.table = self._with(wanted_services(at_once=False) if cell.test.async_clean and not cell.refused else None)
@@ -83,7 +83,7 @@ class Setup:
     def _with(self, wanted: dict[str, dict[str, Any]] | None) -> Table:
         mode = "Optimistic" if self.cell.several else "SingleWriter"
         more: dict[str, Any] = {"concurrency": {"mode": mode}} | ({"services": wanted} if wanted else {})
-        made = self.world.table("matrix", type=KINDS[self.cell.kind], s3=self.cell.storage == "s3", **more)
+        made = self.world.table("matrix", type=KINDS[self.cell.kind], local_files=LOCAL if self.cell.storage == "file" else "", **more)
         if not self.cell.test.metadata:
             made.below["hoodie.metadata.enable"] = "false"
         return made
@@ -93,14 +93,9 @@ class Setup:
         self._with(wanted_services(at_once=True)).assign(AGENT)
 
     def spark(self) -> Any:
-        """The reader's session, knowing the storage."""
+        """The reader's session."""
         self._reader.join()
-        spark = self.world.spark()
-        if self.cell.storage == "s3":
-            hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-            for key, value in self.world.s3_settings().items():
-                hadoop.set(key, value)
-        return spark
+        return self.world.spark()
 
     # -- writers -------------------------------------------------------------------------------------------------------------------
 

@@ -54,9 +54,7 @@ class Stock:
         jars = ":".join(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS))
         spark = {**PLAIN_SPARK, "spark.driver.extraClassPath": jars, "spark.driver.extraJavaOptions": SHORT_LIVED}
         if self.setup.cell.storage == "s3":
-            # As in our own pods: the S3 server of the tests refuses to delete the markers of directories that are not empty.
-            settings = {**self.setup.world.s3_settings(), "fs.s3a.directory.marker.retention": "keep"}
-            spark |= {f"spark.hadoop.{key}": value for key, value in settings.items()}
+            spark |= {f"spark.hadoop.{key}": value for key, value in self.setup.world.s3_settings().items()}
         job = {"path": self.path, "batches": self.job.one, "skip": skip, "options": options(self.setup), "spark": spark}
         made = StockWriter(f"stock-{number}", self.setup.folder / "stock" / str(number), job, module="tests.campaigns.matrix.stock_writer")
         return self.setup.world.child(made)
@@ -102,9 +100,11 @@ def _rows(frame: Any) -> list[list[object]]:
 def start(setup: Setup, job: Work) -> Stock:
     """Begin to write the stock table, beside ours."""
     if setup.cell.storage == "s3":
-        path, folder = "s3a://lake/stock", setup.world.s3_folder / "lake" / "stock"
+        folder = setup.world.lake / "stock"
+        path = setup.world.url(folder)
     else:
         folder = setup.folder / "tables" / "stock"
+        # local files: as ours of the same cell
         path = f"file://{folder}"
     made = Stock(setup, job, path, folder)
     made.thread = threading.Thread(target=made.play, daemon=True)

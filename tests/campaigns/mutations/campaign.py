@@ -8,14 +8,16 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.campaigns.mutations import judges
-from tests.campaigns.mutations.mutation import Mutation
+from tests.campaigns.mutations.mutation import Drifted, Mutation, sources
 from tests.campaigns.mutations.place import OUT, Place, beside, digest, tracked
+from tests.campaigns.mutations.substance import substance
 from tests.support import ROOT, evidence
 
 RESULTS = ROOT / "docs" / "results" / "mutations.json"
@@ -52,13 +54,18 @@ def key(tests: Iterable[str], names: list[str], hashes: dict[str, str]) -> str:
 
 
 def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
-    """Hash of what a mutation changes, of the tests that must notice it, and of what those share with others.
+    """Hash of what a mutation changes and into what, of the tests that must notice it, and of what those share with others; of all these the substance.
 
-    Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew.
+    Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew. Raises Drifted.
     """
     tests = {test.partition("::")[0] for test in one.tests}
-    shared = beside(tests, names, root)
-    return hashlib.sha256((digest(sorted({*one.files, *tests, *shared}), root) + repr(one)).encode()).hexdigest()[:24]
+    named = frozenset(test.partition("::")[2] for test in one.tests)
+    found = hashlib.sha256("\0".join(sorted(one.tests)).encode())
+    for file, text in sources(one, root).items():
+        found.update(f"\0{file}\0{substance(file, (root / file).read_text())}\0{substance(file, text)}".encode())
+    for file in sorted(tests | beside(tests, names, root)):
+        found.update(f"\0{file}\0{substance(file, (root / file).read_text(), named if file in tests else frozenset())}".encode())
+    return found.hexdigest()[:24]
 
 
 def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
@@ -74,9 +81,12 @@ def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
 class Campaign:
     """The mutations of one run, in one copy of the checkout."""
 
-    def __init__(self, chosen: list[tuple[Mutation, str]], *, copy: str = "copy") -> None:
-        """``chosen``: mutations with the outcome that each must have. ``copy``: which copy of the checkout is mutated."""
-        self.chosen = chosen
+    def __init__(self, chosen: list[tuple[Mutation, str]], *, copy: str = "copy", tiers: Collection[str] = judges.TIERS) -> None:
+        """``chosen``: mutations with the outcome that each must have. ``copy``: which copy of the checkout is mutated.
+
+        ``tiers``: only those are judged whose dearest test is of one of these.
+        """
+        self.chosen, self.tiers = chosen, tiers
         self._place = Place(OUT / copy)
         self._scratch = OUT / f"{copy}.log"
         self._names = tracked()
@@ -85,16 +95,21 @@ class Campaign:
     def result(self, one: Mutation) -> dict[str, Any] | None:
         """The stored result of a mutation for this code; None: there is none."""
         found = stored(one)
-        return found if found is not None and found.get("key") == self._key(one) else None
+        return found if found is not None and found.get("key") and found["key"] == self._key(one) else None
 
     def _key(self, one: Mutation) -> str:
-        return own_key(one, self._names)
+        """Empty of one that does not fit the code any more."""
+        try:
+            return own_key(one, self._names)
+        except Drifted:
+            return ""
 
     def run(self, *, seconds: float = float("inf")) -> bool:
-        """Judge what has no result yet; False when time was over before the end."""
+        """Judge what has no result yet; False when time was over before the end, or when tests fail that should judge."""
         end = time.monotonic() + seconds
-        todo = [(one, wanted) for one, wanted in self.chosen if self.result(one) is None]
-        print(f"{len(self.chosen)} mutations, {len(self.chosen) - len(todo)} judged for this code before", flush=True)
+        mine = [(one, wanted) for one, wanted in self.chosen if dearest(one) in self.tiers]
+        todo = [(one, wanted) for one, wanted in mine if self.result(one) is None]
+        print(f"{len(mine)} mutations ({', '.join(self.tiers)}), {len(mine) - len(todo)} judged for this code before", flush=True)
         if not todo:
             return True
         self._scratch.mkdir(parents=True, exist_ok=True)
@@ -104,21 +119,23 @@ class Campaign:
         except BlockingIOError:
             raise SystemExit(f"another run uses {self._place.folder}") from None
         self._place.refresh()
-        self._prepare([one for one, _ in todo])
+        bad = self._prepare([one for one, _ in todo])
         # The cheap ones first; those of one tier share what is compiled.
-        order = ("unit", "model", "java", "component", "hudi")
-        todo.sort(key=lambda pair: max(order.index(judges.tier(test)) for test in pair[0].tests))
+        todo.sort(key=lambda pair: judges.TIERS.index(dearest(pair[0])))
         for number, (one, wanted) in enumerate(todo, 1):
             if time.monotonic() > end:
                 print(f"time is over: {len(todo) - number + 1} are left", flush=True)
                 return False
             if self.result(one) is not None:
                 continue  # another run, in another copy, was faster
+            if useless := sorted(set(one.tests) & bad):
+                print(f"{number}/{len(todo)} {one.id}: not judged, {useless[0]} fails without it", flush=True)
+                continue
             found = self._judge(one)
             text = next(iter(found.told.values()), "")
             flag = "" if found.outcome == wanted else f"   <-- must be {wanted}"
             print(f"{number}/{len(todo)} {one.id}: {found.outcome} ({found.seconds:.0f} s){flag}: {text[:150]}", flush=True)
-        return True
+        return not bad
 
     def _judge(self, one: Mutation) -> Verdict:
         begin = time.monotonic()
@@ -133,7 +150,7 @@ class Campaign:
         judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
         told = next(iter(found.told.values()), "").replace(f"{ROOT}/", "")[:SHOWN]  # stored with the code: without paths of a machine
         value = {"key": judged, "outcome": found.outcome, "told": told, "commit": evidence.commit(), "at": time.strftime("%Y-%m-%d", time.gmtime())}
-        keep(lambda outcomes: outcomes.update({one.id: value}))
+        keep(lambda outcomes: outcomes.update({one.id: {**value, "seconds": round(found.seconds, 1)}}))
         return found
 
     def _package(self) -> None:
@@ -141,27 +158,45 @@ class Campaign:
         if problem:
             raise SystemExit(problem)
 
-    def _prepare(self, todo: list[Mutation]) -> None:
-        """Build what the tests need, and see them pass without a mutation: a test that fails anyhow proves nothing."""
+    def _prepare(self, todo: list[Mutation]) -> set[str]:
+        """Build what the tests need, and see them pass without a mutation. Returns those that do not: a test that fails anyhow proves nothing."""
         tests = sorted({test for one in todo for test in one.tests})
         kinds = {judges.tier(test) for test in tests}
         if "hudi" in kinds:
             self._package()
         if "java" in kinds and (problem := judges.build(self._place.folder, self._scratch)):
             raise SystemExit(problem)
-        baseline = OUT / "baseline.json"
-        good: dict[str, str] = json.loads(baseline.read_text()) if baseline.exists() else {}
+        good = _baseline()
         fresh = [test for test in tests if good.get(test) != key([test], self._names, self._hashes)]
         if not fresh:
-            return
+            return set()
         print(f"the tests themselves, without a mutation: {len(fresh)}", flush=True)
-        seen = judges.run(fresh, self._place.folder, self._scratch)
-        good = {**(json.loads(baseline.read_text()) if baseline.exists() else {}), **good}
-        good.update({test: key([test], self._names, self._hashes) for test in seen.passed})
-        baseline.write_text(json.dumps(good, indent=1))
-        if seen.failed or seen.invalid:
-            told = "\n".join(f"  {test}: {said}" for test, said in seen.failed.items())
-            raise SystemExit(f"tests fail without any mutation, so they can judge none: {seen.invalid}\n{told}")
+        bad = set[str]()
+        for several in judges.batches(fresh):
+            seen = judges.run(several, self._place.folder, self._scratch)
+            passed = {test: key([test], self._names, self._hashes) for test in seen.passed}
+            _baseline(passed)
+            told = "\n".join([seen.invalid, *(f"  {test}: {said}" for test, said in seen.failed.items())])
+            if missing := set(several) - seen.passed:
+                bad |= missing
+                print(f"fail without any mutation, so they can judge none: {', '.join(sorted(missing))}: {told}", flush=True)
+        return bad
+
+
+def dearest(one: Mutation) -> str:
+    """The dearest tier of a mutation's tests."""
+    return max((judges.tier(test) for test in one.tests), key=judges.TIERS.index)
+
+
+def _baseline(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Tests that have passed without a mutation, and of which code; `more` is added. Several campaigns may run at once."""
+    file = OUT / "baseline.json"
+    with _alone("baseline"):
+        good: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+        if more:
+            good.update(more)
+            file.write_text(json.dumps(good, indent=1))
+    return good
 
 
 def chosen_by(pattern: str, all_: Iterable[tuple[Mutation, str]]) -> list[tuple[Mutation, str]]:
@@ -188,9 +223,15 @@ def _outcomes(_changed: int) -> dict[str, Any]:
 
 def keep(change: Callable[[dict[str, Any]], object]) -> None:
     """Change the outcomes that are kept; several campaigns may run at once, each in its copy."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    with (OUT / "outcomes.lock").open("w") as alone:
-        fcntl.flock(alone, fcntl.LOCK_EX)
+    with _alone("outcomes"):
         outcomes = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         change(outcomes)
         RESULTS.write_text(json.dumps(outcomes, indent=0, sort_keys=True) + "\n")
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (OUT / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

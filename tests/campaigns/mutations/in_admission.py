@@ -33,8 +33,8 @@ GATES = (
         "a writer's next attempt starts although the last one may still register",
         o(
             "plan/writers/admission",
-            '        if attempt.admitted:\n            return "PreviousAttempt"',
-            '        if attempt.admitted and not attempt.id:\n            return "PreviousAttempt"',
+            "        if attempt.admitted:\n            return Block(",
+            "        if attempt.admitted and not attempt.id:\n            return Block(",
         ),
         f"{RULES}::test_an_attempt_that_may_still_register_is_waited_for",
     ),
@@ -42,7 +42,7 @@ GATES = (
         "two-single-writers",
         "I9",
         "in the mode SingleWriter a writer starts beside an incarnation that may still publish",
-        o("plan/writers/admission", "        if not running and others:\n", "        if running and others:\n"),
+        o("plan/writers/admission", "    if not t.running and others:\n", "    if t.running and others:\n"),
         f"{RULES}::test_a_single_writer_waits_for_whoever_may_still_publish",
     ),
     mutation(
@@ -51,8 +51,8 @@ GATES = (
         "more writers run than the table allows",
         o(
             "plan/writers/admission",
-            "    if len(running) < view.table.max_writers:\n        return None\n",
-            "    if len(running) < view.table.max_writers or running:\n        return None\n",
+            "    if len(t.running) < t.view.table.max_writers:\n        return None\n",
+            "    if len(t.running) < t.view.table.max_writers or t.running:\n        return None\n",
         ),
         f"{REQUESTS}::test_max_writers_and_priority",
     ),
@@ -71,7 +71,7 @@ GATES = (
         "mode-of-the-spec",
         "F8 I1",
         "settling follows the mode that the spec asks for, not the one that the writers run under",
-        o("plan/core/view", 'return str(self.gate.get("mode") or self.table.fencing.mode)', "return str(self.table.fencing.mode)"),
+        o("plan/core/view", "return self.gate.mode or self.table.fencing.mode", "return self.table.fencing.mode"),
         f"{RULES}::test_settling_follows_the_mode_that_writers_run_under",
     ),
     mutation(
@@ -85,7 +85,7 @@ GATES = (
         "a-table-that-works-gives-way",
         "availability",
         "a table that works is stopped by one that claims to be older and lies in its folder",
-        o("control/nesting", "    return not _was_open(etcd.gate.value) and", "    return"),
+        o("control/nesting", "    return not gate.was_open and", "    return"),
         f"{NESTING}::test_it_is_asked_before_anything_is_made_and_before_the_gate_opens",
     ),
     mutation(
@@ -94,8 +94,8 @@ GATES = (
         "a gate that closes keeps those out who run",
         o(
             "plan/gate/gate",
-            "base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
-            "base=view.gate, **{CLOSED_FOR: change, CLOSED_FOR_MS: since})",
+            "base=view.gate, admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)",
+            "base=view.gate, closed_for=change, closed_for_ms=since)",
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
         f"{REQUESTS}::test_mode_changes_only_without_writers",
@@ -112,7 +112,7 @@ GATES = (
         "another-etcd-is-trusted",
         "F10 I11",
         "an etcd that is another cluster than the one that wrote the gate is used",
-        o("plan/gate/gate", 'if gate.get("clusterId") and gate["clusterId"] != etcd.cluster_id:', 'if gate.get("clusterId") and not etcd.cluster_id:'),
+        o("plan/gate/gate", "if gate.cluster_id and gate.cluster_id != etcd.cluster_id:", "if gate.cluster_id and not etcd.cluster_id:"),
         f"{GATE}::test_a_gate_from_another_cluster_freezes",
     ),
     mutation(
@@ -121,8 +121,8 @@ GATES = (
         "a second HudiTable of one path takes the gate of the first",
         o(
             "plan/gate/gate",
-            'and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key',
-            'and gate["tableUid"] == view.table.ref.key',
+            "and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key",
+            "and gate.table_uid == view.table.ref.key",
         ),
         f"{GATE}::test_the_first_table_keeps_its_path",
     ),
@@ -132,8 +132,8 @@ GATES = (
         "a table whose marker names another lock stays open",
         o(
             "plan/gate/gate",
-            'if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:',
-            'if report_error(view)[0] == OPEN and view.gate.get("state") == OPEN:',
+            "if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:",
+            "if report_error(view)[0] == GateState.OPEN and view.gate.state is GateState.OPEN:",
         ),
         f"{GATE}::test_another_lock_authority_freezes_an_open_gate",
     ),
@@ -143,8 +143,8 @@ GATES = (
         "the gate opens on the word of an agent that is not registered",
         o(
             "plan/gate/gate",
-            "return report.value if inc is not None and inc.registration is not None and inc.record is None else {}",
-            "return report.value if inc is None or inc.registration is not None else {}",
+            "return report if inc is not None and inc.registration is not None and inc.record is None else TimelineReport()",
+            "return report if inc is None or inc.registration is not None else TimelineReport()",
         ),
         f"{GATE}::test_the_gate_stays_closed_on_the_word_of_an_agent_that_is_not_registered",
     ),
@@ -170,10 +170,10 @@ GATES = (
         (
             o(
                 "plan/writers/attempts",
-                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n'
+                "        PutAdmit(table.table_id, writer.attempt_id(number), Role.WRITER),\n"
                 "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n",
                 "        CreatePod(pods.driver_pod(table, writer, number, view.config)),\n"
-                '        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),\n',
+                "        PutAdmit(table.table_id, writer.attempt_id(number), Role.WRITER),\n",
             ),
         ),
         f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
@@ -224,7 +224,7 @@ GATES = (
     ),
 )
 
-AFTER_ADOPTION = o("plan/gate/adoption", 'view.gate.get("state") != gate.CLOSED or gate.adopted(view):', "not view.gate:")
+AFTER_ADOPTION = o("plan/gate/adoption", "view.gate.state is not GateState.CLOSED or gate.adopted(view):", "view.gate.state is None:")
 OLD_TABLES = (
     mutation(
         "adopted-without-a-word",
@@ -232,8 +232,8 @@ OLD_TABLES = (
         "pending instants of a table's former writers are rolled back although nobody has named them",
         o(
             "plan/gate/adoption",
-            'unnamed = [f for f in found if f["instant"] not in named]',
-            'unnamed = [f for f in found if f["instant"] in named and not named]',
+            "unnamed = [f for f in found if f.instant not in named]",
+            "unnamed = [f for f in found if f.instant in named and not named]",
         ),
         f"{ADOPTION}::test_pending_instants_stop_the_adoption_and_the_message_says_what_resolves_it",
         f"{ADOPTION}::test_nothing_is_touched_until_every_pending_instant_is_named",
@@ -251,7 +251,14 @@ OLD_TABLES = (
         "adopted-whatever-comes",
         "I7",
         "a person's word about the writers before adoption counts for instants that came later",
-        (AFTER_ADOPTION, o("plan/gate/adoption", "if gate.report_error(view)[0] != PENDING:", "if gate.report_error(view)[0] == PENDING + view.agent:")),
+        (
+            AFTER_ADOPTION,
+            o(
+                "plan/gate/adoption",
+                "if gate.report_error(view)[0] != AgentError.PENDING_INSTANTS:",
+                "if gate.report_error(view)[0] == AgentError.PENDING_INSTANTS + view.agent:",
+            ),
+        ),
         f"{ADOPTION}::test_instants_that_come_after_adoption_are_foreign_whatever_is_named",
     ),
     mutation(
@@ -270,8 +277,8 @@ COLLECTING = (
         "the fence of an incarnation that a person has called dead is collected",
         o(
             "plan/fencing/collection",
-            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted"})',
-            'frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted", "Attestation", "OutOfService"})',
+            "frozenset({ProofKind.POD_TERMINATED, ProofKind.NEVER_SCHEDULED, ProofKind.NODE_REBOOTED})",
+            "frozenset(ProofKind)",
         ),
         f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
     ),

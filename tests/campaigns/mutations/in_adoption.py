@@ -12,7 +12,7 @@ TABLES = f"{RUNTIME}/agent/test_adopted_tables.py"
 SAVEPOINTS = f"{RUNTIME}/agent/test_savepoints.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_savepoint_requests.py"
 GUARD = "TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"
-KNOWN = '(bool(view.gate.get("adopted")) or'
+KNOWN = "    return is_mine(view) and view.gate.was_open"
 KEPT_ALREADY = "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n"
 
 ADOPTING = (
@@ -42,11 +42,11 @@ ADOPTING = (
         "I7",
         "what others write between two HudiTables of one path counts as adopted",
         [
-            o("plan/gate/gate", '    value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left\n'),
+            o("plan/gate/gate", ', restore_baseline="", adopted=False)'),
             o(
                 "plan/gate/gate",
-                '    return is_mine(view) and (bool(view.gate.get("adopted")) or',
-                '    return bool(view.gate) and (bool(view.gate.get("adopted")) or',
+                "    return is_mine(view) and view.gate.was_open",
+                "    return view.gate.was_open",
             ),
         ],
         f"{ADOPTION}::test_a_released_table_is_looked_at_again",
@@ -92,14 +92,14 @@ KEEPING = (
         "the-metadata-table-behind-an-open-gate",
         "I12",
         "an agent changes the metadata table although the gate was opened before it had the lock",
-        a("agent/metadata_table", '            if self.gate() != "closed":\n', '            if self.gate() == "":\n'),
+        a("agent/metadata_table", "            if self.context.gate_state() != GateState.CLOSED:\n", '            if self.context.gate_state() == "":\n'),
         f"{RUNTIME}/agent/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
     ),
     mutation(
         "a-listing-with-something-pending",
         "I4",
         "the metadata table is made anew while an instant is pending, whose files are then listed in it",
-        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.gate() == '':\n"),
+        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.context.gate_state() == '':\n"),
         f"{RUNTIME}/agent/test_metadata_table.py::test_it_waits_for_what_is_pending",
     ),
     mutation(

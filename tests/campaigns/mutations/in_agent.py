@@ -208,13 +208,13 @@ SWEEP = (
 
 HANDED_OVER = a(
     "settle/settle",
-    '            if entry.value.get("phase") == ROLLING_BACK and not stopping():\n                done',
-    '            if entry.value.get("phase") and not stopping():\n                done',
+    "            if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():\n                done",
+    "            if not stopping():\n                done",
 )
 GIVEN_UP = a(
     "settle/settle",
-    'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
-    'if entry.value.get("state") and str(entry.value["inc"]) not in records.settles and not stopping():',
+    "if record.abandoned and record.inc not in records.settles and not stopping():",
+    "if record.inc not in records.settles and not stopping():",
 )
 UNPROVEN = a("settle/settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
 CLAIMED = "the claim of an instant asks once more whether its owner is proven dead"
@@ -240,7 +240,11 @@ SETTLE = (
         "drained-is-proven",
         "F17 I12",
         "an agent whose requests may be on the wire counts as proven dead",
-        a("settle/settle", "PROVEN_PHASES = frozenset({ROLLING_BACK, *SWEPT_PHASES})", 'PROVEN_PHASES = frozenset({"Draining", ROLLING_BACK, *SWEPT_PHASES})'),
+        a(
+            "settle/settle",
+            "            return settle.read(SettleRecord).phase >= Phase.RollingBack",
+            "            return settle.read(SettleRecord).phase >= Phase.Draining",
+        ),
         f"{SETTLING}::test_proof",
         f"{SETTLER}::test_an_unproven_agents_rollback_is_awaited",
     ),
@@ -266,7 +270,7 @@ SETTLE = (
         "what a suspect has given up is rolled back before it is settled",
         a(
             "settle/settle",
-            'if entry.value.get("state") == "Abandoned" and str(entry.value["inc"]) not in records.settles and not stopping():',
+            "if record.abandoned and record.inc not in records.settles and not stopping():",
             'if entry.value.get("state") == "Abandoned" and not stopping():',
         ),
         f"{SETTLER}::test_abandoned_of_a_suspect_waits_for_its_settling",
@@ -315,7 +319,7 @@ SETTLE = (
         "swept-with-a-failure",
         "I4 I5",
         "a record is Swept although an instant of it has no outcome",
-        a("settle/settle", '        if all(item.get("outcome") is not None for item in instants.values()):', "        if instants:"),
+        a("settle/settle", "        if not record.without_outcome(record.instants):", "        if record.instants:"),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
     ),
     mutation(
@@ -324,10 +328,9 @@ SETTLE = (
         "an instant that cannot be rolled back keeps the others from it",
         a(
             "settle/settle",
-            "                self._failed(inc, instant, item, error)\n",
-            "                self._failed(inc, instant, item, error)\n"
-            "                self._put(inc, record, revision, instant=instant)\n"
-            "                return done\n",
+            "                item = self._failed(inc, instant, item, error)\n",
+            "                item = self._failed(inc, instant, item, error)\n"
+            "                self._put(inc, record.but(instants={**record.instants, instant: item}), revision, instant=instant)\n                return done\n",
         ),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
     ),
@@ -335,7 +338,7 @@ SETTLE = (
         "claimed-instants-are-not-settled",
         "F3 I7",
         "what a dead agent had claimed is left to nobody",
-        a("settle/settle", 'if inc in (entry.value.get("inc"), entry.value.get("claimedBy")):', 'if inc == entry.value.get("inc"):'),
+        a("settle/settle", "if inc in (owned.inc, owned.claimed_by):", "if inc == owned.inc:"),
         f"{SETTLING}::test_instants_of_an_incarnation",
     ),
     mutation(

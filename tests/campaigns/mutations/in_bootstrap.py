@@ -21,14 +21,14 @@ BEGINNING = (
         "what-was-open-begins-again",
         "I9",
         "a table whose writers have come is bootstrapped when the record of that was lost",
-        o("plan/requests/bootstrap", "and not adopted and record(view).get", "and record(view).get"),
+        o("plan/requests/bootstrap", "and not adopted and record(view).result", "and record(view).result"),
         f"{OPERATOR}::test_what_was_open_once_never_begins_again",
     ),
     mutation(
         "the-word-of-another-huditable",
         "I9",
         "the record that an earlier HudiTable of the path has begun opens the gate of this one",
-        o("plan/requests/bootstrap", 'stored is not None and stored.value.get("tableUid") == view.table.ref.uid else', "stored is not None else"),
+        o("plan/requests/bootstrap", "return found if found.table_uid == view.table.ref.uid else", "return found if found.table_uid else"),
         f"{OPERATOR}::test_a_record_of_an_earlier_huditable_does_not_count",
     ),
     mutation(
@@ -45,7 +45,11 @@ BEGINNING = (
         "begun-twice",
         "I6 I9",
         "an agent does not look whether the one before it has committed the rows",
-        a("agent/bootstrap", "            found = self._found(request) or self._write(request)\n", "            found = self._write(request)\n"),
+        a(
+            "agent/bootstrap",
+            "            found = self._found(request, ahead) or self._write(request, ahead)\n",
+            "            found = self._write(request, ahead)\n",
+        ),
         f"{AGENT}::test_a_commit_of_an_agent_that_died_before_its_word_is_found",
     ),
     mutation(
@@ -59,14 +63,14 @@ BEGINNING = (
         "a-hudi-table-is-begun",
         "I8",
         "a bootstrap takes over a table of somebody else instead of refusing it",
-        a("agent/adoption", "    if policy == BOOTSTRAP and not mine and", "    if not policy and not mine and"),
+        a("agent/adoption", "    if policy != Adoption.BOOTSTRAP or mine:\n", "    if policy:\n"),
         f"{AGENT}::test_a_table_of_somebody_else_with_commits_is_refused",
     ),
     mutation(
         "begun-at-an-open-gate",
         "I9",
         "the agent begins whatever the gate says",
-        a("agent/bootstrap", '        if self.gate() != "closed":  # R14: nobody but agents acquires\n', "        if not request:\n"),
+        a("agent/bootstrap", "        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires\n", "        if not request:\n"),
         f"{AGENT}::test_nothing_begins_unless_the_gate_is_closed",
     ),
     mutation(
@@ -75,7 +79,7 @@ BEGINNING = (
         "a try begins while what the last one has left is being settled",
         a(
             "agent/bootstrap",
-            "        if records.settling() or records.other_agents(self.session.inc):\n",
+            "        if look.records.settling() or look.records.other_agents(self.session.inc):\n",
             "        if records.other_agents(self.session.inc):\n",
         ),
         f"{AGENT}::test_what_another_agent_has_left_is_settled_before",

@@ -32,7 +32,11 @@ TELLING = (
         "a receiver is told of instants that are not completed, and may be rolled back",
         (
             a("callback/callback_plan", "if not instant.pending and instant.action in tl.WRITE_ACTIONS", "if instant.action in tl.WRITE_ACTIONS"),
-            a("callback/callback_plan", "if position.completion < e.completion <= until)", "if position.completion < (e.completion or e.instant) <= until)"),
+            a(
+                "callback/callback_plan",
+                "if position.completion_time < e.completion <= until)",
+                "if position.completion_time < (e.completion or e.instant) <= until)",
+            ),
         ),
         f"{COURIER}::test_a_pending_commit_is_never_told_and_one_that_was_rolled_back_neither",
         f"{PLAN}::test_completed_writes_in_order_of_completion_and_nothing_that_is_pending",
@@ -75,7 +79,7 @@ TELLING = (
         "the-position-goes-back",
         AVAILABILITY,
         "an agent that was overtaken takes the position back",
-        a("callback/callback", "revision = self._etcd.cas(KEY, position.value(), self._revision)", "revision = self._etcd.put(KEY, position.value())"),
+        a("callback/callback", "revision = self._etcd.cas(KEY, position.to_json(), self._revision)", "revision = self._etcd.put(KEY, position.to_json())"),
         f"{COURIER}::test_two_agents_at_once_leave_nothing_out_and_never_take_the_position_back",
     ),
     mutation(

@@ -42,7 +42,7 @@ OPTIONS = (
         "a-bulk-insert-stays-one-with-buckets",
         "F75",
         "a HudiWriter's bulk insert into buckets is not carried out as an insert: it is refused",
-        o("manifests/configmaps", 'if operation == "bulk_insert" and table.index_type == "Bucket" else', "if False else"),
+        o("manifests/configmaps", 'if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else', "if False else"),
         "tests/tiers/unit/manifests/test_manifests.py::test_a_bulk_insert_into_buckets_is_an_insert",
     ),
     mutation(

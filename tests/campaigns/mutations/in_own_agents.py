@@ -74,8 +74,8 @@ EXECUTORS = (
         "an agent executes a compaction again that has failed, beside an executor of its own that it has lost",
         a(
             "services/services",
-            "(not isinstance(error, NotYet) and sp.lost_executors(self._spark))",
-            "(isinstance(error, NotYet) and sp.lost_executors(self._spark))",
+            "(not isinstance(error, NotYet) and sp.lost_executors(self.spark))",
+            "(isinstance(error, NotYet) and sp.lost_executors(self.spark))",
         ),
         f"{SERVICES}::test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here",
     ),
@@ -83,7 +83,7 @@ EXECUTORS = (
         "an-agent-goes-on-beside-a-lost-executor",
         "I12",
         "an agent that may not repeat what it has left pending stays",
-        a("agent/agent", "isinstance(error, MustEnd) or ETCD_SET_BACK", "ETCD_SET_BACK"),
+        a("agent/agent", "isinstance(error, MustEnd) or ErrorCode.ETCD_SET_BACK", "ErrorCode.ETCD_SET_BACK"),
         f"{RUNTIME}/agent/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
     ),
 )
@@ -118,7 +118,7 @@ SHARED = (
         "a-fenced-agent-claims",
         "F48",
         "an agent that hands over takes more instants at the table at which it is fenced",
-        a("settle/settle", 'if self.session.state == "FENCED":', 'if self.session.state == "NONE":'),
+        a("settle/settle", "if self.session.state == FENCED:", 'if self.session.state == "NONE":'),
         f"{SETTLER}::test_a_fenced_agent_takes_nothing_more",
     ),
 )

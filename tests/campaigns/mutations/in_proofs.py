@@ -19,7 +19,7 @@ BOOTS = (
         "the boot id that a JVM has read is taken for its node's",
         (
             o("plan/fencing/sightings", " or node.boot_id != inc.boot_id:\n        return None", ":\n        return None"),
-            o("plan/fencing/sightings", '"bootId": node.boot_id}', '"bootId": inc.boot_id}'),
+            o("plan/fencing/sightings", "boot_id=node.boot_id)", "boot_id=inc.boot_id)"),
         ),
         f"{SIGHTINGS}::test_what_is_seen_too_late_proves_nothing",
         f"{SIGHTINGS}::test_a_sandbox_with_a_kernel_of_its_own_is_no_reboot",
@@ -38,14 +38,14 @@ BOOTS = (
         "an-executor-is-rebooted-with-its-driver",
         "I1 F26 F43",
         "the boot of a driver's node is taken for that of its executors",
-        o("plan/fencing/settling", "node=node, evidence=bool", "node=node, seen=sightings.seen(view, inc), evidence=bool"),
+        o("plan/fencing/settling", "node=pod.node, evidence=pod", "node=pod.node, seen=sightings.seen(view, inc), evidence=pod"),
         f"{SIGHTINGS}::test_a_reboot_proves_nothing_of_an_executor",
     ),
     mutation(
         "a-sighting-of-anybody-counts",
         "I1 F43",
         "a note about another pod or node is believed",
-        o("plan/fencing/sightings", 'if not whole or words["podUid"] != inc.pod_uid or words["node"] != inc.node:', "if not whole:"),
+        o("plan/fencing/sightings", "if not whole or noted.pod_uid != inc.pod_uid or noted.node != inc.node:", "if not whole:"),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
     ),
 )

@@ -63,7 +63,7 @@ UNDOING = (
         "a-nonce-counts-twice",
         "I8",
         "a nonce that was carried out is carried out again when it comes back",
-        o("plan/requests/restores", '.get("result") in (COMPLETED, FAILED) else wanted', '.get("result") in (FAILED,) else wanted'),
+        o("plan/requests/restores", "_record(view, wanted.nonce).ended else wanted", "_record(view, wanted.nonce).result is Result.FAILED else wanted"),
         f"{REQUESTS}::test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again",
     ),
     mutation(
@@ -81,7 +81,7 @@ UNDOING = (
         "a-withdrawn-restore-leaves-the-gate",
         "I8 F8",
         "the gate opens from the revision at which it was closed for a restore",
-        o("plan/gate/gate", "    if view.gate.get(restores.RESTORING):\n", "    if restores.recorded(view):\n"),
+        o("plan/gate/gate", "    if view.gate.restoring:\n", "    if restores.recorded(view):\n"),
         f"{REQUESTS}::test_a_withdrawn_request_moves_the_gate_before_it_opens",
     ),
     mutation(

@@ -10,6 +10,7 @@ PLAN = "tests/tiers/unit/plan/test_table_plan.py"
 GATE = "tests/tiers/unit/plan/gate/test_gate.py"
 ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
 RULES = "tests/tiers/unit/plan/test_rules.py"
+RANDOM = "tests/tiers/unit/plan/test_random_worlds.py"
 COLLECTION = "tests/tiers/unit/plan/fencing/test_collection.py"
 PROOF = "tests/tiers/unit/model/test_proof.py"
 MANIFESTS = "tests/tiers/unit/manifests/test_manifests.py"
@@ -24,8 +25,8 @@ def o(file: str, old: str, new: str = "") -> Edit:
 HANDS_NOTHING = o("plan/fencing/settling", "if not inc.instants and not inc.claimed and", "if inc.inc and")
 FORGETS = o(
     "plan/fencing/settling",
-    "    if settle.without_outcome(inc.record.value, inc.instants):\n",
-    "    if settle.without_outcome(inc.record.value, ()):\n",
+    "    if inc.settling.without_outcome(inc.instants):\n",
+    "    if inc.settling.without_outcome(()):\n",
 )
 
 PROOFS = (
@@ -88,8 +89,8 @@ PROOFS = (
         "a pod that was once seen without its finalizer is evidence again when it has one",
         o(
             "hudi_contract/settle",
-            'evidence = bool(pod.get("evidence")) and (before is None or bool(before.get("evidence")))',
-            'evidence = bool(pod.get("evidence"))',
+            "evidence = pod.evidence and (before is None or before.evidence)",
+            "evidence = pod.evidence",
         ),
         "tests/tiers/unit/contract/test_settle.py::test_a_pod_seen_without_evidence_stays_without",
     ),
@@ -206,8 +207,8 @@ SETTLING = (
         "executors are not listed again after the proof of their driver's death: one that was being created is missed",
         o(
             "plan/fencing/settling",
-            "if own in settle.proven(before) and record == before and not proofs_missing(view, inc):",
-            "if own in settle.proven(record) and not [s for u, s in _subjects(inc, before).items() if u not in settle.proven(record)]:",
+            "if own in before.proven and record == before and not proofs_missing(view, inc):",
+            "if own in record.proven and not [s for u, s in _subjects(view, inc, before).items() if u not in record.proven]:",
         ),
         f"{RULES}::test_an_executor_that_appears_last_is_proven_dead_too",
     ),
@@ -283,7 +284,7 @@ SETTLING = (
         "what a writer gave up while it lived is not swept again after its executors are dead",
         o(
             "plan/fencing/settling",
-            'if not inc.instants and not inc.claimed and f"abandoned-{inc.inc}" not in view.etcd.done:',
+            "if not inc.instants and not inc.claimed and keys.abandoned(inc.inc) not in view.etcd.done:",
             "if not inc.instants and not inc.claimed:",
         ),
         f"{PLAN}::test_given_up_instants_are_swept_once_more_by_the_agent",
@@ -292,7 +293,7 @@ SETTLING = (
         "unreadable-means-settled",
         "I6",
         "a settle record that cannot be read counts as finished",
-        o("hudi_contract/settle", "    except KeyError:\n        return Phase.Fenced", "    except KeyError:\n        return Phase.Settled"),
+        o("hudi_contract/settle", "    phase: Phase = Phase.Fenced", "    phase: Phase = Phase.Settled"),
         "tests/tiers/unit/contract/test_settle.py::test_an_unreadable_phase_starts_from_the_beginning",
     ),
     mutation(
@@ -302,8 +303,8 @@ SETTLING = (
         o(
             "plan/fencing/suspects",
             "        return PartialPlan.of(\n"
-            '            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{inc.label} has no settle record", requeue=1\n'
-            "        )",
+            "            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),"
+            ' summary=f"{inc.label} has no settle record", requeue=1\n        )',
             "        return PartialPlan()",
         ),
         f"{RULES}::test_a_fence_without_its_record_is_settled_all_the_same",
@@ -372,7 +373,7 @@ SUSPECTS = (
         "only-registrations-are-suspects",
         "F15",
         "an incarnation that only the lock names is never settled",
-        o("plan/core/view", '    if etcd.lock is not None:\n        found.add(str(etcd.lock.value.get("inc")))\n'),
+        o("plan/core/view", "    if etcd.lock is not None:\n        found.add(etcd.lock.read(Lock).inc)\n"),
         f"{PLAN}::test_an_incarnation_that_only_the_lock_names_is_a_suspect",
     ),
     mutation(
@@ -404,6 +405,24 @@ SUSPECTS = (
         f"{ATTEMPTS}::test_attempts_lost_to_a_clock_back_off_and_do_not_count",
     ),
     mutation(
+        "holding-the-lock-is-suspicious",
+        "availability",
+        "an incarnation that is well is fenced when it has had the lock for as long as a lost heartbeat may last",
+        o(
+            "plan/fencing/suspects",
+            'view.elapsed(f"hold/{inc.lock.create_revision}", lock.max_hold_seconds)',
+            'view.elapsed(f"hold/{inc.lock.create_revision}", suspect_after)',
+        ),
+        f"{RANDOM}::test_random_worlds",
+    ),
+    mutation(
+        "the-serving-agent-is-superseded",
+        "availability",
+        "the pod of the agent that serves is deleted as if a newer generation did",
+        o("plan/agent/agent_pods", "agents.generation_of(pod) < agents.generation_of(current)", "agents.generation_of(pod) <= agents.generation_of(current)"),
+        f"{RANDOM}::test_random_worlds",
+    ),
+    mutation(
         "locks-are-held-for-ever",
         "availability",
         "who holds the lock and lives is never fenced",
@@ -414,7 +433,7 @@ SUSPECTS = (
         "creating-a-table-takes-too-long",
         "F21",
         "who creates a table or its index under the closed gate is fenced for holding the lock",
-        o("plan/fencing/suspects", 'return inc.is_agent and (view.gate.get("state") == "closed" or', "return inc.is_agent and (False or"),
+        o("plan/fencing/suspects", "return inc.is_agent and (view.gate.state is GateState.CLOSED or", "return inc.is_agent and (False or"),
         f"{RULES}::test_who_creates_the_table_may_hold_its_lock",
     ),
     mutation(

@@ -40,7 +40,7 @@ STORE = (
         "the lock of an incarnation that is not fenced is deleted",
         o(
             "adapters/etcd",
-            'compare = [rpc.created_at(key, create_revision), rpc.exists(self.control(table_id, f"fence/{inc}"))]',
+            "compare = [rpc.created_at(key, create_revision), rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]",
             "compare = [rpc.created_at(key, create_revision)]",
         ),
         f"{ADAPTER}::test_only_the_lock_of_a_fenced_incarnation_is_deleted",
@@ -51,7 +51,7 @@ STORE = (
         "the owner of the lock is not read before it is deleted",
         o(
             "adapters/etcd",
-            '        if not found or found[0].create_revision != create_revision or found[0].value.get("inc") != inc:\n            return False\n',
+            "        if not found or found[0].create_revision != create_revision or found[0].read(Lock).inc != inc:\n            return False\n",
         ),
         f"{ADAPTER}::test_only_the_lock_of_a_fenced_incarnation_is_deleted",
     ),
@@ -61,7 +61,7 @@ STORE = (
         "the lock is deleted without comparing that it is still the one that was read",
         o(
             "adapters/etcd",
-            'compare = [rpc.created_at(key, create_revision), rpc.exists(self.control(table_id, f"fence/{inc}"))]',
+            "compare = [rpc.created_at(key, create_revision), rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]",
             'compare = [rpc.exists(self.control(table_id, f"fence/{inc}"))]',
         ),
         f"{ADAPTER}::test_a_lock_that_changes_hands_after_it_was_read_is_not_deleted",
@@ -72,8 +72,8 @@ STORE = (
         "a settle record is changed without comparing that it is still the one that was read",
         o(
             "adapters/etcd",
-            'return await self._txn("settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations,',
-            'return await self._txn("settle-update", table_id, [], operations,',
+            '"settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations,',
+            '"settle-update", table_id, [], operations,',
         ),
         f"{ADAPTER}::test_a_record_is_changed_only_as_it_was_read",
     ),
@@ -101,7 +101,7 @@ STORE = (
         "record and fence are deleted without comparing that nobody is registered",
         o(
             "adapters/etcd",
-            'compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.table(table_id, f"writer/{inc}"), 0)]',
+            "compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.keys(table_id).of(Kind.WRITER, inc), 0)]",
             "compare = [rpc.mod_is(key, expected_mod)]",
         ),
         f"{ADAPTER}::test_a_record_is_collected_with_its_fence_and_only_as_it_was_read",

@@ -115,7 +115,7 @@ STREAMS = (
         "a-closed-gate-does-not-say-for-what",
         "F44",
         "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
-        o("plan/gate/gate", "admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})", "admitted=present_attempts(view))"),
+        o("plan/gate/gate", "admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)", "admitted=tuple(present_attempts(view)))"),
         f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
     ),
     mutation(
@@ -136,7 +136,7 @@ STREAMS = (
         "a-change-uses-up-retries",
         "F44",
         "an attempt that was ended for a change counts as a failure: a few savepoints fail the writer",
-        o("model/classify", "STOPPED = (CANCELLED, ENDED_FOR_CHANGE)", "STOPPED = (CANCELLED,)"),
+        o("model/classify", "STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)", "STOPPED = (CANCELLED,)"),
         f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
     ),
     mutation(

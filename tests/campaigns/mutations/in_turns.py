@@ -31,7 +31,7 @@ MANNERS = (
         "wishes-are-not-heard",
         "availability",
         "the winner of many races goes on while the loser asks for its turn",
-        a("writer/fairness", 'if o.wish.get("against") == self._me and', 'if o.wish.get("against") == o.writer and'),
+        a("writer/fairness", "if o.wish.against == self._me and", "if o.wish.against == o.writer and"),
         f"{TURNS}::test_the_winner_waits_until_the_loser_has_committed",
     ),
     mutation(
@@ -45,14 +45,14 @@ MANNERS = (
         "the-dead-have-their-turn",
         "availability",
         "a wish counts although its writer is dead",
-        a("writer/fairness", "elif entry.name in alive and attempt in reports:", "elif attempt in reports:"),
+        a("writer/fairness", "elif entry.name in alive and writer.attempt in reports:", "elif writer.attempt in reports:"),
         f"{TURNS}::test_it_is_not_waited_for_the_dead",
     ),
     mutation(
         "after-you",
         "availability",
         "two writers that ask for their turn against each other wait for each other",
-        a("writer/fairness", "return not mine or (int(", "return bool(mine) or (int("),
+        a("writer/fairness", "return not mine.against or (other", "return bool(mine.against) or (other"),
         f"{TURNS}::test_of_two_wishes_the_older_one_goes_first",
     ),
     mutation(
@@ -108,7 +108,7 @@ MANNERS = (
         "killed-is-aborted",
         "I8",
         "of a writer that died the last write is said to be aborted although its completed file is there",
-        o("plan/writers/committed_condition", "if outcome == COMPLETED), default", "if outcome == t), default"),
+        o("plan/writers/committed_condition", "if outcome is Outcome.COMPLETED), default", "if outcome == t), default"),
         f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
     ),
     mutation(

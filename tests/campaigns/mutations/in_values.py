@@ -71,7 +71,11 @@ VALUES = (
         "bad-data-is-tried-again",
         "F41",
         "an attempt that has met bad data is repeated",
-        Edit("operator/hudi_operator/model/classify.py", "PARTITION_NOT_DECLARED, BAD_DATA})", "PARTITION_NOT_DECLARED})"),
+        Edit(
+            "operator/hudi_operator/model/classify.py",
+            "if code == EXIT_CODES[FailureClass.USER_ERROR])",
+            "if code == EXIT_CODES[FailureClass.USER_ERROR] and kind is not FailureClass.BAD_DATA)",
+        ),
         "tests/tiers/unit/model/test_classify.py::test_bad_data_is_not_tried_again",
     ),
     mutation(

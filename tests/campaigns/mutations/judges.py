@@ -18,7 +18,14 @@ from tests.campaigns.mutations.mutation import JAVA_TESTS, java_class
 
 MODULE = "spark-images/etcd-lock"
 MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
+TIERS = ("unit", "model", "java", "component", "hudi")
+"""Those that judge, the cheapest first."""
+LANES = (("unit", "model", "component"), ("java", "hudi"))
+"""What may run side by side: the first lane has neither real time nor a JVM in it, but for a few tests of the operator with an etcd."""
 SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 300}
+"""What the first test may take, with all set-up."""
+EACH = {"unit": 5, "model": 60, "java": 10, "component": 60, "hudi": 200}
+"""And each more."""
 BROKEN = re.compile(
     r"^(\w+\.)*(SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|TypeError|AttributeError"
     r"|NoSuchMethodError|NoSuchFieldError|NoClassDefFoundError|ExceptionInInitializerError|VerifyError|IncompatibleClassChangeError)\b"
@@ -49,13 +56,21 @@ class Seen:
 def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str] = ()) -> Seen:
     """Run the named tests in ``place``, the cheapest tiers first. ``changed``: files of the copy that are mutated now."""
     seen = Seen()
-    for kind in ("unit", "model", "java", "component", "hudi"):
+    for kind in TIERS:
         mine = sorted({test for test in tests if tier(test) == kind})
         if mine and not seen.invalid:
             seen.add(_java(mine, place, scratch, changed) if kind == "java" else _pytest(mine, place, scratch, kind))
     for test in set(tests) - seen.passed - set(seen.failed):
         seen.invalid = seen.invalid or f"{test} was not run"
     return seen
+
+
+def batches(tests: Iterable[str]) -> list[list[str]]:
+    """Tests by tier and, of the tiers with a set-up of their own for each file, by file: what is run at once when nothing is mutated."""
+    found: dict[str, list[str]] = {}
+    for test in sorted(tests, key=lambda test: (TIERS.index(tier(test)), test)):
+        found.setdefault(test.partition("::")[0] if tier(test) in ("component", "hudi") else tier(test), []).append(test)
+    return list(found.values())
 
 
 def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -> int:
@@ -100,7 +115,7 @@ def _pytest(tests: list[str], place: Path, scratch: Path, kind: str) -> Seen:
     report, log = scratch / "pytest.xml", scratch / "pytest.log"
     report.unlink(missing_ok=True)
     command = (sys.executable, "-m", "pytest", "-q", "--tb=short", "--junitxml", str(report), *tests)
-    code = _command(command, place, log, SECONDS[kind] + 5 * len(tests))
+    code = _command(command, place, log, SECONDS[kind] + EACH[kind] * len(tests))
     if code == 124:
         return Seen(invalid=f"no end after {SECONDS[kind]} s")
     if code not in (0, 1) or not report.exists():
@@ -186,7 +201,7 @@ def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) 
     names = {f"{java_class(test)}#{test.partition('::')[2]}": test for test in tests}
     options = (*quick, "-Xmx512m", f"-Djava.io.tmpdir={scratch / 'tmp'}", "-Duser.timezone=UTC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
     command = ("java", *options, "-cp", f"{mutated}{os.pathsep}{path}", "NamedTests", *names)
-    if _command(command, place, log, SECONDS["java"] + 10 * len(tests)) == 124:
+    if _command(command, place, log, SECONDS["java"] + EACH["java"] * len(tests)) == 124:
         return Seen(invalid=f"no end after {SECONDS['java']} s")
     return java_seen(names, log.read_text(errors="replace"))
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from tests.campaigns.mutations.mutation import Mutation, sources
@@ -90,6 +91,7 @@ def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set
     return found
 
 
+@cache
 def _imported(source: str) -> set[str]:
     """Files that the imports of a module may mean: `from tests.a import b` is tests/a/b.py, or b of tests/a.py."""
     modules = set[str]()

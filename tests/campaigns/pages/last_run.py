@@ -41,16 +41,19 @@ TIERS = {
 IN_PARTS = ("hudi", "e2e")
 """Tiers of which single tests are run; of the others a file is run whole."""
 WHOLE = "*"
+NO_END = "(did not end)"
+"""Stands for a file whose run has ended without a report of all its tests, or badly although each of them has passed."""
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
 """Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that were run, without their parameters."""
 HEAD = """\
 # Last run of each group of tests
 
-Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single runs; do not edit. A group is a file of tests. Of the groups
-of the tiers
-hudi and e2e each test has its own last result, so that a line may name several commits; a test without any result is not counted here. `make test` runs
-what is not marked `extra`, and CI with it, on each commit: that is not noted here.
+Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single
+runs; do not edit. A group is a file of tests. Of the groups of the tiers hudi and e2e each test has
+its own last result, so that a line may name several commits; a test without any result is not
+counted here. `make test` runs what is not marked `extra`, and CI with it, on each commit: that is
+not noted here.
 """
 
 
@@ -80,12 +83,18 @@ def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
                 yield file, str(case.get("name")), FAILED if bad else PASSED
 
 
-def record(tier: str, reports: Iterable[Path], *, commit: str, at: str) -> None:
-    """Take over what reports say. A group of a tier that is run whole gets one result."""
+def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: bool = False) -> None:
+    """Take over what reports say. A group of a tier that is run whole gets one result.
+
+    ``whole``: the reports are of whole files also in a tier that is run in parts. What else was kept of these files, of tests that are gone, goes.
+    """
     runs, seen = results(tier), set[str]()
     for file, test, outcome in cases(tier, reports):
+        if whole and file not in seen:
+            runs.pop(file, None)
         group = runs.setdefault(file, {})
         if tier in IN_PARTS:
+            seen.add(file)
             group[test] = {"commit": commit, "at": at, "outcome": outcome, "tests": 1}
             continue
         before = group[WHOLE] if file in seen else {"outcome": PASSED, "tests": 0, "names": []}
@@ -93,7 +102,12 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str) -> None:
         worst = FAILED if FAILED in (outcome, before["outcome"]) else PASSED
         names = sorted({*before["names"], base(test)})
         group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1, "names": names}
-    kept = {name: runs[name] for name in sorted(runs) if name in files(tier)}
+    _keep(tier, runs)
+
+
+def _keep(tier: str, runs: Runs) -> None:
+    known = set(files(tier))
+    kept = {name: runs[name] for name in sorted(runs) if name in known}
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{tier}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -109,9 +123,14 @@ def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
 
 
 def missing(tier: str, commit: str) -> list[str]:
-    """Groups that have not passed on that commit."""
+    """Groups of which not every test has passed on that commit. Changes that are not committed have no name, so on a commit with `+` that is all of them."""
     runs = results(tier)
-    return [name for name in files(tier) if not any(r["commit"] == commit for r in runs.get(name, {}).values()) or _failed(runs[name])]
+    return [name for name in files(tier) if commit.endswith("+") or not _passed(name, runs.get(name, {}), commit)]
+
+
+def _passed(name: str, group: dict[str, dict[str, Any]], commit: str) -> bool:
+    there = all(said(group, test.name) for test in catalog.tests(name))
+    return bool(group) and there and all(result["commit"] == commit and result["outcome"] == PASSED for result in group.values())
 
 
 def run(tier: str) -> int:
@@ -123,9 +142,16 @@ def run(tier: str) -> int:
         report.unlink(missing_ok=True)
         begun = time.time()
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", name], cwd=ROOT, check=False)
+        at = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
+        # 0: all have passed; 1: some have failed; any other: it was ended, or could not begin.
         if report.exists():
-            record(tier, [report], commit=commit, at=time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()))
-            write()
+            record(tier, [report], commit=commit, at=at, whole=done.returncode in (0, 1))
+        told = done.returncode == 1 and report.exists() and _failed(results(tier).get(name, {}))
+        if done.returncode != 0 and not told:
+            runs = results(tier)
+            runs.setdefault(name, {})[NO_END] = {"commit": commit, "at": at, "outcome": FAILED, "tests": 1}
+            _keep(tier, runs)
+        write()
         bad += done.returncode != 0
         print(
             f"{tier} {number}/{len(left)} {name}: {'ok' if done.returncode == 0 else f'FAILED (exit {done.returncode})'}, {time.time() - begun:.0f} s",

@@ -23,18 +23,24 @@ ALSO = {
 HEAD = """\
 # What user code may do
 
-Made by `python -m tests.campaigns.statements.page`; do not edit. An application, or a `python` source, may run what is listed here as *works* or *harmless*.
-Everything else that names a Hudi table is refused before it begins, with `[HUDIOP-STATEMENT]`, which names the statement and what to use instead: the list
-is an allow-list, and a statement or procedure that a later Hudi brings is refused until somebody has looked at it. The check is a Spark SQL extension that
-the operator sets; it guards against accident, not against malice.
+Made by `python -m tests.campaigns.statements.page`; do not edit. An application, or a `python`
+source, may run what is listed here as *works* or *harmless*. Everything else that names a Hudi table
+is refused before it begins, with `[HUDIOP-STATEMENT]`, which names the statement and what to use
+instead: the list is an allow-list, and a statement or procedure that a later Hudi brings is refused
+until somebody has looked at it. The check is a Spark SQL extension that the operator sets; it guards
+against accident, not against malice.
 
-Refused as well: Hudi's sink for streams (`df.writeStream.format("hudi")`; use `foreachBatch` with `df.write`), which passes over batches that it takes for
-another query's and ends the JVM when a write is refused; and `read_optimized` queries of a MergeOnRead table by a program that writes it (use snapshot
-queries): what others have committed to log files would be missing, and be overwritten.
+Refused as well (`tests/tiers/hudi/test_reads.py`): Hudi's sink for streams
+(`df.writeStream.format("hudi")`; use `foreachBatch` with `df.write`), which passes over batches that
+it takes for another query's and ends the JVM when a write is refused; and `read_optimized` queries
+of a MergeOnRead table by a program that writes it (use snapshot queries): what others have committed
+to log files would be missing, and be overwritten.
 
-The columns say what came of it in a program beside two other writers of the table, one of which was in the middle of its write
-(`tests/tiers/hudi/test_statements.py`, which also counts the rows that are due and audits the table): with Spark's tasks in the driver, and in an executor.
-"error" is an error of its own (an argument that it needs, a mode that must fail); "not run" means that it was not tried.
+The columns say what came of it in a program beside two other writers of the table, one of which was
+in the middle of its write (`tests/tiers/hudi/test_statements.py`, which also counts the rows that
+are due and audits the table): with Spark's tasks in the driver, and in an executor. "error" is an
+error of its own (an argument that it needs, a mode that must fail); "not run" means that it was not
+tried.
 """
 UNLISTED = """\
 ## What no entry names
@@ -81,7 +87,8 @@ def page() -> str:
     known = {*data["statements"], *(part for parts in ALSO.values() for part in parts), *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
     others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
     ran = [results[mode] for mode in MODES if mode in results]
-    count = f"{len(ran)} of {len(MODES)} modes as a whole ({', '.join(mode for mode in MODES if mode in results)})"
+    names = ", ".join(mode for mode in MODES if mode in results)
+    count = f"{len(ran)} of {len(MODES)} modes ({names}), each with the whole list of that day; what has come to the list since is not run"
     verdicts = [] if ran else ["The verdicts are those of the list, no outcome is claimed.", ""]
     lines = [HEAD, str(Evidence(of_results(ran), count, left_out="runs before the newest of a mode, and those that did not come to their end")), "", *verdicts]
     lines += table("Statements", data["statements"], seen)

@@ -36,7 +36,7 @@ def campaign(only: str, *, again: bool, minutes: float) -> None:
     world = World(Path(tempfile.mkdtemp(prefix="values-")))
     world.start()
     try:
-        agent = world.agent(AGENT, storage=world.table("any", s3=True))
+        agent = world.agent(AGENT, storage=world.table("any"))
         page.keep_refusals(world)
         for number, (case, kind) in enumerate(wanted):
             if time.monotonic() > end:

@@ -71,7 +71,7 @@ class Run:
     def _table(self, suffix: str = "", **more: Any) -> Table:
         case = self.case
         fields = {"recordKeyFields": list(case.keys), "partitionFields": list(case.partitions), "orderingFields": list(case.ordering)}
-        return self.world.table(f"{self.name}{suffix}", type=self.kind, s3=True, **fields, **case.table, **more)
+        return self.world.table(f"{self.name}{suffix}", type=self.kind, **fields, **case.table, **more)
 
     def _created(self, suffix: str = "") -> Table:
         made = self._table(suffix)
@@ -146,9 +146,6 @@ class Run:
 
     def _spark(self) -> Any:
         spark = self.world.spark()
-        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-        for key, value in self.world.s3_settings().items():
-            hadoop.set(key, value)
         spark.catalog.clearCache()
         return spark
 
@@ -183,6 +180,7 @@ class Run:
         """The same rows as a frame of Spark's."""
         file = Path(tempfile.mkdtemp(prefix="values-", dir=self.world.folder)) / "rows.parquet"
         importlib.import_module("pyarrow.parquet").write_table(rows, str(file), coerce_timestamps="us", allow_truncated_timestamps=False)
+        # local files: rows on their way from pyarrow to Spark; the table is on S3
         return self._spark().read.parquet(f"file://{file}")
 
     def _compare(self, reading: str, read: Read, *, rebase: str = "EXCEPTION") -> None:

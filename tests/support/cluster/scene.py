@@ -22,7 +22,7 @@ from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, wait_for
 from tests.support.harness.s3proxy import Held, Proxy, Wanted
 
 EXECUTOR = {
-    "memory": "512m",
+    "memory": "512Mi",
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
     "resources": {"requests": {"cpu": "50m"}},
 }

@@ -27,7 +27,7 @@ class Test:
     name: str
     run: str
     text: str = ""
-    """Its source; of Java tests nothing."""
+    """Its source, and the constants that its parameters are made of; of Java tests nothing."""
 
     @property
     def id(self) -> str:
@@ -46,15 +46,20 @@ def _python(file: str) -> tuple[Test, ...]:
     named = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)}
     whole = "mark.extra" in ast.unparse(named["pytestmark"]) if "pytestmark" in named else False
     found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
-    return tuple(Test(file, node.name, ALL if whole else _run(node, named), ast.unparse(node)) for node in found)
+    return tuple(Test(file, node.name, ALL if whole else _run(node, named), "\n".join([ast.unparse(node), *_constants(node, named)])) for node in found)
 
 
 def _run(node: ast.FunctionDef, named: dict[str, ast.expr]) -> str:
     marks = [ast.unparse(mark) for mark in node.decorator_list]
     if "pytest.mark.extra" in marks:
         return ALL
-    said = " ".join([*marks, *(ast.unparse(value) for name, value in named.items() if any(re.search(rf"\b{name}\b", mark) for mark in marks))])
-    return PART if "mark.extra" in said else EVERY
+    return PART if "mark.extra" in " ".join([*marks, *_constants(node, named)]) else EVERY
+
+
+def _constants(node: ast.FunctionDef, named: dict[str, ast.expr]) -> list[str]:
+    """Values of the file's constants that the function's decorators name."""
+    marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+    return [ast.unparse(value) for name, value in named.items() if re.search(rf"\b{name}\b", marks)]
 
 
 @cache

@@ -83,7 +83,7 @@ def _listed(folder: Path) -> Path:
     world = local.World(folder / "world")
     world.start()
     try:
-        table = world.table("classes", type="MergeOnRead", s3=True)
+        table = world.table("classes", type="MergeOnRead")
         agent = world.agent(local.AGENT, storage=table)
         world.create(table, agent=local.AGENT, process=agent)
         batches = [{"rows": local.rows(range(10), p, "v", ts)} for ts, p in ((1, "a"), (2, "a"), (3, "b"))]

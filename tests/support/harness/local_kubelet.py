@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import ROOT
+from tests.support.harness.kubelet_parts import Host, Looking
 from tests.support.harness.kubelet_words import MESSAGE_LIMIT
-from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, RUNTIME_PATH
 from tests.support.harness.processes import Process
 from tests.support.harness.servers import Cluster
 
@@ -51,7 +51,7 @@ class Running:
 
 
 @dataclass
-class Kubelet:
+class Kubelet(Looking):
     """Runs every pod of the namespace from `start` to `close`."""
 
     cluster: Cluster
@@ -60,7 +60,10 @@ class Kubelet:
     node: str = "local"
     running: dict[str, Running] = field(default_factory=dict)
     """By uid."""
-    failure: str = ""
+
+    @property
+    def _host(self) -> Host:
+        return Host(self.cluster, self.namespace, ADDRESS, ADDRESS, "local")
 
     @property
     def _services(self) -> Path:
@@ -76,14 +79,11 @@ class Kubelet:
 
     def start(self) -> None:
         self.cluster.node(self.node, boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="local kubelet", daemon=True)
-        self._thread.start()
+        self.look_on("local kubelet", every=POLL_SECONDS)
 
     def close(self) -> None:
         """End every process."""
-        self._ended.set()
-        self._thread.join(30)
+        self.look_no_more(30)
         for one in self.running.values():
             if one.process.poll() is None:
                 one.process.kill()
@@ -102,15 +102,8 @@ class Kubelet:
 
     # ---- the loop
 
-    def _loop(self) -> None:
-        while not self._ended.wait(POLL_SECONDS):
-            try:
-                self._look()
-            except (AssertionError, OSError) as error:  # the API server is asked again, as a kubelet would
-                self.failure = f"{type(error).__name__}: {error}"
-
     def _look(self) -> None:
-        pods = (self.cluster.request("GET", self._path()) or {"items": []})["items"]
+        pods = (self.cluster.request("GET", self._host.path()) or {"items": []})["items"]
         for pod in pods:
             meta = pod["metadata"]
             known = self.running.get(meta["uid"])
@@ -135,34 +128,25 @@ class Kubelet:
             self._end(one, code)
         elif meta.get("deletionTimestamp"):
             options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-            self.cluster.request("DELETE", self._path(one.name), options)
+            self.cluster.request("DELETE", self._host.path(one.name), options)
 
     def _end(self, one: Running, code: int) -> None:
         one.process.end_rest()
         message = one.process.folder / "termination"
         text = message.read_text(errors="replace") if message.exists() else one.process.log()[-2048:]
-        exit_code = code if code >= 0 else 128 - code
-        terminated = {
-            "exitCode": exit_code,
-            "reason": "Completed" if exit_code == 0 else "Error",
-            "message": text.encode()[:MESSAGE_LIMIT].decode(errors="ignore"),
-            "startedAt": one.started_at,
-            "finishedAt": _now(),
-            "containerID": f"local://{one.pod['metadata']['uid']}",
-        }
-        self._status(one.pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated}, one.started_at)
+        said = text.encode()[:MESSAGE_LIMIT].decode(errors="ignore")
+        self._host.has_ended(one.pod, exit_code=code if code >= 0 else 128 - code, message=said, since=one.started_at, at=_now())
         one.over = True
 
     def _run(self, pod: JsonDict) -> None:
         meta = pod["metadata"]
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": {"apiVersion": "v1", "kind": "Node", "name": self.node}}
         if not pod["spec"].get("nodeName"):
-            self.cluster.request("POST", f"{self._path(meta['name'])}/binding", binding)
+            self._host.bind(pod, self.node)
         place = self.directory / meta["uid"]
         environment = self._prepare(pod, place)
         at = _now()
         role = pod["spec"]["containers"][0]["args"][0]
-        self._status(pod, "Running", {"running": {"startedAt": at}}, at)
+        self._host.runs(pod, since=at)
         self.running[meta["uid"]] = Running(pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at)
 
     # ---- what a container sees
@@ -184,7 +168,7 @@ class Kubelet:
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
         return {
             **keep,
-            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), str(ROOT / "spark-images"))),
+            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), *(str(ROOT / part) for part in RUNTIME_PATH))),
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},
@@ -247,39 +231,6 @@ class Kubelet:
         found = self.cluster.request("GET", f"/api/v1/namespaces/{self.namespace}/{plural}/{name}")
         assert found is not None or optional, f"{plural}/{name} is not there"
         return found or {}
-
-    # ---- the API server
-
-    def _path(self, name: str = "") -> str:
-        return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")
-
-    def _status(self, pod: JsonDict, phase: str, state: JsonDict, started_at: str) -> None:
-        """As a kubelet writes it: see :mod:`kubelet_words`."""
-        container, runs = pod["spec"]["containers"][0], phase == "Running"
-        ready = "True" if runs else "False"
-        conditions = [{"type": kind, "status": value} for kind, value in (("Initialized", "True"), ("Ready", ready), ("ContainersReady", ready))]
-        status = {
-            "phase": phase,
-            "conditions": [*conditions, {"type": "PodScheduled", "status": "True"}],
-            "hostIP": ADDRESS,
-            "podIP": ADDRESS,
-            "podIPs": [{"ip": ADDRESS}],
-            "startTime": started_at,
-            "containerStatuses": [
-                {
-                    "name": container["name"],
-                    "image": container["image"],
-                    "imageID": "local",
-                    "ready": runs,
-                    "started": runs,
-                    "restartCount": 0,
-                    "containerID": f"local://{pod['metadata']['uid']}",
-                    "lastState": {},
-                    "state": state,
-                }
-            ],
-        }
-        self.cluster.request("PATCH", f"{self._path(pod['metadata']['name'])}/status", {"status": status}, "application/merge-patch+json")
 
 
 def _now() -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from hudi_contract import naming
+from tests.support.harness.kubelet_parts import Host
 from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, JsonDict, free_ports, wait_for
 from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
@@ -223,49 +224,18 @@ class World:
 
     # ---- the kubelet
 
+    @property
+    def _host(self) -> Host:
+        return Host(self.cluster, self.namespace, "10.0.0.1", "10.0.0.9", "containerd")
+
     def run_pod(self, pod: JsonDict, *, node: str = "node1") -> None:
         """Schedule a pod and let its container run."""
-        meta = pod["metadata"]
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
-        self.cluster.request("POST", f"{self.path('pods', meta['name'], '/api/v1')}/binding", binding)
-        self._pod_status(pod, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+        self._host.bind(pod, node)
+        self._host.runs(pod, since="2026-01-01T00:00:00Z")
 
     def end_pod(self, pod: JsonDict, *, exit_code: int, message: str = "") -> None:
         """The container has ended."""
-        terminated = {
-            "exitCode": exit_code,
-            "reason": "Completed" if exit_code == 0 else "Error",
-            "message": message,
-            "startedAt": "2026-01-01T00:00:00Z",
-            "finishedAt": "2026-01-01T00:01:00Z",
-            "containerID": "containerd://1",
-        }
-        self._pod_status(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated})
-
-    def _pod_status(self, pod: JsonDict, phase: str, state: JsonDict) -> None:
-        """As a kubelet writes it: see :mod:`kubelet_words`."""
-        container, runs = pod["spec"]["containers"][0], phase == "Running"
-        ready = "True" if runs else "False"
-        states = {"PodScheduled": "True", "Initialized": "True", "ContainersReady": ready, "Ready": ready}
-        status = {
-            "phase": phase,
-            "conditions": [{"type": kind, "status": value} for kind, value in states.items()],
-            "hostIP": "10.0.0.1",
-            "podIP": "10.0.0.9",
-            "startTime": "2026-01-01T00:00:00Z",
-            "containerStatuses": [
-                {
-                    "name": container["name"],
-                    "image": container["image"],
-                    "imageID": "",
-                    "ready": runs,
-                    "restartCount": 0,
-                    "containerID": "containerd://1",
-                    "state": state,
-                }
-            ],
-        }
-        self.cluster.request("PATCH", f"{self.path('pods', pod['metadata']['name'], '/api/v1')}/status", {"status": status}, "application/merge-patch+json")
+        self._host.has_ended(pod, exit_code=exit_code, message=message, since="2026-01-01T00:00:00Z", at="2026-01-01T00:01:00Z")
 
     def kubelet_kills(self, pod: JsonDict) -> None:
         """Waits until somebody deletes the pod, then ends its container as SIGKILL would."""
@@ -287,7 +257,7 @@ class World:
         meta, inc = pod["metadata"], str(uuid.uuid4())
         value = {
             "inc": inc, "attempt": f"{self.namespace}.{meta['name']}", "role": role, "pod": meta["name"], "namespace": self.namespace,
-            "podUid": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "podUID": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
             "wallClockMs": int((time.time() + clock_seconds) * 1000),
         }  # fmt: skip
         self._leases[inc] = self.lease(lease_seconds)
@@ -303,7 +273,7 @@ class World:
         value = {
             "inc": inc,
             "attempt": f"{self.namespace}.{pod['metadata']['name']}",
-            "podUid": pod["metadata"]["uid"],
+            "podUID": pod["metadata"]["uid"],
             "nonce": "n",
             "sinceMs": int(time.time() * 1000),
         }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import FailureClass, classify
+from hudi_runtime.process.errors import classify
 from hudi_runtime.table import values
 
 NO_PATHS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hudi_operator.plan.gate import adoption
 from tests.support import CACHE
-from tests.support.harness.class_archive import BUNDLE
+from tests.support.harness.class_archive import BUNDLE, S3_JARS
 from tests.support.harness.local import PLAIN_SPARK, Process, Row, Table, World, until
 from tests.support.harness.stock import StockWriter
 
@@ -17,11 +17,16 @@ OPTIONS = {
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.datasource.write.precombine.field": "ts",
 }
-SPARK = {
-    **PLAIN_SPARK,
-    "spark.driver.extraClassPath": str(CACHE / "jars" / BUNDLE),
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+
+
+def spark_of(world: World) -> dict[str, str]:
+    """Spark's settings of a stock writer: it knows the S3 server, and nothing of this project."""
+    return {
+        **PLAIN_SPARK,
+        "spark.driver.extraClassPath": ":".join(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS)),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        **{f"spark.hadoop.{key}": value for key, value in world.s3_settings().items()},
+    }
 
 
 def adopt(table: Table, instants: Mapping[str, str]) -> str:
@@ -57,7 +62,7 @@ class StockTable:
         """Start one upsert."""
         self._count += 1
         name = f"stock-{self._table.spec.ref.name}-{self._count}"
-        job = {"path": self._table.path, "rows": list(rows), "options": self._options, "spark": SPARK}
+        job = {"path": self._table.path, "rows": list(rows), "options": self._options, "spark": spark_of(self._world)}
         return self._world.child(StockWriter(name, self._world.folder / "stock" / name, job))
 
     def upsert(self, rows: Sequence[Row]) -> None:

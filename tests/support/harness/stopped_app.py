@@ -48,6 +48,7 @@ def main() -> None:
     if job["how"] == "query":
         (folder / "in").mkdir()
         (folder / "in" / "one.json").write_text('{"x": 1}\n')
+        # local files: the input of a stream and its checkpoint; the table is on S3
         stream = spark.readStream.schema("x int").json(f"file://{folder}/in").writeStream.foreachBatch(write)
         query = stream.option("checkpointLocation", f"file://{folder}/checkpoint").start()
     else:

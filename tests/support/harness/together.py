@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hudi_operator.api.services import TTL
+from hudi_operator.api.services import ALWAYS
 from tests.support.harness import local as harness
 from tests.support.harness import user_code
 from tests.support.harness.etcd_server import Key
@@ -26,7 +26,7 @@ from tests.support.trace.conform import assert_conform
 JsonDict = dict[str, Any]
 LONG = 300.0
 """Seconds for one step on a machine with much else to do; nothing is measured."""
-SMALL = {"memory": "700m", "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]}
+SMALL = {"memory": "700Mi", "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]}
 QUICK = {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 
 
@@ -87,7 +87,7 @@ class Together:
             "lock": {"leaseSeconds": 20},
             "hudiOptions": {"hoodie.parquet.compression.codec": "snappy"},
             "storage": {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options},
-            "services": {kind: {"enabled": False} for kind in harness.KINDS if kind != TTL},
+            "services": {kind: {"enabled": False} for kind in ALWAYS},
             **spec,
         }
         self.ids[name] = self.world.table(name, **body)
@@ -109,7 +109,7 @@ class Together:
 
     def writer(self, name: str, table: str, *batches: JsonDict, **spec: Any) -> None:
         """A HudiWriter of these batches (`user_code.batches`)."""
-        source = {"python": {"configMapRef": {"name": "code", "key": "user_code.py"}, "function": "told", "arguments": {"batches": json.dumps(batches)}}}
+        source = {"python": {"configMapKeyRef": {"name": "code", "key": "user_code.py"}, "function": "told", "arguments": {"batches": json.dumps(batches)}}}
         self.world.writer(name, table=table, **{"source": source, "driver": SMALL, "retryPolicy": QUICK, **spec})
 
     def finished(self, name: str) -> JsonDict:
@@ -167,7 +167,7 @@ class Together:
 
     def files(self, table: str) -> harness.Table:
         """The table as the tests of the hudi tier see it."""
-        return self.lake.table(table, s3=True, path=self.path(table))
+        return self.lake.table(table, path=self.path(table))
 
     def audited(self, table: str, rows: Sequence[Row], *, without: Sequence[str] = (), **others: str) -> None:
         """The oracle: every check but those in `without` is ok, those in `others` have that outcome."""
@@ -194,13 +194,3 @@ class Together:
         """For a test that failed."""
         pods = "\n".join(f"---- {one.name}\n{one.process.log()[-3000:]}" for one in self.kubelet.running.values())
         return f"{self.world.logs()}\n{pods}\nkubelet: {self.kubelet.failure}"
-
-
-def upload(together: Together, path: str, content: bytes) -> None:
-    """An object by a request of its own: a file that is laid under the S3 server has no ETag."""
-    from pyarrow import fs
-
-    server = together.endpoint.removeprefix("http://")
-    s3 = fs.S3FileSystem(access_key=harness.ACCESS_KEY, secret_key=harness.SECRET_KEY, endpoint_override=server, scheme="http", region="us-east-1")
-    with s3.open_output_stream(path) as target:
-        target.write(content)

@@ -75,7 +75,7 @@ def _settings(etcd: Etcd, table_id: str, meta: JsonDict) -> dict[str, str]:
     return {
         "tableId": table_id,
         "attempt": f"{meta['namespace']}.{meta['name']}",
-        "podUid": meta["uid"],
+        "podUID": meta["uid"],
         "podName": meta["name"],
         "namespace": meta["namespace"],
         "node": "node1",

@@ -39,6 +39,9 @@ class Emitter:
     finished: dict[int, str] = field(default_factory=dict)
     """Per incarnation: the instant that its next release calls completed."""
 
+    told: set[int] = field(default_factory=set)
+    """Instants whose outcome was written to a settle record."""
+
     def __post_init__(self) -> None:
         self.incs = [str(uuid.UUID(int=self.random.getrandbits(128), version=4)) for _ in self.c.roles]
 
@@ -138,6 +141,9 @@ class Emitter:
             for k in [k for k, planner in self.planners.items() if planner == i]:
                 del self.planners[k]
                 self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.rollbacks[k], outcome="Completed")
+            for k, instant in enumerate(t.instants):  # rolled back on its owner's word, which was fenced before that was done with
+                if self.c.owner(k) == i and instant.record != "-" and instant.outcome and k not in self.told:
+                    self._outcome(k, t)
             self.jvm(self._agent(t), "settle-update", key=key, detail="Swept")
         elif x.phase != y.phase:
             self.operator("settle-update", key=key, detail=PHASES[y.phase])
@@ -145,6 +151,12 @@ class Emitter:
     def _agent(self, t: State) -> int:
         """An agent that can write the bookkeeping of this step."""
         return next(j for j in self.c.agents if t.incs[j].driver and not t.incs[j].phase)
+
+    def _outcome(self, k: int, t: State) -> None:
+        """What became of an instant, in its owner's settle record."""
+        self.told.add(k)
+        key = f"settle/{self.incs[self.c.owner(k)]}"
+        self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=t.instants[k].outcome)
 
     def _rollbacks(self, s: State, t: State) -> None:
         """The instant of a rollback is recorded, claimed, published and completed by an agent."""
@@ -164,8 +176,7 @@ class Emitter:
                     self.jvm(y.roller, "settle-update", key=f"settle/{self.incs[first]}", detail="RollingBack", instant=self.rollbacks[k], outcome="Reexecuted")
             owner = self.c.owner(k)
             if not x.outcome and y.outcome and owner >= 0 and t.incs[owner].phase == ROLLING_BACK:
-                key = f"settle/{self.incs[owner]}"
-                self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=y.outcome)
+                self._outcome(k, t)
             if x.record == "A" and y.record == "-" and t.incs[owner].phase == s.incs[owner].phase:
                 self.jvm(self._agent(t), "done", instant=self.instants[k], detail="abandoned RolledBack", write=False)
 

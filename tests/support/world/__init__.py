@@ -1,3 +1,3 @@
-"""What planners and pure parts of the runtime see, simulated: cluster, etcd, processes and clocks that a test moves; and samples of jobs and
-callbacks.
+"""What planners and pure parts of the runtime see, simulated: cluster, etcd, processes and clocks that a test moves (`simulated_world`), what is true in them
+(`judged_world`) and random histories of them (`histories`); fakes of table, session and etcd for one service each (`fake_...`).
 """

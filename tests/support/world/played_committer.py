@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from hudi_runtime.process.errors import FailureClass
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.process.result import Tally
 from hudi_runtime.process.session import Conflict
 from hudi_runtime.writer import commit

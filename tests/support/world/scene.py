@@ -23,7 +23,7 @@ class Scene(Store):
         assert self.table is not None
         meta = self.table["metadata"]
         lock = {"drainSeconds": 10, "maxClockSkewSeconds": 5}
-        self.put("gate", {"state": "open", "mode": "PodTermination", "table": f"{NAMESPACE}/flights", "tableUid": meta["uid"], "lock": lock})
+        self.put("gate", {"state": "open", "mode": "PodTermination", "table": f"{NAMESPACE}/flights", "tableUID": meta["uid"], "lock": lock})
 
     @property
     def view(self) -> View:
@@ -35,7 +35,7 @@ class Scene(Store):
         obj = self.writers[name]
         pod = f"{name}-{obj['metadata']['uid'][:8]}-1"
         obj["metadata"]["finalizers"] = [naming.SETTLE_FINALIZER]
-        obj["status"] = {"attempt": 1, "attempts": [{"number": 1, "pod": pod, "podUid": f"uid-of-{pod}"}]}
+        obj["status"] = {"attempt": 1, "attempts": [{"number": 1, "pod": pod, "podUID": f"uid-of-{pod}"}]}
         return pod
 
     def pod(self, name: str = ATTEMPT_POD, *, role: str = naming.ROLE_DRIVER, phase: str = "Running", node: str = "n1", owner: str = "", **more: Any) -> Pod:
@@ -53,14 +53,14 @@ class Scene(Store):
 
     def incarnation(self, inc: str = INC, *, pod: str = ATTEMPT_POD, role: str = "writer", alive: bool = True, clock_ahead: float = 0.0, **more: Any) -> None:
         """A registered incarnation of a pod, with its heartbeat unless it is not alive."""
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": role, "pod": pod, "namespace": NAMESPACE, "podUid": f"uid-of-{pod}"}
+        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": role, "pod": pod, "namespace": NAMESPACE, "podUID": f"uid-of-{pod}"}
         self.put(f"writer/{inc}", {**value, "node": "n1", "bootId": "boot-1", "wallClockMs": START_MS + int(clock_ahead * 1000), **more})
         if alive:
             self.put(f"alive/{inc}", {"inc": inc, "n": 3}, lease=inc)
 
     def lock(self, inc: str = INC, pod: str = ATTEMPT_POD) -> int:
         """The lock is this incarnation's; returns its create revision."""
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "podUid": f"uid-of-{pod}", "nonce": "x", "sinceMs": START_MS}
+        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "podUID": f"uid-of-{pod}", "nonce": "x", "sinceMs": START_MS}
         return self.put("lock", value)
 
     def instant(self, instant: str, inc: str = INC, **more: Any) -> None:
@@ -69,6 +69,6 @@ class Scene(Store):
     def fenced(self, phase: str, inc: str = INC, *, pod: str = ATTEMPT_POD, **more: Any) -> int:
         """A fence and a settle record in that phase; returns the record's mod revision."""
         self.put(f"fence/{inc}", {"inc": inc, "reason": "LeaseGone"})
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": "writer", "namespace": NAMESPACE, "pod": pod, "podUid": f"uid-of-{pod}"}
+        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": "writer", "namespace": NAMESPACE, "pod": pod, "podUID": f"uid-of-{pod}"}
         value |= {"node": "n1", "bootId": "boot-1", "appId": "", "reason": "LeaseGone", "phase": phase, "proofs": {}, "pods": {}, "instants": {}}
         return self.put(f"settle/{inc}", {**value, "abandoned": False, "times": {}, **more})

@@ -8,7 +8,10 @@ from typing import Any
 from hudi_contract import naming, settle
 from hudi_operator.plan.agent.agent_pods import unproven_uids
 from hudi_operator.plan.core import actions as act
+from tests.support import crds
 from tests.support.world.simulated_store import NAMESPACE, ConflictError, Pod, Store
+
+STATUS = {naming.TABLE_KIND: crds.schema("huditables", "status"), naming.WRITER_KIND: crds.schema("hudiwriters", "status")}
 
 
 class Effects(Store):
@@ -38,7 +41,7 @@ class Effects(Store):
 
     def _check_table_may_go(self) -> None:
         gate = self.kv.get("gate")
-        if self.table is None or gate is None or gate.value["tableUid"] not in ("", self.table["metadata"]["uid"]):
+        if self.table is None or gate is None or gate.value["tableUID"] not in ("", self.table["metadata"]["uid"]):
             return
         assert "lock" not in self.kv, "the HudiTable went while the lock stood"
         for inc, key in self.names("writer").items():
@@ -50,6 +53,7 @@ class Effects(Store):
         if obj["metadata"]["resourceVersion"] != a.resource_version:
             raise ConflictError("resourceVersion")
         assert obj.get("status") != a.status, "a status that has not changed is not written"
+        assert crds.refused(a.status, STATUS[a.kind], "status") == []
         obj["status"] = copy.deepcopy(a.status)
         self._touch(obj)
 
@@ -69,7 +73,7 @@ class Effects(Store):
         self.created.append(meta["name"])
         assert naming.EVIDENCE_FINALIZER in meta["finalizers"]
         owners = tuple(o["uid"] for o in meta.get("ownerReferences", []))
-        uid = f"pod-uid-{next(self.counter)}"
+        uid = self.pod_uid()
         grace = a.manifest["spec"].get("terminationGracePeriodSeconds", 30)
         self.pods[meta["name"]] = Pod(meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), grace, beside=self.beside)
 
@@ -159,8 +163,8 @@ class Effects(Store):
     def _do_UpdateSettle(self, a: act.UpdateSettle) -> None:
         if self.mod(f"settle/{a.inc}") != a.expected_mod:
             raise ConflictError("settle")
-        before = settle.phase_of(self.kv[f"settle/{a.inc}"].value) if a.expected_mod else settle.Phase.Fenced
-        after = settle.phase_of(a.value)
+        before = settle.SettleRecord.known(self.kv[f"settle/{a.inc}"].value).phase if a.expected_mod else settle.Phase.Fenced
+        after = settle.SettleRecord.known(a.value).phase
         assert after >= before or before >= settle.Phase.Unlocked, f"{a.inc}: {before.name} → {after.name}"
         if after >= settle.Phase.Draining and self.kv["gate"].value["mode"] == "PodTermination":
             self._check_dead(a.inc, f"phase {after.name}")

@@ -64,6 +64,8 @@ class Processes(Store):
         if node is None or not node.ready or pod.phase in TERMINAL:
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
+            if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
+                pod.exit_code, pod.beside_ended = 137, True
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -81,6 +83,11 @@ class Processes(Store):
             pod.phase = "Failed"
         self._remove_if_done(pod)
 
+    def collect(self, pod: Pod) -> None:
+        """The garbage collector of a lost node's pods: Failed and deleted, whatever runs. The finalizer keeps it; its kubelet tells when it is back."""
+        pod.phase, pod.collected = "Failed", True
+        self._mark_deleted(pod, 0)
+
     def refuse(self, pod: Pod) -> None:
         """The kubelet, perhaps restarted, does not admit the pod. What runs of it is ended later."""
         pod.phase, pod.silent = "Failed", True
@@ -89,7 +96,7 @@ class Processes(Store):
         """A refused pod was deleted: what runs is ended, then each container is reported."""
         if pod.process is None or not pod.process.alive:
             pod.silent = False
-            pod.exit_code = None if pod.process is None else 137
+            pod.exit_code, pod.beside_ended = (None, False) if pod.process is None else (137, True)
 
     def _start(self, pod: Pod) -> Process:
         role = pod.labels[naming.LABEL_ROLE]
@@ -110,9 +117,7 @@ class Processes(Store):
         if self.bare_executors:
             labels = {"spark-role": "executor"}
         name = f"{driver.name}-exec-{number}"
-        pod = Pod(
-            name, f"pod-uid-{next(self.counter)}", labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside
-        )
+        pod = Pod(name, self.pod_uid(), labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside)
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)
         self.pods[name] = pod
@@ -142,7 +147,7 @@ class Processes(Store):
             "role": process.role,
             "pod": process.pod,
             "namespace": NAMESPACE,
-            "podUid": process.pod_uid,
+            "podUID": process.pod_uid,
             "node": process.node,
             "bootId": f"kernel-of-{process.pod}" if self.kernels else self.nodes[process.node].boot_id,
             "wallClockMs": self.now_ms,
@@ -162,7 +167,7 @@ class Processes(Store):
         """The acquire transaction with its compares."""
         if "lock" in self.kv or f"fence/{process.inc}" in self.kv or f"alive/{process.inc}" not in self.kv or not self._admits(process):
             return False
-        value = {"inc": process.inc, "attempt": process.attempt, "podUid": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
+        value = {"inc": process.inc, "attempt": process.attempt, "podUID": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
         process.token = self.put("lock", value)
         return True
 
@@ -273,10 +278,12 @@ class Processes(Store):
         if done.get("result") == "Completed" or (self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at):
             return
         gate = self.kv["gate"].value
+        if gate["state"] == "frozen":
+            return  # as the real one does: nobody acquires, and the table may be another's soon
         assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
         assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
         assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"
-        base = {"tableUid": request["tableUid"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
+        base = {"tableUID": request["tableUID"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
         if process.step == 0 and any(k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
             return
         if process.step == 0 and self.bootstrap_error:

@@ -17,6 +17,7 @@ from hudi_contract import naming, records
 from hudi_contract.records import Stored
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import ContainerFacts, EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
 CONFIG = OperatorConfig()
@@ -55,6 +56,8 @@ class Pod:
     beside_ended: bool = False
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
+    collected: bool = False
+    """The garbage collector has called it Failed because its node is lost; of its containers nobody has said anything since."""
 
 
 @dataclass
@@ -201,6 +204,9 @@ class Store:
         }
         return {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
 
+    def pod_uid(self) -> str:
+        return f"00000000-0000-0000-0000-{next(self.counter):012x}"
+
     def edit(self, obj: dict[str, Any], **spec: Any) -> None:
         obj["spec"].update(spec)
         obj["metadata"]["generation"] += 1
@@ -276,7 +282,7 @@ class Store:
     # ---- what the operator sees
 
     def pod_facts(self, pod: Pod) -> PodFacts:
-        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running"
+        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running" or pod.collected
         return PodFacts(
             namespace=NAMESPACE,
             name=pod.name,
@@ -302,8 +308,7 @@ class Store:
 
     def observe(self) -> Observed:
         return Observed(
-            table=self.table,
-            writers=tuple(self.writers[n] for n in sorted(self.writers)),
+            objects=Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers))),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
             nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
             etcd=self.etcd_facts() if self.table is not None else None,

@@ -65,7 +65,7 @@ def test_a_killed_driver_is_proven_dead_with_what_runs_beside_it(crowded: Space)
     record = crowded.wait_settled(pod, seconds=180)
     print(f"\ndriver killed beside an endless container: settled after {time.time() - at:.1f} s")
     assert record.outcomes == {instant: "RolledBack"}, record
-    changes = [change.value for change in crowded.watch.changes("/settle/") if change.value and change.value.get("podUid") == uid]
+    changes = [change.value for change in crowded.watch.changes("/settle/") if change.value and change.value.get("podUID") == uid]
     assert changes[-1]["proofs"][uid]["kind"] == "PodTerminated"
     crowded.wait("hudiwriter/victim", "Succeeded", seconds=400)
     crowded.audited("t", written(batches=1, rows=60))

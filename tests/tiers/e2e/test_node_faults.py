@@ -55,14 +55,14 @@ def test_node_lost_and_a_person_attests(space: Space, proxy: Proxy) -> None:
             space.signal_all(pod, signal.SIGKILL)
             record = stuck(scene, pod)
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            word = {"podUID": record["podUid"], "node": record["node"], "statement": "its processes were killed", "attestedBy": who, "at": now}
+            word = {"podUID": record["podUID"], "node": record["node"], "statement": "its processes were killed", "attestedBy": who, "at": now}
             patch = json.dumps({"spec": {"fencing": {"attestations": [word]}}})
             attested = time.time()
             kubectl("patch", "huditable", scene.name, "-n", space.namespace, "--type=merge", "-p", patch)
             settled = scene.settled("attested", pod, attested)
             proofs = scene.record(pod)["proofs"]
-            assert {uid: proof["kind"] for uid, proof in proofs.items()} == {record["podUid"]: "Attestation"}, proofs
-            assert who in proofs[record["podUid"]]["detail"]
+            assert {uid: proof["kind"] for uid, proof in proofs.items()} == {record["podUID"]: "Attestation"}, proofs
+            assert who in proofs[record["podUID"]]["detail"]
             assert settled.outcomes == {instant: "RolledBack"}, settled
             scene.assert_blocked(at, settled)
             scene.assert_gone(instant)

@@ -44,7 +44,7 @@ def updated_table(space: Space, proxy: Proxy, name: str) -> None:
     code = kubectl("create", "configmap", "updates", "-n", space.namespace, f"--from-literal=updates.py={UPDATES}", "--dry-run=client", "-o", "yaml")
     cluster.apply(code)
     arguments = {"batches": str(BATCHES), "rows": str(ROWS)}
-    source = {"python": {"configMapRef": {"name": "updates", "key": "updates.py"}, "function": "batches", "arguments": arguments}}
+    source = {"python": {"configMapKeyRef": {"name": "updates", "key": "updates.py"}, "function": "batches", "arguments": arguments}}
     space.writer(f"{name}-writer", name, source=source, operation="Upsert")
     space.wait(f"hudiwriter/{name}-writer", "Succeeded", seconds=300)
 

@@ -38,7 +38,7 @@ def test_out_of_memory_in_the_critical_section(space: Space, proxy: Proxy) -> No
     code = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hungry", "namespace": space.namespace}, "data": {"hungry.py": HUNGRY + SLOW_SOURCE}}
     cluster.apply(json.dumps(code))
     arguments = {"batches": "1", "rows": "20", "delay": "0.3"}
-    source = {"python": {"configMapRef": {"name": "hungry", "key": "hungry.py"}, "function": "batches", "arguments": arguments}}
+    source = {"python": {"configMapKeyRef": {"name": "hungry", "key": "hungry.py"}, "function": "batches", "arguments": arguments}}
     scene = Scene(space, proxy, "memory", victim={"source": source})
     instant, pod = scene.inflight()
     scene.hold(completed_in_metadata, instant)

@@ -87,7 +87,7 @@ def test_a_table_of_another_lock_or_shape_is_refused(world: World, agent: Proces
     assert error["code"] == "TableMismatch"
     assert "type: spec 'MERGE_ON_READ', table 'COPY_ON_WRITE'" in error["message"]
     assert "tableName: spec 'shape-copy', table 'shape'" in error["message"]
-    alias = world.table("shape", path=f"file://{world.folder}/tables/shape-alias")
+    alias = world.table("shape", path=world.url(world.lake / "shape-alias"))
     shutil.copytree(original.folder, alias.folder)
     alias.gate("closed")
     world.admit_agent(alias, AGENT)
@@ -96,15 +96,15 @@ def test_a_table_of_another_lock_or_shape_is_refused(world: World, agent: Proces
     assert original.id in error["message"]
 
 
-def test_s3(world: World) -> None:
-    """The same on S3: creation, commits, a fence (the JVM halts by itself, I2), the rollback; a missing bucket is reported within a minute."""
-    table: Table = world.table("s3", s3=True)
-    nowhere = world.table("nowhere", s3=True, path="s3a://no-such-bucket/nowhere")
-    process = world.agent("agent-s3", storage=table)
-    world.admit_agent(nowhere, "agent-s3")
+def test_a_fenced_writer_halts_by_itself(world: World) -> None:
+    """I2, and the rollback of what it was at; its agent says what it was told of the bucket, and that another one is not there, within a minute."""
+    table: Table = world.table("halts")
+    nowhere = world.table("nowhere", path="s3a://no-such-bucket/nowhere")
+    process = world.agent("agent-halts", storage=table)
+    world.admit_agent(nowhere, "agent-halts")
     nowhere.gate("closed")
-    world.create(table, agent="agent-s3", process=process)
-    gate = world.folder / "gate-s3"
+    world.create(table, agent="agent-halts", process=process)
+    gate = world.folder / "gate-halts"
     writer = table.writer("writer", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]})
     until("the write is under way", Path(f"{gate}.reached").exists, alive=writer)
     (victim,) = table.pending()

@@ -16,7 +16,7 @@ from tests.support.harness.local import World
 
 def test_progress_survives_archival(world: World) -> None:
     spark = world.spark()
-    path = f"file://{world.folder}/tables/archived"
+    path = world.url(world.lake / "archived")
     for number in range(4):
         writer = "default/early" if number == 0 else "default/late"
         word = json.dumps({"count": number + 1, "digest": f"d{number}", "manifest": ""})
@@ -33,9 +33,9 @@ def test_progress_survives_archival(world: World) -> None:
     assert base == last.completion
     assert progress.read(table, "default/late")[0].count == 4
     assert progress.read(table, "default/none")[0] == progress.Progress()
-    files = list((world.folder / "tables" / "archived" / "a").glob("*.parquet"))
+    files = list((world.lake / "archived" / "a").glob("*.parquet"))
     with pytest.raises(OutcomeUnknown, match="completed and archived"):
         sweep(table, early.instant)
     with pytest.raises(OutcomeUnknown, match="on the timeline"):
         sweep(table, last.requested)
-    assert list((world.folder / "tables" / "archived" / "a").glob("*.parquet")) == files
+    assert list((world.lake / "archived" / "a").glob("*.parquet")) == files

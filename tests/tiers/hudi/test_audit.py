@@ -19,7 +19,7 @@ from hudi_runtime.audit import rows as row_checks
 from hudi_runtime.audit.look import Look
 from hudi_runtime.table import timeline as tl
 from tests.support import ROOT
-from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, Row, World, rows
+from tests.support.harness.local import ACCESS_KEY, CLASS_PATH, JAVA_OPTIONS, SECRET_KEY, Row, World, rows
 
 OPTIONS = {
     "hoodie.table.name": "audited",
@@ -51,11 +51,14 @@ class Lake:
 
     def __init__(self, world: World) -> None:
         self.world, self.spark = world, world.spark()
-        self.folder = world.folder / "tables"
+        self.folder = world.lake
 
     def write(self, table: str, data: list[Row], **options: str) -> None:
         frame = self.spark.createDataFrame(data, SCHEMA)
-        frame.write.format("hudi").options(**{**OPTIONS, **options}).mode("append").save(f"file://{self.folder}/{table}")
+        frame.write.format("hudi").options(**{**OPTIONS, **options}).mode("append").save(self.url(table))
+
+    def url(self, table: str) -> str:
+        return self.world.url(self.folder / table)
 
     def make(self, table: str, kind: str) -> None:
         second = [*rows(range(5), "a", "second", 2), *rows(range(10, 12), "b", "second", 2)]
@@ -74,7 +77,9 @@ class Lake:
             return spark.createDataFrame(expected, SCHEMA)
 
         given = keys or Keys({}, {"gate": {"state": "open"}})
-        return audit(self.spark, f"file://{table}", expected=None if expected is None else wanted, keys=lambda table_id: given, **more)
+        options = self.world.s3_reader_options()
+        wants = None if expected is None else wanted
+        return audit(self.spark, self.url(table.name), expected=wants, keys=lambda table_id: given, hudi_rs_options=options, **more)
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +100,9 @@ def data_files(table: Path) -> list[Path]:
 
 
 def write_raw(path: Path, content: bytes) -> None:
-    """Replace a file; Hadoop's checksum beside it would no longer fit."""
+    """Replace a file: it is another object, with another ETag."""
+    path.unlink(missing_ok=True)
     path.write_bytes(content)
-    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def log_files(table: Path) -> list[Path]:
@@ -180,12 +185,12 @@ def test_each_damage_is_found(lake: Lake, damage: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_spark_sees_otherwise_than_hudi_rs(lake: Lake, kind: str) -> None:
     """Nothing that damages a table has made the two differ, so Spark is made to miss a row, to see one twice, and to see another value."""
-    path = f"file://{lake.folder / kind}"
+    path, options = lake.url(kind), lake.world.s3_reader_options()
     facts = Look(lake.spark, path, keys=None, open_files=False).facts()
     snapshot = row_checks.read(lake.spark, path)
-    assert row_checks.hudi_rs(lake.spark, path, snapshot, facts, {}).outcome is Outcome.OK
+    assert row_checks.hudi_rs(lake.spark, path, snapshot, facts, options).outcome is Outcome.OK
     for wrong in (snapshot.where("id <> 0"), snapshot.union(snapshot.where("id = 0")), snapshot.withColumn("v", functions.lit("other"))):
-        check = row_checks.hudi_rs(lake.spark, path, wrong, facts, {})
+        check = row_checks.hudi_rs(lake.spark, path, wrong, facts, options)
         assert check.outcome is Outcome.VIOLATED
         assert check.findings
 
@@ -223,7 +228,7 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
     keep = {"hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
     for number in range(5, 9):
         frame = lake.spark.createDataFrame(rows(range(40, 42), "b", f"v{number}", number), SCHEMA)
-        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(f"file://{table}")
+        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(lake.url(table.name))
     assert not {first.requested, second.requested} & {i.requested for i in timeline(table).instants}, "both are archived"
     report = lake.audit(table, only=["overlap"])
     assert report.get("overlap").outcome is Outcome.VIOLATED, report.text()
@@ -238,7 +243,7 @@ def test_completed_after_it_was_rolled_back(lake: Lake, kind: str) -> None:
     (done,) = (table / ".hoodie" / "timeline").glob(f"{victim.requested}_*.{victim.action}")
     held = done.read_bytes()
     jvm: Any = lake.spark.sparkContext._jvm
-    config = jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(f"file://{table}").forTable("audited")
+    config = jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(lake.url(table.name)).forTable("audited")
     config = config.withEngineType(jvm.org.apache.hudi.common.engine.EngineType.SPARK).withEmbeddedTimelineServerEnabled(False).build()
     engine = jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(lake.spark.sparkContext._jsc)
     client = jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
@@ -261,7 +266,7 @@ def test_cleaned_and_archived_files_are_not_missed(lake: Lake) -> None:
     keep = {"hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
     for number in range(4, 8):
         frame = lake.spark.createDataFrame(rows(range(2), "a", f"v{number}", number), SCHEMA)
-        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(f"file://{table}")
+        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(lake.url(table.name))
     assert len(timeline(table).completed) < 10
     assert any((table / ".hoodie" / "timeline" / "history").iterdir())
     report = lake.audit(table, expected=[*rows(range(2), "a", "v7", 7), *FINAL[2:]])
@@ -302,13 +307,15 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 2; a table and JSON; the expected rows from a file."""
     expected = tmp_path / "expected.json"
     expected.write_text("\n".join(json.dumps({"id": i, "p": p, "v": v, "ts": ts}) for i, p, v, ts in FINAL))
-
     settings = ["--conf", f"spark.driver.extraClassPath={CLASS_PATH}", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+    options = [f"--option={key}={value}" for key, value in lake.world.s3_settings().items() if not key.endswith(".key")]
 
     def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hudi_runtime.audit", f"file://{path}", *settings, *words]
+        command = [sys.executable, "-m", "hudi_runtime.audit", lake.url(path.name), *settings, *options, *words]
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
-        return subprocess.run(command, env={**keep, "PYTHONPATH": str(ROOT / "spark-images"), "TZ": "UTC"}, capture_output=True, text=True, cwd=tmp_path)
+        keep |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+        env = {**keep, "PYTHONPATH": os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator"))), "TZ": "UTC"}
+        return subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
 
     good = run(lake.folder / "audit-cow", "--expected", str(expected), "--json")
     assert good.returncode == 0, good.stdout + good.stderr[-3000:]

@@ -12,12 +12,13 @@ import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import fs
 
+from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.plan.requests import bootstrap as operators_bootstrap
 from hudi_runtime.agent import dataset
+from hudi_runtime.audit.rows import for_hudi_rs
 from hudi_runtime.process.errors import RuntimeFailure
-from tests.support.harness.local import ACCESS_KEY, AGENT, SECRET_KEY, Process, Table, World, rows, until
+from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.stock_tables import StockTable
 
 pytestmark = pytest.mark.extra
@@ -47,25 +48,14 @@ def expected(folder: Path) -> list[tuple[int, str, str, int]]:
 
 
 def beginning(world: World, name: str, source: Path, **spec: Any) -> Table:
-    path = f"s3a://lake/plain/{source.name}" if spec.get("s3") else f"file://{source}"
-    return world.table(name, bootstrap={"source": {"path": path, "format": "Parquet"}}, **spec)
-
-
-def upload(world: World, source: Path) -> None:
-    """A dataset by requests of its own: a file that is laid under the S3 server has no ETag."""
-    endpoint = world.start_s3().removeprefix("http://")
-    s3 = fs.S3FileSystem(access_key=ACCESS_KEY, secret_key=SECRET_KEY, endpoint_override=endpoint, scheme="http", region="us-east-1")
-    for file in source.rglob("*.parquet"):
-        with s3.open_output_stream(f"lake/plain/{source.name}/{file.relative_to(source)}") as target:
-            target.write(file.read_bytes())
+    return world.table(name, bootstrap={"source": {"path": world.url(source), "format": "Parquet"}}, **spec)
 
 
 def ask(table: Table) -> None:
     """What the operator asks for when the agent has reported the empty table behind the gate that was never open."""
     source = table.spec.bootstrap
     assert source is not None
-    # The one spelling of a path is not one that a local file has.
-    table.ask(operators_bootstrap.request(table.spec.ref.uid, source) | {"path": source.path})
+    table.ask(operators_bootstrap.request(table.spec.ref.uid, source))
 
 
 def created(table: Table, name: str, agent: Process) -> None:
@@ -87,7 +77,7 @@ def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
 def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     """The agent is killed in the middle of it; the next one rolls its instant back and writes; then a writer upserts."""
     name = f"begun-{type.lower()}"
-    source = plain(world.folder / "plain" / name)
+    source = plain(world.lake / "plain" / name)
     table = beginning(world, name, source, type=type)
     agent = world.agent(f"agent-{name}")
     created(table, f"agent-{name}", agent)
@@ -129,12 +119,11 @@ def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     assert agent.wait() == 0, agent.log()[-3000:]
 
 
-def test_a_table_of_buckets_begins_on_s3(world: World) -> None:
+def test_a_table_of_buckets_begins_with_a_plain_dataset(world: World) -> None:
     """NonBlocking: the rows lie in the file groups in which writers look for them."""
-    source = plain(world.folder / "plain" / "buckets", range(60))
-    upload(world, source)
+    source = plain(world.lake / "plain" / "buckets", range(60))
     spec = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}}
-    table = beginning(world, "buckets", source, s3=True, **spec)
+    table = beginning(world, "buckets", source, **spec)
     agent = world.agent("agent-buckets", storage=table)
     created(table, "agent-buckets", agent)
     assert ended(table, agent, "Completed")["records"] == 60
@@ -148,7 +137,7 @@ def test_a_table_of_buckets_begins_on_s3(world: World) -> None:
 
 
 def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, agent: Process) -> None:
-    source = plain(world.folder / "plain" / "doubled")
+    source = plain(world.lake / "plain" / "doubled")
     plain(source, range(6), name="part-1")
     table = beginning(world, "doubled", source)
     created(table, AGENT, agent)
@@ -176,7 +165,7 @@ def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, 
 
 def test_a_try_that_fails_is_given_up_rolled_back_and_repeated(world: World, agent: Process) -> None:
     """The agent lives: the dataset vanishes between the look and the write."""
-    source = plain(world.folder / "plain" / "vanishes")
+    source = plain(world.lake / "plain" / "vanishes")
     table = beginning(world, "vanishes", source)
     created(table, AGENT, agent)
     (first,) = until("the write is under way", table.pending, alive=agent, every=0.005)
@@ -197,28 +186,28 @@ def agent_inc(table: Table) -> str:
     return inc
 
 
-def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
-    spark = world.spark()
+def test_the_dataset_is_looked_at_first(world: World) -> None:
+    spark, place = world.spark(), world.lake / "looked-at-first"
 
     def read(folder: Path) -> dataset.Dataset:
         spec = beginning(world, "looked-at", folder).spec
-        return dataset.read(spark, assigned(spec), f"file://{folder}", "Parquet")
+        return dataset.read(spark, assigned(spec), world.url(folder), "Parquet")
 
     def assigned(spec: Any) -> Any:
         from hudi_operator.plan.agent import agents
         from hudi_runtime.job.job import TableSpec
 
-        return TableSpec.from_json(agents.assignment(spec, 0))
+        return TableSpec.of(AssignmentRecord.from_json(agents.assignment(spec, 0)))
 
-    good = plain(tmp_path / "good", range(9))
+    good = plain(place / "good", range(9))
     plain(good, range(9, 12), name="part-1", w=pa.array([1.5]))
     found = read(good)
     assert found.rows == 12
     assert sorted(found.frame.columns) == ["id", "p", "ts", "v", "w"], "columns of all files"
     for month in ("01", "02"):
-        (tmp_path / "months" / f"p={month}").mkdir(parents=True)
-        pq.write_table(pa.table({"id": [1], "ts": [1]}), tmp_path / "months" / f"p={month}" / "x.parquet")
-    assert {row.p for row in read(tmp_path / "months").frame.select("p").collect()} == {"01", "02"}, "text, although they look like numbers"
+        (place / "months" / f"p={month}").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1], "ts": [1]}), place / "months" / f"p={month}" / "x.parquet")
+    assert {row.p for row in read(place / "months").frame.select("p").collect()} == {"01", "02"}, "text, although they look like numbers"
 
     def refused(folder: Path) -> str:
         with pytest.raises(RuntimeFailure) as raised:
@@ -226,23 +215,24 @@ def test_the_dataset_is_looked_at_first(world: World, tmp_path: Path) -> None:
         assert dataset.of_the_dataset(raised.value)
         return str(raised.value)
 
-    assert "Path does not exist" in refused(tmp_path / "nothing")
-    assert "holds no rows" in refused(plain(tmp_path / "empty", range(0)))
-    assert "1 of 4 rows have no value in id" in refused(plain(plain(tmp_path / "null", range(3)), range(1), name="n", id=pa.array([None], pa.int32())))
-    other = tmp_path / "other"
+    assert "Path does not exist" in refused(place / "nothing")
+    assert "holds no rows" in refused(plain(place / "empty", range(0)))
+    assert "1 of 4 rows have no value in id" in refused(plain(plain(place / "null", range(3)), range(1), name="n", id=pa.array([None], pa.int32())))
+    other = place / "other"
     other.mkdir()
     pq.write_table(pa.table({"key": [1], "_hoodie_commit_time": ["1"]}), other / "x.parquet")
     text = refused(other)
     assert "recordKeyFields: no column id; there are key" in text
     assert "column _hoodie_commit_time is Hudi's own" in text
     (good / ".hoodie").mkdir()
+    (good / ".hoodie" / "hoodie.properties").touch()
     assert "is a Hudi table" in refused(good)
 
 
-def test_why_a_metadata_only_bootstrap_is_not_offered(world: World, tmp_path: Path) -> None:
+def test_why_a_metadata_only_bootstrap_is_not_offered(world: World) -> None:
     """Stock Hudi 1.2.0: what docs/use/migrate.md says of `MetadataOnly`. When one of these ends with another Hudi, it can be thought over again."""
-    spark = world.spark()
-    source, path = plain(tmp_path / "plain", range(30)), tmp_path / "table"
+    spark, place = world.spark(), world.lake / "skeletons"
+    source, path = plain(place / "plain", range(30)), place / "table"
     options = {
         "hoodie.table.name": "skeletons",
         "hoodie.datasource.write.operation": "bootstrap",
@@ -251,34 +241,34 @@ def test_why_a_metadata_only_bootstrap_is_not_offered(world: World, tmp_path: Pa
         "hoodie.datasource.write.precombine.field": "ts",
         "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.SimpleKeyGenerator",
         "hoodie.datasource.write.hive_style_partitioning": "true",
-        "hoodie.bootstrap.base.path": str(source),
+        "hoodie.bootstrap.base.path": world.url(source),
         "hoodie.bootstrap.mode.selector": "org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapModeSelector",
         "hoodie.bootstrap.parallelism": "1",
         "hoodie.embed.timeline.server": "false",
     }
-    empty = spark.read.option("mergeSchema", "true").parquet(str(source)).limit(0)
+    empty = spark.read.option("mergeSchema", "true").parquet(world.url(source)).limit(0)
 
     def bootstrap(target: Path, **more: str) -> list[str]:
-        empty.write.format("hudi").options(**options, **more).mode("overwrite").save(str(target))
+        empty.write.format("hudi").options(**options, **more).mode("overwrite").save(world.url(target))
         return [file.name for file in (target / ".hoodie" / "timeline").iterdir() if file.name.endswith(".commit") and "_" in file.name]
 
     # Column statistics: it fails when its commit is there.
     with pytest.raises(Exception, match="col stats"):
-        bootstrap(tmp_path / "default")
-    assert [f.name for f in (tmp_path / "default" / ".hoodie" / "timeline").glob("00000000000001_*.commit")]
+        bootstrap(place / "default")
+    assert [f.name for f in (place / "default" / ".hoodie" / "timeline").glob("00000000000001_*.commit")]
 
     off = {f"hoodie.metadata.index.{kind}.stats.enable": "false" for kind in ("column", "partition")}
     (commit,) = bootstrap(path, **off)
     assert commit.startswith("00000000000001_"), "the one instant that every try has"
 
     def read(**more: str) -> list[Any]:
-        return list(spark.read.format("hudi").options(**more).load(str(path)).select("id", "v").collect())
+        return list(spark.read.format("hudi").options(**more).load(world.url(path)).select("id", "v").collect())
 
     assert sorted(row.id for row in read()) == [*range(30)]
     assert all(row.v == f"plain {row.id}" for row in read())
 
     # hudi-rs: rows without their columns, and no error.
-    table = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(str(path)).build()
+    table = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(for_hudi_rs(world.url(path))).with_options(world.s3_reader_options()).build()
     batches = pa.Table.from_batches([pa.record_batch(batch) for batch in table.read_stream()])
     assert batches.num_rows == 30
     assert batches.column("v").null_count == 30

@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.requests import CallbackPosition
 from hudi_runtime.callback.callback import KEY, CallbackSender
 from hudi_runtime.callback.callback_http import Sender
-from hudi_runtime.callback.callback_plan import Position, Source
+from hudi_runtime.callback.callback_plan import Source
 from hudi_runtime.table.hudi import Table as Hudi
 from tests.support import ROOT
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.restore_requests import ask, ended, keep, load, write_file
-from tests.support.world.callback_samples import Store, receiver
+from tests.support.world.callback_parts import Store, receiver
 
 pytestmark = pytest.mark.extra
 
@@ -113,11 +114,12 @@ def test_a_restore_is_told(world: World, agent: Process, tmp_path: Path) -> None
         port = free.getsockname()[1]
     table = world.table("told-back", commitCallback={"url": f"http://{host}:{port}/"})
     world.create(table, agent=AGENT, process=agent)
-    write_file(tmp_path / "in", 1, rows(range(3), "a", "kept", 1))
-    load(table, tmp_path / "in", run=1)
+    landing = world.lake / "landing-told-back"
+    write_file(landing, 1, rows(range(3), "a", "kept", 1))
+    load(table, landing, run=1)
     keep(table, "before", agent)
-    write_file(tmp_path / "in", 2, rows(range(3, 6), "a", "undone", 1))
-    load(table, tmp_path / "in", run=2)
+    write_file(landing, 2, rows(range(3, 6), "a", "undone", 1))
+    load(table, landing, run=2)
     kept, undone = _commits(table)
     with _receiver(tmp_path, host, port):
         until("both commits are told", lambda: len(_events(tmp_path)) == 3, alive=agent)
@@ -134,7 +136,7 @@ def test_a_restore_is_told(world: World, agent: Process, tmp_path: Path) -> None
 
 def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     """Hudi's own archive, and the numbers of its commits."""
-    spark, path = world.spark(), f"file://{world.folder}/tables/gap"
+    spark, path = world.spark(), world.url(world.lake / "gap")
     for number in range(5):
         frame = spark.createDataFrame([(number, "a", "v", number), (100, "a", "v", number)], "id int, p string, v string, ts long")
         frame.write.format("hudi").options(**{**OPTIONS, "hoodie.table.name": "gap", "hudioperator.writer": "lake/live"}).mode("append").save(path)
@@ -142,7 +144,7 @@ def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     timeline, lost = table.timeline(), table.archived_instants()
     assert lost
     store = Store()
-    store.put(KEY, Position(delivered=1).value())
+    store.put(KEY, CallbackPosition(delivered=1).to_json())
     etcd: Any = store
     with receiver() as server:
         sender = Sender(server.url, timeout=10, folder=None, refused=lambda address: False)

@@ -28,7 +28,7 @@ def land(folder: Path, ids: range) -> list[Row]:
 
 
 def start(table: Table, name: str, folder: Path, **job: object) -> Process:
-    files = {"format": "json", "paths": [f"file://{folder}/*.json"], "options": {}, "maxFilesPerCommit": 1}
+    files = {"format": "json", "paths": [f"{table.world.url(folder)}/*.json"], "options": {}, "maxFilesPerCommit": 1}
     return table.writer(name, files=files, operation="insert", transform="SELECT int(id) AS id, p, v, ts FROM source", **job)
 
 
@@ -50,7 +50,7 @@ def test_runs_end_for_a_change_and_go_on(world: World, agent: Process) -> None:
     """One that is in the middle of its files, one that waits for more, and one that ends with its source."""
     table = world.table("changing")
     world.create(table, agent=AGENT, process=agent)
-    folders = {name: world.folder / f"landing-{name}" for name in ("busy", "idle", "once")}
+    folders = {name: world.lake / f"landing-{name}" for name in ("busy", "idle", "once")}
     sent = land(folders["idle"], range(1))
     idle = start(table, "idle", folders["idle"], streaming=1)
     until("it waits", lambda: said(table, idle).get("stage") == "Waiting", alive=idle, timeout=LIMIT)

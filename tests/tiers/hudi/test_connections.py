@@ -18,8 +18,8 @@ def test_connections_are_given_back(world: World) -> None:
     """A writer with many commits, an agent with compactions, and a reader with as many pulls, each with the 16 connections to the S3 server
     that the harness gives them: a stream that stays open keeps one, and a process without any stands still. (Stock Hudi 1.2.0 leaves open about 30 with each
     commit of the writer.)"""
-    table = world.table("connected", type="MergeOnRead", s3=True, services=SERVICES)
-    chained = world.table("connected-chained", type="MergeOnRead", s3=True, services=SERVICES)
+    table = world.table("connected", type="MergeOnRead", services=SERVICES)
+    chained = world.table("connected-chained", type="MergeOnRead", services=SERVICES)
     agent = world.agent("agent-connected", storage=table)
     for made in (table, chained):
         world.create(made, agent="agent-connected", process=agent)

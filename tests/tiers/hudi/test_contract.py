@@ -19,11 +19,11 @@ from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.table.storage import Missing, Storage
 from tests.support.harness.etcd_server import pki
 from tests.support.harness.local import CLASS_PATH, World
-from tests.support.world.callback_samples import Store
+from tests.support.world.callback_parts import Store
 from tests.support.world.fake_table import FakeStorage
 from tests.support.world.meeting import Meeting
 from tests.support.world.memory_etcd import MemoryEtcd, MemorySession
-from tests.support.world.service_runner_samples import Etcd as ServiceEtcd
+from tests.support.world.putting_etcd import Etcd as ServiceEtcd
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent", "somebody"
@@ -78,7 +78,7 @@ def real(world: World, jvm: Any, name: str) -> Side:
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
     files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
     who = {"tableId": table.id, "basePath": table.path, "attempt": f"default.{name}", "role": "agent", "podName": name, "namespace": "default"}
-    settings = {**who, "podUid": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
+    settings = {**who, "podUID": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
     session = AgentSession.open(spark, settings)
     return Side(session.etcd, session)
 
@@ -219,23 +219,26 @@ def test_nothing_to_claim(side: Side) -> None:
 
 MINE = [f"a/f_0-1-2_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-2"]
 OTHERS = [f"a/f_0-1-2_{T2}.parquet", f"b/g_0-1-2_{T1}.parquet", f".hoodie/metadata/files/.x_{T1}.log.1_0-1-2", "a/.hoodie_partition_metadata"]
+STRANGE = "p=x; isDirectory=true; length=7; y"
+"""A partition whose value looks like a part of a listing."""
+OTHERS.append(f"{STRANGE}/h_0-1-2_{T1}.parquet")
 
 
 @pytest.fixture(params=["file", "s3a", "memory"])
 def store(request: pytest.FixtureRequest, world: World, gateway: Any) -> Any:
-    """A table with these files; the real one on a local disk and on S3."""
+    """A table with these files; the real one on S3, and on a local disk, which knows folders."""
     if request.param == "memory":
         fake = FakeStorage()
         fake.files = {*MINE, *OTHERS}
         return fake
     configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
-    # As the pods have it (spark_conf): markers of folders are not deleted after each PUT, which this server refuses.
-    for key, value in {**world.s3_settings(), "fs.s3a.directory.marker.retention": "keep", "fs.s3a.retry.limit": "2"}.items():
+    for key, value in {**world.s3_settings(), "fs.s3a.retry.limit": "2"}.items():
         configuration.set(key, value)
     context = SimpleNamespace(_jvm=gateway.jvm, _gateway=gateway, _jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration))
     spark: Any = SimpleNamespace(sparkContext=context)
     name = f"contract-{abs(hash(request.node.name)) % 10**8}"
-    made = Storage(spark, f"s3a://lake/{name}" if request.param == "s3a" else f"file://{world.folder}/{name}")
+    # local files: the store's contract is one for S3 and for a file system
+    made = Storage(spark, world.url(world.lake / name) if request.param == "s3a" else f"file://{world.folder}/{name}")
     for path in (*MINE, *OTHERS):
         made.write(path, "content")
     return made
@@ -254,6 +257,16 @@ def test_a_folder_that_is_not_there_is_no_empty_one(store: Any) -> None:
 def test_the_names_in_a_folder_are_its_own(store: Any) -> None:
     assert sorted(store.names("a")) == names_of([path for path in (*MINE, *OTHERS) if path.startswith("a/")])
     assert store.names("b") == [f"g_0-1-2_{T1}.parquet"]
+
+
+def test_a_folder_may_be_called_like_a_part_of_a_listing(store: Any) -> None:
+    assert store.names(STRANGE) == [f"h_0-1-2_{T1}.parquet"]
+    assert names_of(store.glob(f"p=*/*_{T1}.*")) == [f"h_0-1-2_{T1}.parquet"]
+
+
+@pytest.mark.parametrize("store", ["file", "s3a"], indirect=True)
+def test_a_walk_finds_every_file_with_its_size(store: Any) -> None:
+    assert store.walk() == dict.fromkeys((*MINE, *OTHERS), len("content"))
 
 
 def test_a_pattern_finds_one_instants_files_in_one_folder(store: Any) -> None:

@@ -20,8 +20,8 @@ class Source:
     """A table that this process writes alone, and what every reader of it has."""
 
     def __init__(self, world: World, name: str, kind: str) -> None:
-        self.spark, self.folder = world.spark(), world.folder / "tables" / name
-        self.path = f"file://{self.folder}"
+        self.spark, self.folder = world.spark(), world.lake / name
+        self.path = world.url(self.folder)
         self._options = {
             "hoodie.table.name": name,
             "hoodie.datasource.write.table.type": kind,

@@ -49,10 +49,10 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     present = [*rows(range(2), "a", "seed", 2), *rows([2, 3], "a", "old", 1), *rows([1], "b", "seed", 1)]
     table.audited(present)
 
-    files = world.folder / f"duplicates-{name}-files"
+    files = world.lake / f"duplicates-{name}-files"
     files.mkdir()
     (files / "part.json").write_text('{"id": 4, "p": "a", "v": "f", "ts": 1}\n{"id": 3, "p": "a", "v": "f", "ts": 1}\n')
-    source = {"format": "json", "paths": [f"file://{files}"], "options": {}, "maxFilesPerCommit": None}
+    source = {"format": "json", "paths": [world.url(files)], "options": {}, "maxFilesPerCommit": None}
     lone = table.writer("lone", operation="insert", files=source, transform="SELECT int(id) AS id, p, v, ts FROM source")
     refused(lone, 3, "part.json: the table has this key already")
 

@@ -20,7 +20,7 @@ def test_the_later_write_stops_before_it_has_written(world: World, kind: str) ->
     server = urlparse(world.start_s3())
     proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
     name = f"early-{kind.lower()}"
-    table = world.table(name, type=kind, s3=True, endpoint=proxy.url, concurrency={"mode": "Optimistic", "earlyConflictDetection": True})
+    table = world.table(name, type=kind, endpoint=proxy.url, concurrency={"mode": "Optimistic", "earlyConflictDetection": True})
     agent = world.agent(f"agent-{name}", storage=table)
     world.create(table, agent=f"agent-{name}", process=agent)
     seed = table.writer("seed", python={"batches": [{"rows": [*rows(range(10), "a", "seed", 1), *rows(range(10, 15), "b", "seed", 1)]}]})

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql.functions import lit
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, kafka, sources
 from hudi_runtime.read.progress import Progress
 from tests.support.harness.local import AGENT, Process, World, rows
@@ -26,11 +27,11 @@ def line(row: tuple[Any, ...]) -> str:
 
 
 def landing(world: World, name: str, content: dict[str, str]) -> str:
-    folder = world.folder / "landing" / name
+    folder = world.lake / "landing" / name
     for path, text in content.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    return f"file://{folder}"
+    return world.url(folder)
 
 
 def batches(world: World, source: FilesSource, monkeypatch: pytest.MonkeyPatch) -> list[tuple[set[tuple[Any, ...]], set[str]]]:
@@ -97,7 +98,7 @@ def test_csv_with_names_that_spark_makes_up(world: World, monkeypatch: pytest.Mo
 def test_files_of_one_commit_have_the_columns_of_all(world: World, format: str) -> None:
     """F86: a column that Spark had not seen in the first file was left out, and whole numbers in ORC became null."""
     spark = world.spark()
-    folder = f"file://{world.folder}/landing/columns-{format}"
+    folder = world.url(world.lake / "landing" / f"columns-{format}")
 
     def write(name: str, query: str) -> str:
         spark.sql(query).coalesce(1).write.format(format).save(f"{folder}/{name}")
@@ -144,7 +145,7 @@ MORE = {
 def test_what_follows_a_value_is_not_left_out(world: World, how: str, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """F94: Spark reads the first value of a line, with multiLine of a file, and leaves out the others."""
     path = landing(world, f"more-{whole}-{how}", {"1.json": line(A), "2.json": MORE[how]})
-    with pytest.raises(RuntimeFailure, match=r"^file file:.*/2\.json: a line .* holds one JSON value") as refused:
+    with pytest.raises(RuntimeFailure, match=r"^file s3a:.*/2\.json: a line .* holds one JSON value") as refused:
         batches(world, FilesSource("json", (path,), {"multiLine": whole}, None), monkeypatch)
     assert classify(refused.value).kind is FailureClass.BAD_DATA
 

@@ -10,7 +10,7 @@ from tests.campaigns.history.run import CELLS, Run, check, commits, final
 from tests.campaigns.history.workload import judge, parse_notes, seed
 from tests.support.harness.local import AGENT, Process, World, until
 from tests.support.harness.stock import StockWriter
-from tests.support.harness.stock_tables import OPTIONS, SPARK, StockTable
+from tests.support.harness.stock_tables import OPTIONS, StockTable, spark_of
 
 pytestmark = pytest.mark.extra
 
@@ -36,7 +36,7 @@ def test_stock_hudi_loses_updates(world: World, tmp_path: Path) -> None:
     writers = []
     for mark in ("a", "b"):
         gate, notes = tmp_path / f"go-{mark}", tmp_path / f"notes-{mark}"
-        job = {"path": table.path, "options": options, "spark": SPARK, "mark": mark, "go": str(gate), "notes": str(notes)}
+        job = {"path": table.path, "options": options, "spark": spark_of(world), "mark": mark, "go": str(gate), "notes": str(notes)}
         writer = world.child(StockWriter(f"stock-{mark}", tmp_path / mark, job, module="tests.campaigns.history.stock_writer"))
         writers.append((writer, gate, notes))
     for writer, _, notes in writers:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource, HudiSource, PythonSource, SqlSource, View
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify
 from hudi_runtime.read import sources
 from hudi_runtime.read.incremental import PositionLost, Pull, Reader, needed_files
 from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder
@@ -46,7 +47,7 @@ SCHEMA = "id int, p string, v string, ts long"
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE"])
 def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
     """What was archived is told, or the table read as a whole; what was cleaned is read together with what replaced it."""
-    spark, path = world.spark(), f"file://{world.folder}/tables/source-{kind}"
+    spark, path = world.spark(), world.url(world.lake / f"source-{kind}")
     options = {**OPTIONS, "hoodie.table.name": "source", "hoodie.datasource.write.table.type": kind}
 
     def write(batch: list[Row]) -> None:
@@ -75,7 +76,7 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
 
     def after_a_cleaner(taken: Any) -> Any:
         (name,) = needed_files(look._written[i.requested] for i in taken)
-        (world.folder / "tables" / f"source-{kind}" / name).unlink()
+        (world.folder_of(path) / name).unlink()
         look._frame = read  # type: ignore[method-assign]
         return read(taken)
 
@@ -125,12 +126,12 @@ def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
 
 
 def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -> None:
-    spark, path = world.spark(), f"file://{world.folder}/tables/queried"
-    names = world.folder / "names.csv"
+    spark, path = world.spark(), world.url(world.lake / "queried")
+    names = world.lake / "names.csv"
     names.write_text("id,name\n1,one\n2,two\n")
     options = {**OPTIONS, "hoodie.table.name": "queried"}
     spark.createDataFrame(rows([1, 2, 3], "a", "v", 1), SCHEMA).write.format("hudi").options(**options).mode("append").save(path)
-    files = FilesSource("csv", (f"file://{names}",), {"header": "true"}, None)
+    files = FilesSource("csv", (world.url(names),), {"header": "true"}, None)
     views = (View("events", path, None), View("names", "", files))
     source = SqlSource("SELECT events.id, p, name AS v, ts FROM events JOIN names ON events.id = names.id", views)
     mine = Table(spark, f"{path}-mine")

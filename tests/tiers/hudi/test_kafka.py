@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import KafkaSource
-from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure, UserCodeError, classify
+from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, classify
 from hudi_runtime.read import kafka
 from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read.progress import Progress, kafka_checkpoint, of_checkpoint

@@ -66,7 +66,7 @@ class Stock:
 
 @pytest.fixture
 def stock(world: World) -> Stock:
-    return Stock(world.spark(), f"file://{world.folder}/tables/{NAME}")
+    return Stock(world.spark(), world.url(world.lake / NAME))
 
 
 def test_what_incremental_readers_get_after_a_log_compaction(stock: Stock) -> None:

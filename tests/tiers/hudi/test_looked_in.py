@@ -12,7 +12,7 @@ import pytest
 from hudi_runtime.job.job import Job
 from hudi_runtime.writer import duplicates
 from tests.support.harness.local import World
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 DAY = datetime.date
 PLAIN = ("a", "A", "b-1", "007", "1e3", "2024-01-01", "null", "true")
@@ -25,9 +25,9 @@ class Held:
     """A table whose partitions each have record 1, and what a batch becomes beside it."""
 
     def __init__(self, world: World, name: str, kind: str, fields: str, found: Sequence[tuple[Any, ...]], *, hive: bool) -> None:
-        self.spark, self.folder = world.spark(), world.folder / f"looked-in-{name}"
+        self.spark, self.folder = world.spark(), world.lake / f"looked-in-{name}"
         self.fields, self._schema = [field.split()[0] for field in fields.split(",")], f"id int, {fields}, v string, ts long"
-        of = {"path": f"file://{self.folder}", "type": kind, "partitionFields": self.fields, "hiveStylePartitioning": hive}
+        of = {"path": (path := world.url(self.folder)), "type": kind, "partitionFields": self.fields, "hiveStylePartitioning": hive}
         self._data = JOB | {"table": JOB["table"] | of, "operation": "insert"}  # type: ignore[operator]
         options = {
             "hoodie.table.name": "t",
@@ -41,7 +41,7 @@ class Held:
         }
         for operation in ("bulk_insert", "upsert"):
             rows = self.frame([1], found)
-            rows.write.format("hudi").options(**options, **{"hoodie.datasource.write.operation": operation}).mode("append").save(str(self.folder))
+            rows.write.format("hudi").options(**options, **{"hoodie.datasource.write.operation": operation}).mode("append").save(path)
 
     def frame(self, ids: Sequence[int], found: Sequence[tuple[Any, ...]]) -> Any:
         return self.spark.createDataFrame([(number, *partition, "v", 1) for partition in found for number in ids], self._schema)

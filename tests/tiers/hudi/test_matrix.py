@@ -10,6 +10,7 @@ from tests.campaigns.matrix import cells
 from tests.campaigns.matrix.__main__ import run_cell
 
 CELLS = ["mor/disjoint/1/s3"]
+# local files: two of these four cells are about a file system with renames
 MORE = ["cow/single/3/file", "mor/overlapping/6/s3", "cow/disjoint/7/file"]
 
 

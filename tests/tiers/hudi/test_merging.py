@@ -22,7 +22,7 @@ PARTIAL = {"orderingFields": [], "merge": {"partialUpdates": "IgnoreNulls"}}
 SPARSE = "id int, p string, a string, b string"
 # hudi-rs does not read file groups that have log files only; `order` and `incremental` are about writers that overlap by design.
 SIDE_BY_SIDE = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
-SERVICES = {kind: {"enabled": False} for kind in ("clean", "archive", "clustering", "ttl")} | {"compaction": {"afterCommits": 1}}
+SERVICES = {kind: {"enabled": False} for kind in ("clean", "archive")} | {"compaction": {"afterCommits": 1}}
 
 
 def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
@@ -265,12 +265,12 @@ def test_why_the_class_is_looked_at_first(world: World, kind: str) -> None:
         "hoodie.write.record.merge.strategy.id": "11111111-2222-3333-4444-555555555555",
         **merger.READ,
     }
-    path = f"{world.folder}/tables/{name}"
+    path = world.lake / name
 
     frame = world.spark().createDataFrame(rows([1], "a", "seed", 5), ROW_SCHEMA)
     with pytest.raises(Exception, match="No valid merger implementation set"):
-        frame.write.format("hudi").options(**options).mode("append").save(f"file://{path}")
-    timeline = tl.parse(os.listdir(f"{path}/.hoodie/timeline"))
+        frame.write.format("hudi").options(**options).mode("append").save(world.url(path))
+    timeline = tl.parse(os.listdir(path / ".hoodie" / "timeline"))
     assert (len(timeline.completed), len(timeline.pending)) == (0, 1)
 
 
@@ -278,7 +278,7 @@ class Stock:
     """A table that this process writes alone, with Hudi's own payload for partial updates."""
 
     def __init__(self, world: World, name: str, *, kind: str, payload: str, ordering: str) -> None:
-        self._spark, self._path = world.spark(), f"file://{world.folder}/tables/{name}"
+        self._spark, self._path = world.spark(), world.url(world.lake / name)
         self._options = {
             "hoodie.table.name": name,
             "hoodie.datasource.write.table.type": kind,

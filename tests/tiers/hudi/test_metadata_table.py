@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.api.metadata_table import from_spec
+from hudi_operator.api.fields import read
+from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.plan.requests import metadata_table
 from hudi_runtime.table import timeline as tl
 from tests.support.harness.local import Process, Table, World, rows, until
@@ -37,8 +38,7 @@ def named(table: Table) -> set[str]:
 
 def ask(table: Table, raw: dict[str, Any]) -> str:
     """The operator's part: behind the closed gate, nobody of the writers left. Returns the word that the agent must have served."""
-    wanted = from_spec({"metadataTable": raw})
-    assert wanted is not None
+    wanted = read(MetadataTable, raw, "spec.metadataTable")
     table.gate("closed")
     table.ask(metadata_table.request(wanted))
     return wanted.nonce

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_operator.api.services import KINDS
+from hudi_operator.api.services import ALWAYS
 from tests.support.harness.local import AGENT, Process, Row, World, rows, until
 from tests.tiers.hudi.apps import dag_app
 
@@ -62,11 +62,11 @@ def test_programs_insert_update_and_delete_in_rounds(world: World, agent: Proces
     name = "".join(places)
     table = world.table(f"dag-{name}")
     world.create(table, agent=AGENT, process=agent)
-    landing = world.folder / f"landing-{name}"
+    landing = world.lake / f"landing-{name}"
     landing.mkdir()
     arrive(landing, 0)
     arrive(landing, 1)
-    files = {"format": "json", "paths": [f"file://{landing}"], "options": {}, "maxFilesPerCommit": 1}
+    files = {"format": "json", "paths": [world.url(landing)], "options": {}, "maxFilesPerCommit": 1}
     stream = {"files": files, "transform": "SELECT cast(id AS int) AS id, p, v, ts FROM source", "retries": 10}
     code = world.folder / f"code-{name}"
     code.mkdir()
@@ -114,7 +114,7 @@ def test_a_clean_that_keeps_little_beside_a_write_with_column_statistics(world: 
     slow = table.writer("slow", retries=0, python={"batches": [*before, {"rows": rows(range(10), "a", "slow", 9), "gate": str(gate)}]})
     until("the slow one writes", Path(f"{gate}.reached").exists, alive=slow)
     files = set(table.data_files())
-    others = {kind: {"enabled": False} for kind in KINDS if kind != "clean"}
+    others = {kind: {"enabled": False} for kind in ALWAYS if kind != "clean"}
     world.table("column-stats", hudiOptions=options, services=others | {"clean": {"afterCommits": 1, "retainCommits": 1}}).assign("agent-column-stats")
     until("old versions are gone", lambda: files - set(table.data_files()), alive=agent)
     gate.touch()

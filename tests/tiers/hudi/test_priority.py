@@ -16,7 +16,7 @@ def test_a_less_important_writer_gives_way(world: World) -> None:
     Who writes other file groups does not wait, however unimportant."""
     server = urlparse(world.start_s3())
     proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
-    table = world.table("priority", s3=True, endpoint=proxy.url)
+    table = world.table("priority", endpoint=proxy.url)
     agent = world.agent("agent-priority", storage=table)
     world.create(table, agent="agent-priority", process=agent)
     seed = table.writer("seed", python={"batches": [{"rows": [*rows(range(10), "a", "seed", 1), *rows(range(10, 15), "b", "seed", 1)]}]})

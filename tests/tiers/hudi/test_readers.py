@@ -17,7 +17,7 @@ COMMITS = 10
 @pytest.fixture(scope="module")
 def tended(world: World) -> tuple[World, str, Process]:
     name = "agent-readers"
-    return world, name, world.agent(name, storage=world.table("readers-any", s3=True))
+    return world, name, world.agent(name, storage=world.table("readers-any"))
 
 
 def by_spark(table: Table) -> list[str]:
@@ -39,7 +39,7 @@ READERS = {"Spark": by_spark, "hudi-rs": by_hudi_rs}
 def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process], kind: str) -> None:
     """Each commit rewrites every row of four partitions, so a snapshot has one value; and it never goes back."""
     world, name, agent = tended
-    table = world.table(f"whole-{kind.lower()}", type=kind, s3=True)
+    table = world.table(f"whole-{kind.lower()}", type=kind)
     world.create(table, agent=name, process=agent)
 
     def batch(number: int) -> dict[str, Any]:
@@ -47,8 +47,7 @@ def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process]
 
     first = table.writer("first", python={"batches": [batch(0)]})
     assert first.wait() == 0, first.log()[-4000:]
-    for key, value in world.s3_settings().items():
-        world.spark().sparkContext._jsc.hadoopConfiguration().set(key, value)
+    world.spark()
     writer = table.writer("writer", python={"batches": [batch(number) for number in range(1, COMMITS + 1)]})
     seen: dict[str, list[str]] = {reader: [] for reader in READERS}
     while writer.poll() is None:

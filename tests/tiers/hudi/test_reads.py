@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.harness.counting_writers import counting
 from tests.support.harness.local import AGENT, Process, World, rows, until
-from tests.support.harness.updates_samples import counting
 
 APP = Path(__file__).with_name("apps") / "reads_app.py"
 

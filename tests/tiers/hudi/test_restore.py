@@ -27,7 +27,7 @@ def test_a_table_is_restored_and_its_writers_and_readers_go_on(world: World) -> 
     agent = world.agent("agent-back")
     for one in (table, target):
         world.create(one, agent="agent-back", process=agent)
-    folder = world.folder / "back-files"
+    folder = world.lake / "back-files"
     parts = [rows(range(10 * n, 10 * n + 10), "ab"[n % 2], f"file{n}", 1) for n in range(4)]
     write_file(folder, 0, parts[0])
     load(table, folder, run=1)
@@ -81,25 +81,25 @@ def test_a_table_is_restored_and_its_writers_and_readers_go_on(world: World) -> 
     assert agent.wait() == 0, agent.log()[-3000:]
 
 
-@pytest.mark.parametrize(("type", "s3"), [("CopyOnWrite", True), ("MergeOnRead", False)], ids=["copy-on-write-s3", "merge-on-read"])
-def test_an_agent_that_dies_in_a_restore_is_continued(world: World, type: str, s3: bool) -> None:
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_an_agent_that_dies_in_a_restore_is_continued(world: World, type: str) -> None:
     name = f"resumed-{type.lower()}"
     services = {"compaction": {"afterCommits": 3}} if type == "MergeOnRead" else {}
     others = {kind: {"enabled": False} for kind in ("clean", "archive")}
-    table = world.table(name, type=type, s3=s3)
+    table = world.table(name, type=type)
     agent = world.agent(f"agent-{name}", storage=table)
     world.create(table, agent=f"agent-{name}", process=agent)
     writer = table.writer("first", python={"batches": [{"rows": rows(range(10), "a", f"v{n}", n)} for n in (1, 2)]})
     assert writer.wait() == 0, writer.log()[-4000:]
     kept = keep(table, "good", agent)
     if services:
-        world.table(name, type=type, s3=s3, services={**services, **others}).assign(f"agent-{name}")
+        world.table(name, type=type, services={**services, **others}).assign(f"agent-{name}")
     batches = [{"rows": rows(range(5, 15), "a", f"v{n}", n)} for n in range(3, 7)] + [{"rows": rows(range(20, 25), "b", "v7", 7)}]
     writer = table.writer("second", python={"batches": batches})
     assert writer.wait() == 0, writer.log()[-4000:]
     if services:
         until("it is compacted", lambda: any(i.planned == "compaction" for i in writes(table)), alive=agent)
-        world.table(name, type=type, s3=s3).assign(f"agent-{name}")
+        world.table(name, type=type).assign(f"agent-{name}")
         until("nothing is pending", lambda: not table.pending(), alive=agent)
     undone = {i.requested for i in writes(table) if i.completion > kept["boundary"]}
 

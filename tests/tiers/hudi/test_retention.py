@@ -1,4 +1,4 @@
-"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainHours` is what a reader has."""
+"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainSeconds` is what a reader has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.extra
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 EAGER = {kind: {"enabled": False} for kind in ("compaction", "archive")} | {"clean": {"afterCommits": 1, "retainCommits": 1}}
-PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainHours": 1}}
+PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainSeconds": 3600}}
 
 
 def cleaned(table: Table, agent: Process, *, result: str, beyond: str = "") -> dict[str, Any]:
@@ -41,10 +41,8 @@ def planned(table: Table) -> Any:
 @pytest.mark.timeout(6 * WAIT)
 def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     name, agent_name = "retained", "agent-retained"
-    table = world.table(name, s3=True)
+    table = world.table(name)
     agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
-    for key, value in world.s3_settings().items():
-        world.spark().sparkContext._jsc.hadoopConfiguration().set(key, value)
     world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
     seed = table.writer("seed", python={"batches": [{"rows": rows(range(10), "a", "seed", 0)}]})
     assert seed.wait(WAIT) == 0, seed.log()[-4000:]
@@ -60,7 +58,7 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     last = table.timeline().last_completed
     assert last is not None
 
-    world.table(name, s3=True, services=PATIENT).assign(agent_name)
+    world.table(name, services=PATIENT).assign(agent_name)
     cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
     assert len(table.data_files()) == 5, "a reader that began less than an hour ago finds its files"
     assert as_of(table, begin.requested) == {"seed"}
@@ -68,7 +66,7 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     assert as_of(table, last.requested) == {"v4"}
 
     world.etcd.delete(table.key("done/service-clean"))
-    world.table(name, s3=True, services=EAGER).assign(agent_name)
+    world.table(name, services=EAGER).assign(agent_name)
     cleaned(table, agent, result="NothingToDo", beyond=begin.completion)
     assert first in table.data_files(), "the newest one when the pending write began: it may still read it"
     gate.touch()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.api.services import KINDS
+from hudi_operator.api.services import ALWAYS
 from hudi_runtime.agent import bucket
 from hudi_runtime.audit import TITLES
 from tests.support.harness.gcs_server import GcsServer
@@ -51,8 +51,6 @@ def test_settings_of_a_bucket(world: World) -> None:
     """Asked of a real S3 server, and read from the SDK's own classes; what versitygw does not implement (lifecycle rules, replication) is not known."""
     spark = world.spark()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    for key, value in world.s3_settings().items():
-        hadoop.set(key, value)
     model: Any = spark.sparkContext._jvm.com.amazonaws.services.s3.model
     assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(rules=None, retention="", replicas=None)
     client = spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/").getFileSystem(hadoop).getAmazonS3ClientForTesting("a test")
@@ -80,6 +78,7 @@ def test_settings_of_a_bucket(world: World) -> None:
         made_rule().withId("tagged").withStatus("Enabled").withFilter(tagged).withExpirationInDays(1),
         made_rule().withId("off").withStatus("Disabled").withFilter(prefix).withExpirationInDays(1),
     ]
+    # local files: what is no bucket has no settings
     assert bucket.ask(spark, f"file://{world.folder}") is None
     assert bucket.rules(model.BucketLifecycleConfiguration(made)) == (
         bucket.Rule("expires", "settings/", 30),
@@ -90,7 +89,7 @@ def test_settings_of_a_bucket(world: World) -> None:
 
 def services(kind: str) -> dict[str, object]:
     """None but, in a MergeOnRead table, a compaction after a few commits."""
-    off: dict[str, object] = {name: {"enabled": False} for name in KINDS}
+    off: dict[str, object] = {name: {"enabled": False} for name in ALWAYS}
     return off if kind == "CopyOnWrite" else off | {"compaction": {"afterCommits": 3}}
 
 

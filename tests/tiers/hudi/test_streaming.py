@@ -46,8 +46,8 @@ def test_streams(world: World, agent: Process, topics: Topics) -> None:
     for made in (table, copy):
         world.create(made, agent=AGENT, process=agent)
     topics.make("stream", 1)
-    landing = world.folder / "landing-stream"
-    files = {"format": "json", "paths": [f"file://{landing}/*.json"], "options": {}, "maxFilesPerCommit": 1}
+    landing = world.lake / "landing-stream"
+    files = {"format": "json", "paths": [f"{world.url(landing)}/*.json"], "options": {}, "maxFilesPerCommit": 1}
     sent: list[Row] = []
 
     def send(ids: range) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,24 @@ import pytest
 from hudi_runtime.table.timeline import State
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
-#: Zero days: whatever is there has expired. The API asks for one day at least.
-SERVICES = {"ttl": {"afterCommits": 1, "retainDays": 0, "partitionPattern": "old"}, **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")}}
+SERVICES = {
+    "ttl": {"afterCommits": 1, "retainSeconds": 86400, "partitionPattern": "old"},
+    **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")},
+}
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 
 
 def record(table: Table) -> dict[str, Any]:
     return table.get("done/service-ttl") or {}
+
+
+def at_once(table: Table) -> Table:
+    """Whatever is there has expired. The API asks for one day at least."""
+    sections = table.spec.service_sections
+    assert sections.ttl is not None
+    table.spec = replace(table.spec, service_sections=replace(sections, ttl=replace(sections.ttl, retain_seconds=0)))
+    return table
 
 
 def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
@@ -37,7 +48,7 @@ def test_partitions_expire_beside_writers(world: World, agent: Process) -> None:
     until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=WAIT)
     (pending,) = table.pending()
 
-    world.table("expiring", services=SERVICES).assign(AGENT)
+    at_once(world.table("expiring", services=SERVICES)).assign(AGENT)
     assert pending in ended(table, agent, "Postponed")["message"]
     until("its instant is rolled back", lambda: table.pending() == {pending} and table.names("instant/") == {pending}, alive=agent, timeout=WAIT)
     gate.touch()

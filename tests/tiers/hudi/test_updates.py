@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.harness.counting_writers import CODE, counting
 from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
-from tests.support.harness.updates_samples import CODE, counting
 
 pytestmark = pytest.mark.extra
 NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
@@ -104,8 +104,8 @@ def test_an_update_of_a_table_without_commits(world: World, agent: Process) -> N
     counted(table, {9: 0})
 
 
-def test_a_query_of_the_own_table_is_asked_again(world: World, agent: Process) -> None:
-    """`source.sql` over the table that it writes: an update like any other."""
+def test_a_query_of_the_own_table_is_written_once(world: World, agent: Process) -> None:
+    """`source.sql` over the table that it writes, without a race. That it is an update, which is asked again: tests/tiers/unit/runtime/read/test_update.py."""
     table = made(world, agent, "update-sql")
     query = "SELECT id, p, cast(cast(v AS int) + 1 AS string) AS v, ts + 1 AS ts FROM me WHERE id = 1"
     writer = table.writer("sql", sql={"query": query, "views": [{"name": "me", "hudi": {"path": table.path}}]})

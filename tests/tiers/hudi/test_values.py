@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import functions
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, classify
+from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, sources
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.table import values
@@ -47,12 +48,12 @@ def test_an_ordering_column_has_a_value(world: World) -> None:
     null = spark.createDataFrame([("k", "a", "v", None)], SCHEMA)
     assert refusal(null) == "[HUDIOP-BAD-DATA] column ts of record id='k' is null: an ordering column has a value in every row"
     assert values.held(null, SPEC, delete=True).count() == 1
-    file = world.folder / "no-ordering.csv"
+    file = world.lake / "no-ordering.csv"
     file.write_text("id,p,v,ts\nk1,a,v,1\nk2,a,v,\n")
-    read = spark.read.csv(f"file://{file}", header=True, inferSchema=True)
-    assert f"record id='k2' in file://{file} is null" in refusal(read)
+    read = spark.read.csv(world.url(file), header=True, inferSchema=True)
+    assert f"record id='k2' in {world.url(file)} is null" in refusal(read)
     joined = read.join(read.select("id"), "id").union(read)
-    assert "record id='k2' is null" in refusal(joined).replace(f" in file://{file}", "")
+    assert "record id='k2' is null" in refusal(joined).replace(f" in {world.url(file)}", "")
 
 
 def test_keys_of_several_columns_stay_apart(world: World) -> None:
@@ -130,7 +131,7 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
     """It is bad data; nothing in it becomes null in silence, unless the user's options say so."""
     spark = world.spark()
     format, content, options = FILES[case]
-    folder = world.folder / "landing" / case
+    folder = world.lake / "landing" / case
     folder.mkdir(parents=True)
     bad = folder / f"2.{format}{'.gz' if case == 'cut-off' else ''}"
     bad.write_bytes(content)
@@ -139,7 +140,7 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
     monkeypatch.setattr(sources.pg, "kept_by_savepoints", lambda *_: ())
     monkeypatch.setattr(sources.pg, "write_manifest", lambda *_: "")
     monkeypatch.setattr(sources.pg, "prune_manifests", lambda *_: None)
-    source = FilesSource(format, (f"file://{folder}/",), options, None)
+    source = FilesSource(format, (f"{world.url(folder)}/",), options, None)
     job: Any = type("Job", (), {"writer": "ns/w", "interval": None})
     failure: Exception | None = None
     try:
@@ -151,10 +152,10 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
     assert failure is not None, "it was read"
     said = classify(failure)
     assert said.kind is FailureClass.BAD_DATA, said
-    assert said.message.startswith(f"file file:{bad}: "), said
+    assert said.message.startswith(f"file {world.url(bad)}: "), said
     lenient = replace(source, options={**options, "mode": "PERMISSIVE"})
     if format in files.STRICT and case != "cut-off":
-        assert files.read(spark, lenient, [f"file://{bad}"]).count() == 2
+        assert files.read(spark, lenient, [world.url(bad)]).count() == 2
 
 
 def test_no_file_leaves_the_table(world: World, agent: Process) -> None:

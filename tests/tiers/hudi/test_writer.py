@@ -30,13 +30,13 @@ def held(process: Process) -> list[float]:
 def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
     """I9: six files, two per commit; killed in the second commit; the next attempt commits the rest, each row once."""
     table = made(world, agent, "files")
-    landing = world.folder / "files-landing"
+    landing = world.lake / "files-landing"
     landing.mkdir()
     for number in range(6):
         lines = [json.dumps({"id": number * 10 + n, "p": "a", "v": f"f{number}", "ts": 1}) for n in range(10)]
         (landing / f"{number}.json").write_text("\n".join(lines))
     job = {
-        "files": {"format": "json", "paths": [f"file://{landing}"], "options": {}, "maxFilesPerCommit": 2},
+        "files": {"format": "json", "paths": [world.url(landing)], "options": {}, "maxFilesPerCommit": 2},
         "transform": "SELECT cast(id AS int) AS id, p, v, ts FROM source",
         "operation": "insert",
     }
@@ -110,7 +110,7 @@ def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     code = world.folder / "code"
     code.mkdir()
     shutil.copy(main, code)
-    hostile = table.writer("hostile", application={"mainFile": str(code / main.name), "arguments": [str(results)]})
+    hostile = table.writer("hostile", application={"mainFile": str(code / main.name), "arguments": [str(results), str(table.folder)]})
     assert hostile.wait() == 0, hostile.log()[-4000:]
     found = json.loads(results.read_text())
     # EAGER alone is turned into LAZY by Hudi under optimistic concurrency: an ordinary commit under the lock, with the check.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import seeds
 from tests.support.model import configurations as on
 from tests.support.model.rules import Configuration
 from tests.support.trace.conform import assert_conform, check, main
@@ -17,6 +18,8 @@ from tests.support.trace.emit import walk
 from tests.support.trace.events import Event, read, read_files
 from tests.support.trace.mutations import equivalent, mutations
 
+WALKS = (200, pytest.param(5000, marks=pytest.mark.extra))
+"""Random walks of each configuration in each run."""
 WALKED = (on.COMMIT, on.BOTH, on.STREAMING, on.ATTEMPTS, on.TWINS, on.AGENTS)
 T = "0123456789abcdef"
 W, V, A = "w" * 8, "v" * 8, "a" * 8
@@ -86,11 +89,33 @@ def phase(log: Log, *phases: str) -> Log:
 
 
 # ---------------------------------------------------------------- runs of the model
+@pytest.mark.parametrize("walks", WALKS)
 @pytest.mark.parametrize("configuration", WALKED, ids=lambda c: c.name)
-def test_runs_of_the_protocol_conform(configuration: Configuration) -> None:
-    runs = [run for run in (walk(configuration, seed) for seed in range(25)) if run]
-    assert len(runs) >= 20
-    assert [v.rejections for run in runs for v in check(run, complete=True) if v.rejections] == []
+def test_runs_of_the_protocol_conform(configuration: Configuration, walks: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of random walks, each run's own; a walk that takes too long is none."""
+    first = seeds.drawn()
+    with capsys.disabled():
+        print(f"\n{walks} walks of {configuration.name} from {seeds.VARIABLE}={first} on", flush=True)
+    runs = {seed: run for seed in range(first, first + walks) if (run := walk(configuration, seed))}
+    assert len(runs) >= walks * 0.8
+    assert {seed: found for seed, run in runs.items() if (found := rejections(run))} == {}
+
+
+def rejections(run: list[Event]) -> list[str]:
+    return [str(one) for verdict in check(run, complete=True) for one in verdict.rejections]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "seed"),
+    [
+        # Its owner is fenced when the instant is rolled back on its word, and not done with.
+        (on.STREAMING, 801710015),
+    ],
+)
+def test_walks_that_were_rejected_once(configuration: Configuration, seed: int) -> None:
+    run = walk(configuration, seed)
+    assert run is not None
+    assert rejections(run) == []
 
 
 def test_a_recorded_run_conforms() -> None:

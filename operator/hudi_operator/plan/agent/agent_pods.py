@@ -6,9 +6,10 @@ namespace may do this; all decide alike from the same facts.
 
 from __future__ import annotations
 
-from hudi_contract import naming, settle
+from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
-from hudi_contract.settle import Phase
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Registration
 from hudi_operator.model import containers, doubts
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.proof import Subject, prove, silent
@@ -25,12 +26,12 @@ KEPT_AGENT_PODS = 3
 
 def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
     """Uids of pods whose death is still to be proven for one table: registered, or settled less far than Draining."""
-    found = {str(s.value.get("podUid")) for inc, s in etcd.writers.items() if inc not in etcd.settles}
-    for record in etcd.settles.values():
-        if settle.phase_of(record.value) < Phase.Draining:
-            uids = {str(record.value.get("podUid")), *settle.named_pods(record.value)}
-            found |= uids - settle.proven(record.value)
-    return frozenset(found - {"", "None"})
+    found = {s.read(Registration).pod_uid for inc, s in etcd.writers.items() if inc not in etcd.settles}
+    for stored in etcd.settles.values():
+        record = stored.read(SettleRecord)
+        if record.phase < Phase.Draining:
+            found |= {record.pod_uid, *record.pods} - record.proven
+    return frozenset(found - {""})
 
 
 def _pods(view: View) -> list[PodFacts]:
@@ -72,7 +73,7 @@ def _to_be_ended(view: View, pod: PodFacts) -> bool:
 
 
 def _proven(view: View, pod: PodFacts) -> bool:
-    recorded = any(pod.uid in settle.proven(i.record.value) for i in view.incs if i.record is not None)
+    recorded = any(pod.uid in i.settling.proven for i in view.incs)
     hosted = any(i.pod_uid == pod.uid for i in view.incs)
     subject = Subject(uid=pod.uid, name=pod.name, node=pod.node, hosted=hosted)
     return recorded or prove(subject, pod, view.nodes, view.table.fencing) is not None

@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.backoff import exponential
+from hudi_contract.table_keys import Admit, Durations
+from hudi_contract.words import Adoption, Role
 from hudi_operator.api import services
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
@@ -18,38 +22,36 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.requests import bootstrap
 
 JsonDict = dict[str, Any]
 
 FIRST_BACKOFF_SECONDS = 2.0
-BACKOFF_FACTOR = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 _BACKOFF_TIMER = "agent/"
 
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
-    """What an agent must know about a table (docs/design/contracts.md §1)."""
-    return {
-        "T": table.table_id,
-        "path": table.canonical_path,
-        "table": table.ref.key,
-        "name": table.table_name,
-        "type": table.hudi_type,
-        "recordKeyFields": list(table.record_key_fields),
-        "partitionFields": list(table.partition_fields),
-        "orderingFields": list(table.ordering_fields),
-        "hiveStylePartitioning": table.hive_style_partitioning,
-        "merge": table.merge.word,
-        "hudiProps": hudi_conf.hudi_defaults(table),
+    """What an agent must know about a table, as it is written."""
+    return AssignmentRecord(
+        id=table.table_id,
+        path=table.canonical_path,
+        table=table.ref.key,
+        name=table.table_name,
+        type=table.hudi_type,
+        record_key_fields=tuple(table.record_key_fields),
+        partition_fields=tuple(table.partition_fields),
+        ordering_fields=tuple(table.ordering_fields),
+        hive_style_partitioning=table.hive_style_partitioning,
+        merge=table.merge.told,
+        hudi_props=hudi_conf.hudi_defaults(table),
+        adoption=Adoption.BOOTSTRAP if table.bootstrap is not None else table.adoption.policy,
+        metadata_table=(table.metadata_table or MetadataTable()).nonce,
+        callback=table.callback.order() if table.callback is not None else None,
         # A suspended table is left as it is, except that dead writers are settled.
-        "adoption": bootstrap.POLICY if table.bootstrap is not None else table.adoption.policy,
-        "metadataTable": (table.metadata_table or MetadataTable()).nonce,
-        **({"callback": table.callback.assignment()} if table.callback is not None else {}),
-        "services": {} if table.suspend else services.assignment(table.services, now_ms),
-        "lock": table.durations,
-    }
+        services={} if table.suspend else services.orders(table.services, now_ms),
+        lock=Durations.from_json(table.durations),
+    ).to_json()
 
 
 def generation_of(pod: PodFacts) -> int:
@@ -109,12 +111,12 @@ def plan_agent(view: View) -> PartialPlan:
     actions.extend(
         DeleteAdmit(view.table.table_id, attempt)
         for attempt, stored in view.etcd.admits.items()
-        if stored.value.get("role") == naming.ROLE_AGENT and attempt != current
+        if stored.read(Admit).role == Role.AGENT and attempt != current
     )
     if pod is not None:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
-            actions.append(PutAdmit(view.table.table_id, current, naming.ROLE_AGENT))
+            actions.append(PutAdmit(view.table.table_id, current, Role.AGENT))
         return PartialPlan(tuple(actions), ("waiting for the agent",) if not serving(view) else ())
     wait, timer = _backoff(view)
     if wait > 0:
@@ -132,7 +134,7 @@ def _create(view: View, generation: int) -> list[Action]:
     return [
         *ensure_namespace(view),
         Apply(configmaps.agent_config(view.table, view.agent, generation, view.config)),
-        PutAdmit(view.table.table_id, attempt, naming.ROLE_AGENT),
+        PutAdmit(view.table.table_id, attempt, Role.AGENT),
         CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
     ]
 
@@ -165,7 +167,7 @@ def _backoff(view: View) -> tuple[float, str]:
     recent = sorted((e, uid) for e, uid in ends if e is not None and view.now_ms - e < CRASH_WINDOW_SECONDS * 1000)
     if not recent:
         return 0.0, ""
-    delay = min(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (len(recent) - 1), MAX_BACKOFF_SECONDS)
+    delay = exponential(len(recent), first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
     ended_ms, uid = recent[-1]
     timer = _BACKOFF_TIMER + uid
     return max(0.0, min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))), timer

@@ -10,6 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from hudi_contract import words
+from hudi_contract.records import read
+from hudi_contract.reports import TimelineReport
+from hudi_contract.requests import Cron, ServiceDone, ServiceRequest, named, request_id
+from hudi_contract.words import RequestKind, Result
 from hudi_operator.api import services
 from hudi_operator.api.services import Service
 from hudi_operator.model import conditions
@@ -28,7 +33,7 @@ REASONS = {
     services.CLEAN: "CleanFailed",
     services.ARCHIVE: "ArchiveFailed",
 }
-RUNNING, FAILED, INTERRUPTED = "Running", "Failed", "Interrupted"
+INTERRUPTED = "Interrupted"
 TOLERATED_INTERRUPTIONS = 1
 """An agent may be moved or killed once in the middle of a run; a run that ends its agent twice is a failure."""
 
@@ -38,7 +43,7 @@ def plan_requests(view: View) -> PartialPlan:
     if services.problem(view.table.services) or view.table.suspend:
         return PartialPlan()
     actions: list[Action] = []
-    wanted = {f"service-{s.kind}": s for s in view.table.services if s.schedule is not None}
+    wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in view.table.services if s.schedule is not None}
     requeue = IDLE_SECONDS
     for name, service in wanted.items():
         assert service.schedule is not None  # noqa: S101 - selected above
@@ -48,7 +53,7 @@ def plan_requests(view: View) -> PartialPlan:
         until = service.schedule.next(view.now_ms).timestamp() - view.now_ms / 1000
         requeue = min(requeue, max(0.5, until + 0.5))
     for name in view.etcd.requests:
-        if name.startswith("service-") and name not in wanted:
+        if named(RequestKind.SERVICE, name) and name not in wanted:
             actions.append(PutRequest(view.table.table_id, name, None))
     return PartialPlan(tuple(actions), (), requeue)
 
@@ -56,13 +61,14 @@ def plan_requests(view: View) -> PartialPlan:
 def _request(view: View, name: str, service: Service) -> JsonDict | None:
     """The request to put; None when the one that stands is right."""
     assert service.schedule is not None  # noqa: S101 - the caller has selected it
-    schedule = {"cron": service.schedule.cron, "timeZone": service.schedule.time_zone}
+    schedule = Cron(cron=service.schedule.cron, time_zone=service.schedule.time_zone)
     newest = _time(service.schedule.previous(view.now_ms))
     stored = view.etcd.requests.get(name)
-    value = {"id": name, "kind": "service", "service": service.kind, "schedule": schedule, "nonce": newest}
-    if stored is None or stored.value.get("schedule") != schedule:
-        return {**value, "baseline": True}
-    return {**value, "baseline": False} if newest > str(stored.value.get("nonce") or "") else None
+    asked = read(stored, ServiceRequest)
+    wanted = ServiceRequest(id=name, service=words.Service(service.kind), schedule=schedule, nonce=newest)
+    if asked.schedule != schedule:
+        return wanted.but(baseline=True).to_json()
+    return wanted.to_json() if newest > asked.nonce else None
 
 
 def _time(moment: datetime) -> str:
@@ -72,41 +78,37 @@ def _time(moment: datetime) -> str:
 # ---- status
 
 
-def status(view: View, report: JsonDict) -> JsonDict:
+def status(view: View, report: TimelineReport) -> JsonDict:
     """`status.services`: per service that is switched on the last run and what the next one waits for. `report` is the agent's, on the timeline."""
     return {s.kind: _of(view, s, report) for s in view.table.services}
 
 
-def _of(view: View, service: Service, report: JsonDict) -> JsonDict:
+def _of(view: View, service: Service, report: TimelineReport) -> JsonDict:
     record = _record(view, service.kind)
     shown: JsonDict = {}
-    if record:
-        shown = {"outcome": _outcome(view, record), "message": str(record.get("message") or "")[:1024]}
-        if isinstance(record.get("atMs"), int):
-            shown["lastTime"] = conditions.rfc3339(record["atMs"])
-        if record.get("instant"):
-            shown["lastInstant"] = str(record["instant"])[:32]
-        if record.get("failures") and shown["outcome"] != RUNNING:
-            shown["failures"] = int(record["failures"])
+    if record.result is not None:
+        shown = {"outcome": _outcome(view, record), "message": record.message[:1024], "lastTime": conditions.rfc3339(record.at_ms)}
+        if record.instant:
+            shown["lastInstant"] = record.instant
+        if record.failures and shown["outcome"] != Result.RUNNING:
+            shown["failures"] = record.failures
     if service.schedule is not None and not services.problem((service,)):
         shown["nextTime"] = _time(service.schedule.next(view.now_ms))
     if service.window is not None and not services.problem((service,)):
         shown["windowOpens"], shown["windowCloses"] = (conditions.rfc3339(at) for at in service.window.around(view.now_ms))
-    since = (report.get("commitsSince") or {}).get(service.kind)
-    if service.after_commits is not None and isinstance(since, int):
+    since = report.commits_since.get(service.kind)
+    if service.after_commits is not None and since is not None:
         shown["commitsUntilNext"] = max(0, service.after_commits - since)
     return shown
 
 
-def _record(view: View, kind: str) -> JsonDict:
-    stored = view.etcd.done.get(f"service-{kind}")
-    return stored.value if stored is not None else {}
+def _record(view: View, kind: str) -> ServiceDone:
+    return read(view.etcd.done.get(request_id(RequestKind.SERVICE, kind)), ServiceDone)
 
 
-def _outcome(view: View, record: JsonDict) -> str:
-    outcome = str(record.get("result") or "")
-    alive = any(i.inc == record.get("inc") and i.registration is not None and i.record is None for i in view.incs)
-    return INTERRUPTED if outcome == RUNNING and not alive else outcome
+def _outcome(view: View, record: ServiceDone) -> str:
+    alive = any(i.inc == record.inc and i.registration is not None and i.record is None for i in view.incs)
+    return INTERRUPTED if record.result is Result.RUNNING and not alive else str(record.result or "")
 
 
 def healthy(view: View) -> Condition:
@@ -117,8 +119,8 @@ def healthy(view: View) -> Condition:
         return condition("ServicesHealthy", True, "Disabled", "no table service is switched on")
     for service in view.table.services:
         record = _record(view, service.kind)
-        outcome, failures = _outcome(view, record), int(record.get("failures") or 0)
-        if outcome == FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
-            why = str(record.get("message") or "") or "the agent ended in the middle of it: is the memory of the agent large enough?"
+        outcome, failures = _outcome(view, record), record.failures
+        if outcome == Result.FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
+            why = record.message or "the agent ended in the middle of it: is the memory of the agent large enough?"
             return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
     return condition("ServicesHealthy", True, "Healthy")

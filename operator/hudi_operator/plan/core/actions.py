@@ -12,6 +12,8 @@ from typing import Any
 JsonDict = dict[str, Any]
 IDLE_SECONDS = 15.0
 """Look again at the latest, although nothing is expected to happen."""
+EVENT_LIMIT = 1000
+"""Characters of an event's message: the API server refuses more than 1024."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Fence(Action):
 
 @dataclass(frozen=True)
 class Adopt(Action):
-    """adopt: one transaction that puts settle and fence of an incarnation that never was, and a record for each instant that is its own from now on (I7).
+    """adopt: one transaction that puts settle and fence of a synthetic incarnation, and a record for each instant that is its own from now on (I7).
 
     Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither settle record nor any of the instants is there.
     """

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hudi_contract import naming
+from hudi_contract.table_keys import Registration
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 
 _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
@@ -32,12 +33,12 @@ def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
     found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
     for writer in observed.writers:
         for entry in (writer.get("status") or {}).get("attempts") or []:
-            if entry.get("podUid") and entry.get("pod"):
-                found[str(entry["podUid"])] = (str(entry["pod"]), {})
+            if entry.get("podUID") and entry.get("pod"):
+                found[str(entry["podUID"])] = (str(entry["pod"]), {})
     found.update({pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts})
     return found
 
 
 def _named(etcd: EtcdFacts | None) -> dict[str, str]:
-    values = [stored.value for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
-    return {str(value["podUid"]): str(value["pod"]) for value in values if value.get("podUid") and value.get("pod")}
+    found = [stored.read(Registration) for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
+    return {one.pod_uid: one.pod for one in found if one.pod_uid and one.pod}

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hudi_contract import naming, records, settle
+from hudi_contract import keys, naming, records
 from hudi_contract.records import Stored
-from hudi_contract.settle import Phase
+from hudi_contract.reports import AttemptReport
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Durations, Gate, InstantRecord, Lock, Registration, Ticket
+from hudi_contract.words import FencingMode, Role
 from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.api.tolerant import agent_of
 from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.objects import ReadWriter
 from hudi_operator.plan.core.ownership import labelled
 
 JsonDict = dict[str, Any]
@@ -56,7 +60,12 @@ class Incarnation:
     @property
     def phase(self) -> Phase | None:
         """Phase of settling; None when it is not being settled."""
-        return None if self.record is None else settle.phase_of(self.record.value)
+        return None if self.record is None else self.settling.phase
+
+    @property
+    def settling(self) -> SettleRecord:
+        """Its settle record; one that says nothing when there is none, or nobody can read it."""
+        return records.read(self.record, SettleRecord)
 
     @property
     def label(self) -> str:
@@ -86,7 +95,7 @@ class Incarnation:
     @property
     def is_agent(self) -> bool:
         """Role agent."""
-        return self.role == naming.ROLE_AGENT
+        return self.role == Role.AGENT
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,7 @@ class Attempt:
     @property
     def pod_uid(self) -> str:
         """Uid of its pod, from status or the live pod; empty when none was ever seen."""
-        return str(self.entry.get("podUid") or "") or (self.pod.uid if self.pod else "")
+        return str(self.entry.get("podUID") or "") or (self.pod.uid if self.pod else "")
 
 
 @dataclass(frozen=True)
@@ -175,21 +184,21 @@ class View:
         return self.observed.nodes
 
     @property
-    def gate(self) -> JsonDict:
-        """Value of the gate; empty when there is none."""
-        return self.etcd.gate.value if self.etcd.gate else {}
+    def gate(self) -> Gate:
+        """The gate; one without a state when there is none, or nobody can read it."""
+        return records.read(self.etcd.gate, Gate)
 
     @property
     def mode(self) -> str:
         """Fencing mode in force: the gate's, because attempts run under it, and the spec's before there is a gate (F8)."""
         if doubts.gate_unreadable(self.etcd):
-            return "PodTermination"
-        return str(self.gate.get("mode") or self.table.fencing.mode)
+            return FencingMode.POD_TERMINATION
+        return self.gate.mode or self.table.fencing.mode
 
     @property
     def drain_seconds(self) -> float:
         """Drain in force: the longer of the gate's and the spec's; the longest that there is when neither can be read."""
-        stored = float((self.gate.get("lock") or {}).get("drainSeconds") or 0)
+        stored = float((self.gate.lock or Durations()).drain_seconds or 0)
         if doubts.gate_unreadable(self.etcd) or (self.unreadable and not stored):
             return LONGEST_DRAIN_SECONDS
         return max(stored, float(self.table.fencing.drain_seconds))
@@ -222,11 +231,11 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
     observed = labelled(observed)
     obj, etcd = observed.table or {}, observed.etcd
     assert etcd is not None  # noqa: S101 - checked above
-    found, unreadable = read_table(obj)
+    found, unreadable = observed.objects.table_spec
     if found is None:
         raise SpecError(unreadable)
     table = replace(found, lock=_stored_lock(found.lock, etcd)) if unreadable else found
-    specs = [_read_writer(obj) for obj in observed.writers]
+    specs = observed.objects.writer_specs
     owners = _attempts_of(etcd, specs)
     incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
     agent = agent_of(obj, table, unreadable, config.spark_image)
@@ -247,34 +256,26 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
 
 def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
     """Durations of a table whose spec cannot be read: those that the gate has, because writers run under them."""
-    stored = (etcd.gate.value.get("lock") if etcd.gate is not None else None) or {}
-    skew = stored.get("maxClockSkewSeconds")
-    return replace(said, max_clock_skew_seconds=skew) if isinstance(skew, int) else said
-
-
-def _read_writer(obj: JsonDict) -> tuple[JsonDict, WriterSpec | None, str]:
-    try:
-        return obj, WriterSpec.from_object(obj), ""
-    except SpecError as error:
-        return obj, None, str(error)
+    skew = (records.read(etcd.gate, Gate).lock or Durations()).max_clock_skew_seconds
+    return replace(said, max_clock_skew_seconds=skew) if skew is not None else said
 
 
 def _names(etcd: EtcdFacts) -> list[str]:
     """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and records of settling."""
     found = set(etcd.writers) | set(etcd.settles)
     if etcd.lock is not None:
-        found.add(str(etcd.lock.value.get("inc")))
-    found.update(str(i.value.get("inc")) for i in etcd.instants.values())
+        found.add(etcd.lock.read(Lock).inc)
+    found.update(i.read(InstantRecord).inc for i in etcd.instants.values())
     found.update(ticket_owner(name, ticket) for name, ticket in etcd.queue.items())
-    return sorted(found - {"", "None"})
+    return sorted(found - {""})
 
 
 def ticket_owner(name: str, ticket: Stored) -> str:
     """Incarnation of a ticket ``<inc>-<nonce>``."""
-    return str(ticket.value.get("inc") or records.ticket_owner(name))
+    return ticket.read(Ticket).inc or records.ticket_owner(name)
 
 
-def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec | None, str]]) -> dict[str, str]:
+def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, str]:
     """Attempt by incarnation, as far as anybody has said it; etcd's own records win over status."""
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
@@ -282,43 +283,46 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[tuple[JsonDict, WriterSpec |
             if spec is not None and entry.get("incarnation") and isinstance(entry.get("number"), int):
                 owners[str(entry["incarnation"])] = spec.attempt_id(entry["number"])
     for kind, report in etcd.reports.items():
-        if kind.startswith("attempt/") and report.value.get("inc"):
-            owners[str(report.value["inc"])] = kind.removeprefix("attempt/")
-    if etcd.lock is not None and etcd.lock.value.get("attempt"):
-        owners[str(etcd.lock.value.get("inc"))] = str(etcd.lock.value["attempt"])
+        attempt, inc = keys.reporting_attempt(kind), report.read(AttemptReport).inc
+        if attempt and inc:
+            owners[inc] = attempt
+    lock = records.read(etcd.lock, Lock)
+    if lock.attempt:
+        owners[lock.inc] = lock.attempt
     for stored in (etcd.settles, etcd.writers):
-        owners.update({inc: str(s.value["attempt"]) for inc, s in stored.items() if s.value.get("attempt")})
+        owners.update({inc: attempt for inc, s in stored.items() if (attempt := s.read(Registration).attempt)})
     return owners
 
 
 def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
-    lock = etcd.lock if etcd.lock is not None and etcd.lock.value.get("inc") == inc else None
-    said: JsonDict = {}
-    for source in (lock, record, registration):
-        said.update({k: v for k, v in (source.value if source else {}).items() if v})
+    lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
+    # Each later one says more; what it does not say stays.
+    sources = [source.read(Registration) for source in (registration, record, lock) if source is not None]
+
+    def told(field: str) -> str:
+        return next((word for source in sources if (word := str(getattr(source, field)))), "")
+
     attempt = owners.get(inc, "")
     namespace, pod = naming.split_attempt(attempt) if attempt else ("", "")
-    uid, node = _pod_uid(observed, namespace, pod) or str(said.get("podUid") or ""), str(said.get("node") or "")
+    uid, node = _pod_uid(observed, namespace, pod) or told("pod_uid"), told("node")
     live = next((p for p in observed.pods if p.uid == uid and uid), None)
-    role = str(said.get("role") or "")
-    if not role:
-        role = naming.ROLE_AGENT if pod.startswith("hudi-agent-") else "writer"
+    role = told("role") or (Role.AGENT if naming.is_agent_pod(pod) else Role.WRITER)
     return Incarnation(
         inc=inc,
         attempt=attempt,
         role=role,
-        namespace=namespace or str(said.get("namespace") or ""),
-        pod=pod or str(said.get("pod") or ""),
+        namespace=namespace or told("namespace"),
+        pod=pod or told("pod"),
         pod_uid=uid,
         node=node or (live.node if live else ""),
-        boot_id=str(said.get("bootId") or ""),
-        app_id=str(said.get("appId") or ""),
+        boot_id=told("boot_id"),
+        app_id=told("app_id"),
         registration=registration,
         alive=etcd.alive.get(inc),
         lock=lock,
-        instants=tuple(sorted(t for t, i in etcd.instants.items() if i.value.get("inc") == inc)),
-        claimed=tuple(sorted(t for t, i in etcd.instants.items() if i.value.get("claimedBy") == inc and i.value.get("inc") != inc)),
+        instants=tuple(sorted(t for t, i in etcd.instants.items() if i.read(InstantRecord).inc == inc)),
+        claimed=tuple(sorted(t for t, i in etcd.instants.items() if _claimed_by(inc, i.read(InstantRecord)))),
         queued=any(ticket_owner(name, ticket) == inc for name, ticket in etcd.queue.items()),
         fenced=inc in etcd.fences,
         record=record,
@@ -326,12 +330,16 @@ def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[
     )
 
 
+def _claimed_by(inc: str, record: InstantRecord) -> bool:
+    return record.claimed_by == inc and record.inc != inc
+
+
 def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
     """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither knows it (F23)."""
     for obj in observed.writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
-            if entry.get("pod") == pod and entry.get("podUid") and obj["metadata"].get("namespace") == namespace:
-                return str(entry["podUid"])
+            if entry.get("pod") == pod and entry.get("podUID") and obj["metadata"].get("namespace") == namespace:
+                return str(entry["podUID"])
     return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
 
 
@@ -352,7 +360,7 @@ def _attempts(spec: WriterSpec, status: JsonDict, observed: Observed, incs: tupl
         number = int(entry["number"])
         name, attempt = spec.driver_pod(number), spec.attempt_id(number)
         pod = next((p for p in observed.pods if p.name == name and p.namespace == spec.ref.namespace), None)
-        if pod is not None and entry.get("podUid") and pod.uid != entry["podUid"]:
+        if pod is not None and entry.get("podUID") and pod.uid != entry["podUID"]:
             pod = None
         mine = tuple(i for i in incs if i.attempt == attempt)
         attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))

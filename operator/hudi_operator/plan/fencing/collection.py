@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_contract import naming, settle
+from hudi_contract import keys
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.records import Stored
-from hudi_contract.settle import Phase
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.words import ProofKind, Role
 from hudi_operator.plan.core.actions import Action, Collect, StartTimer, StopTimer
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Incarnation, View
@@ -22,7 +23,7 @@ KEPT_RECORDS = 50
 COLLECT_SECONDS = 900.0
 """How long an operator itself must have seen that a record may go. Whatever an earlier operator has sent has landed or died then: a fence
 that came later would fence a ghost, for whose death nobody could give proof any more."""
-CERTAIN_PROOFS = frozenset({"PodTerminated", "NeverScheduled", "NodeRebooted"})
+CERTAIN_PROOFS = frozenset({ProofKind.POD_TERMINATED, ProofKind.NEVER_SCHEDULED, ProofKind.NODE_REBOOTED})
 """What the cluster itself has said. A person's word may be wrong: then the fence is what keeps the process out, for ever."""
 AT_ONCE = 10
 """Records collected at one look."""
@@ -43,7 +44,7 @@ def plan_collection(view: View) -> PartialPlan:
 
 def collectable(view: View) -> list[Incarnation]:
     """Settled incarnations beyond the kept ones whose record and fence may go, oldest first (in the order of etcd's revisions)."""
-    records = {inc: stored for inc, stored in view.etcd.settles.items() if settle.phase_of(stored.value) is Phase.Settled}
+    records = {inc: stored for inc, stored in view.etcd.settles.items() if stored.read(SettleRecord).phase is Phase.Settled}
     order = sorted(records, key=lambda inc: records[inc].mod_revision)
     kept = {*order[-KEPT_RECORDS:], *_newest_agents(records.values())}
     known = {inc.inc: inc for inc in view.incs}
@@ -54,20 +55,20 @@ def _newest_agents(records: Iterable[Stored]) -> set[str]:
     """Per agent name, the newest record: the next generation's number follows from it (attempts are never reused)."""
     newest: dict[str, Stored] = {}
     for stored in records:
-        agent = str(stored.value.get("pod") or "").rpartition("-")[0]
-        if stored.value.get("role") == naming.ROLE_AGENT and (agent not in newest or stored.mod_revision > newest[agent].mod_revision):
+        record = stored.read(SettleRecord)
+        agent = record.pod.rpartition("-")[0]
+        if record.role == Role.AGENT and (agent not in newest or stored.mod_revision > newest[agent].mod_revision):
             newest[agent] = stored
-    return {str(stored.value.get("inc")) for stored in newest.values()}
+    return {stored.read(SettleRecord).inc for stored in newest.values()}
 
 
 def _may_go(view: View, inc: Incarnation) -> bool:
     if inc.record is None or not inc.settled:
         return False
-    record = inc.record.value
-    uids = {inc.pod_uid, *settle.named_pods(record)} - {""}
-    proofs = record.get("proofs") or {}
-    proven = bool(inc.pod_uid) and all((proofs.get(uid) or {}).get("kind") in CERTAIN_PROOFS for uid in uids)
+    record = inc.settling
+    uids = {inc.pod_uid, *record.pods} - {""}
+    proven = bool(inc.pod_uid) and all(uid in record.proofs and record.proofs[uid].kind in CERTAIN_PROOFS for uid in uids)
     evidence = any(pod.uid in uids and EVIDENCE_FINALIZER in pod.finalizers for pod in view.observed.pods)
-    named = inc.named or inc.alive is not None or bool(inc.claimed) or inc.attempt in view.etcd.admits or f"abandoned-{inc.inc}" in view.etcd.done
-    swept = not settle.without_outcome(record, record.get("instants") or {})
+    named = inc.named or inc.alive is not None or bool(inc.claimed) or inc.attempt in view.etcd.admits or keys.abandoned(inc.inc) in view.etcd.done
+    swept = not record.without_outcome(record.instants)
     return proven and swept and not evidence and not named

@@ -6,9 +6,11 @@ key names an incarnation of its attempt. Agent pods are evidence for several tab
 
 from __future__ import annotations
 
-from hudi_contract import naming, settle
+from hudi_contract import keys, naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import Phase
+from hudi_contract.table_keys import Admit
+from hudi_contract.words import FencingMode, Role
 from hudi_operator.model import containers
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof, ran_out, silent
@@ -38,9 +40,9 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
     driver = pod.labels.get(naming.LABEL_DRIVER, "")
     attempt_id = naming.attempt_id(pod.namespace, driver)
     incs = [i for i in view.incs if i.attempt == attempt_id and not i.settled]
-    if any(pod.uid in settle.proven(i.record.value) for i in view.incs if i.record is not None):
+    if any(pod.uid in i.settling.proven for i in view.incs):
         return _drop(pod)
-    if any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs) and view.mode != "LeaseOnly":
+    if any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs) and view.mode != FencingMode.LEASE_ONLY:
         return []  # settling writes the proof first (F14)
     if any(i.record is None for i in incs):
         if executor:
@@ -102,7 +104,7 @@ def _orphan_admits(view: View) -> list[Action]:
     known = {a.id for w in view.writers for a in w.attempts}
     if any(w.spec is None for w in view.writers):
         return []
-    orphans = [a for a, stored in view.etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT and a not in known]
+    orphans = [a for a, stored in view.etcd.admits.items() if stored.read(Admit).role != Role.AGENT and a not in known]
     return [DeleteAdmit(view.table.table_id, attempt) for attempt in orphans]
 
 
@@ -110,5 +112,5 @@ def _old_reports(view: View) -> list[Action]:
     """Reports of attempts that no writer's status and no incarnation names any more."""
     known = {a.id for w in view.writers for a in w.attempts} | {i.attempt for i in view.incs if not i.settled}
     unreadable = any(w.spec is None for w in view.writers)
-    stale = [k for k in view.etcd.reports if k.startswith("attempt/") and k.removeprefix("attempt/") not in known]
+    stale = [k for k in view.etcd.reports if (attempt := keys.reporting_attempt(k)) and attempt not in known]
     return [] if unreadable else [DeleteReport(view.table.table_id, kind) for kind in stale]

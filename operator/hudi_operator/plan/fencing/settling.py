@@ -7,13 +7,14 @@ dropped (F14). In mode LeaseOnly proof and drain are skipped: what other lock pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from hudi_contract import settle
+from hudi_contract import keys
 from hudi_contract.naming import EVIDENCE_FINALIZER, LABEL_ROLE, LABEL_TABLE, ROLE_AGENT
-from hudi_contract.settle import Phase, Reason
+from hudi_contract.settle import NamedPod, Phase, Reason, SettleRecord
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import FencingMode
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.plan.core.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
@@ -57,22 +58,20 @@ def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
     return planners[inc.phase or Phase.Fenced](view, inc)
 
 
-def _update(view: View, inc: Incarnation, value: Mapping[str, Any]) -> UpdateSettle:
+def _update(view: View, inc: Incarnation, record: SettleRecord) -> UpdateSettle:
     mod = inc.record.mod_revision if inc.record is not None else 0
-    return UpdateSettle(view.table.table_id, inc.inc, dict(value), mod)
+    return UpdateSettle(view.table.table_id, inc.inc, record.to_json(), mod)
 
 
 def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPlan:
-    assert inc.record is not None  # noqa: S101 - callers hold a record
-    value = settle.moved(inc.record.value, phase, now_ms=view.now_ms)
-    return PartialPlan.of(_update(view, inc, value), summary=f"{inc.label}: {summary}", requeue=0.5)
+    return PartialPlan.of(_update(view, inc, inc.settling.moved(phase, now_ms=view.now_ms)), summary=f"{inc.label}: {summary}", requeue=0.5)
 
 
 # ---- Fenced, Terminating
 
 
 def _fenced(view: View, inc: Incarnation) -> PartialPlan:
-    if view.mode == "LeaseOnly":
+    if view.mode == FencingMode.LEASE_ONLY:
         kills = tuple(kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown"))
         moved = _unlocked_or_unlock(view, inc, "LeaseOnly: neither proof nor drain (unsafe)")
         return PartialPlan(kills + moved.actions, moved.summary, moved.requeue)
@@ -98,15 +97,15 @@ def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
     """
     if pod is None or pod.labels.get(LABEL_ROLE) != ROLE_AGENT or LABEL_TABLE in pod.labels:
         return KILL_GRACE_SECONDS
-    if inc.record is None or inc.record.value.get("reason") not in _OF_ONE_TABLE:
+    if inc.settling.reason not in _OF_ONE_TABLE:
         return KILL_GRACE_SECONDS
     return LOCKED_HAND_OVER_SECONDS if inc.lock is not None or inc.lock_unknown else HAND_OVER_SECONDS
 
 
-def _subjects(view: View, inc: Incarnation, record: Mapping[str, Any]) -> dict[str, Subject]:
+def _subjects(view: View, inc: Incarnation, record: SettleRecord) -> dict[str, Subject]:
     """Everything that needs a proof: the JVM's pod, and every executor that was ever listed (also when its object vanished)."""
     own = inc.pod_uid or UNKNOWN_POD
-    known = settle.named_pods(record)
+    known = record.pods
     subjects: dict[str, Subject] = {
         own: Subject(
             # Whoever attests for a pod that nobody knows names the incarnation.
@@ -115,51 +114,48 @@ def _subjects(view: View, inc: Incarnation, record: Mapping[str, Any]) -> dict[s
             node=inc.node,
             seen=sightings.seen(view, inc),
             hosted=True,
-            evidence=bool(known.get(own, {}).get("evidence", True)),
+            evidence=own not in known or known[own].evidence,
         )
     }
     for uid, pod in known.items():
         if uid != own:
             # An executor registers no boot id: the kubelet may have started it after the reboot that ended its driver (F43).
-            node = str(pod.get("node") or "")
-            subjects[uid] = Subject(uid=uid, name=str(pod.get("name") or ""), node=node, evidence=bool(pod.get("evidence")))
+            subjects[uid] = Subject(uid=uid, name=pod.name, node=pod.node, evidence=pod.evidence)
     return subjects
 
 
-def _with_listed(view: View, inc: Incarnation, record: JsonDict) -> JsonDict:
+def _with_listed(view: View, inc: Incarnation, record: SettleRecord) -> SettleRecord:
     """The record with every live pod named in it. A pod without our finalizer is marked, unless we dropped that after its proof."""
-    done = settle.proven(record)
-    listed = {p.uid: {"name": p.name, "node": p.node, "evidence": EVIDENCE_FINALIZER in p.finalizers} for p in _live_pods(view, inc) if p.uid not in done}
-    return settle.with_pods(record, listed) if listed else record
+    live = [p for p in _live_pods(view, inc) if p.uid not in record.proven]
+    return record.with_pods({p.uid: NamedPod(name=p.name, node=p.node, evidence=EVIDENCE_FINALIZER in p.finalizers) for p in live})
 
 
 def proofs_missing(view: View, inc: Incarnation) -> list[tuple[Subject, PodFacts | None]]:
     """Pods of an incarnation whose death is not recorded, with their live objects (None: gone)."""
     if inc.record is None or inc.phase is None or inc.phase > Phase.Terminating:
         return []
-    record = _with_listed(view, inc, inc.record.value)
-    done = settle.proven(record)
+    record = _with_listed(view, inc, inc.settling)
+    done = record.proven
     return [(s, view.pods_by_uid.get(uid)) for uid, s in _subjects(view, inc, record).items() if uid not in done]
 
 
 def _terminating(view: View, inc: Incarnation) -> PartialPlan:
-    if view.mode == "LeaseOnly":
+    if view.mode == FencingMode.LEASE_ONLY:
         return _fenced(view, inc)
-    assert inc.record is not None  # noqa: S101 - callers hold a record
-    before, own = inc.record.value, inc.pod_uid or UNKNOWN_POD
+    before, own = inc.settling, inc.pod_uid or UNKNOWN_POD
     record = _with_listed(view, inc, before)
     proofs: dict[str, Proof] = {}
     for uid, subject in _subjects(view, inc, record).items():
-        found = prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing) if uid not in settle.proven(record) else None
+        found = prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing) if uid not in record.proven else None
         if found is not None:
             proofs[uid] = found
-    record = settle.with_proofs(record, {uid: p.record(view.now_ms) for uid, p in proofs.items()})
+    record = record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
     # Executors are listed once more after the driver's proof is on record: nothing can start another one then.
-    if own in settle.proven(before) and record == before and not proofs_missing(view, inc):
+    if own in before.proven and record == before and not proofs_missing(view, inc):
         return _move(view, inc, Phase.Draining, "all its pods are proven dead, draining")
     actions: list[Action] = [] if record == before else [_update(view, inc, record)]
     # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (agent_pods).
-    done = settle.proven(record)
+    done = record.proven
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
     actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
@@ -179,7 +175,7 @@ def _proof_timer(view: View, inc: Incarnation, *, waiting: bool) -> list[Action]
 
 def awaiting_proof(view: View, inc: Incarnation) -> str:
     """What a person should know when a proof does not come; empty while a kubelet may still deliver it."""
-    if view.mode == "LeaseOnly" or inc.phase not in (Phase.Fenced, Phase.Terminating):
+    if view.mode == FencingMode.LEASE_ONLY or inc.phase not in (Phase.Fenced, Phase.Terminating):
         return ""
     overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS + _grace(inc, view.pods_by_uid.get(inc.pod_uid)))
     for subject, pod in proofs_missing(view, inc):
@@ -220,12 +216,11 @@ def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
         # Cannot happen while acquire compares fence = 0 (I2). If it does, the lock is not deleted without proof and drain.
         return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")
-    if not inc.instants and not inc.claimed and f"abandoned-{inc.inc}" not in view.etcd.done:
+    if not inc.instants and not inc.claimed and keys.abandoned(inc.inc) not in view.etcd.done:
         return _finish(view, inc)  # it has left nothing: there is nothing to look at (a record precedes every file, F12)
-    assert inc.record is not None  # noqa: S101 - callers hold a record
-    abandoned = any(view.etcd.instants[t].value.get("state") == "Abandoned" for t in inc.instants)
-    value = {**settle.moved(inc.record.value, Phase.RollingBack, now_ms=view.now_ms), "abandoned": abandoned}
-    return PartialPlan.of(_update(view, inc, value), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1)
+    abandoned = any(view.etcd.instants[t].read(InstantRecord).abandoned for t in inc.instants)
+    record = inc.settling.moved(Phase.RollingBack, now_ms=view.now_ms).but(abandoned=abandoned)
+    return PartialPlan.of(_update(view, inc, record), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1)
 
 
 def _count(inc: Incarnation) -> str:
@@ -239,8 +234,7 @@ def _count(inc: Incarnation) -> str:
 def _rolling_back(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
         return _unlocked(view, inc)
-    assert inc.record is not None  # noqa: S101 - callers hold a record
-    count, error = settle.failures(inc.record.value)
+    count, error = inc.settling.failures
     failed = f" ({count} failures: {error})" if count else ""
     return PartialPlan.of(summary=f"{inc.label}: waiting for the agent to roll back {_count(inc)}{failed}", requeue=5)
 
@@ -252,9 +246,9 @@ def _finish(view: View, inc: Incarnation) -> PartialPlan:
         return _unlocked(view, inc)
     if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
         return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
-    if settle.without_outcome(inc.record.value, inc.instants):
+    if inc.settling.without_outcome(inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
-    value = settle.moved(inc.record.value, Phase.Settled, now_ms=view.now_ms)
+    value = inc.settling.moved(Phase.Settled, now_ms=view.now_ms).to_json()
     instants = tuple((t, view.etcd.instants[t].mod_revision) for t in inc.instants)
     finish = FinishSettle(view.table.table_id, inc.inc, value, inc.record.mod_revision, instants)
     return PartialPlan.of(finish, summary=f"{inc.label}: settled", requeue=1)

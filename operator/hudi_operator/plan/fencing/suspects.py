@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from hudi_contract import settle
-from hudi_contract.settle import Reason
+from hudi_contract import records
+from hudi_contract.settle import FENCE_ALONE, Reason, SettleRecord
+from hudi_contract.shape import JsonDict
+from hudi_contract.table_keys import Registration
+from hudi_contract.words import GateState
 from hudi_operator.model import clocks, containers, doubts
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Fence, StartTimer, StopTimer, UpdateSettle
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
@@ -51,7 +54,7 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
     if inc.fenced:
         # A fence without its record (they are put together; only a person can have parted them): the record is written anew (I6).
         return PartialPlan.of(
-            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, "Fenced"), 0), summary=f"{inc.label} has no settle record", requeue=1
+            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0), summary=f"{inc.label} has no settle record", requeue=1
         )
     timers, requeue = _timers(view, inc)
     reason = _reason(view, inc, changing=changing)
@@ -62,15 +65,15 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
         inc=inc.inc,
         attempt=inc.attempt,
         settle=_record(view, inc, reason),
-        # F29: who has come back meanwhile is not fenced for a lost lease.
+        # F29: an incarnation that renewed its lease meanwhile is not fenced for a lost one.
         if_not_alive=reason == Reason.LEASE_GONE,
         lease=inc.alive.lease if inc.alive is not None else 0,
     )
     return PartialPlan((*timers, fence), (f"fencing {inc.label}: {reason}",), requeue=1)
 
 
-def _record(view: View, inc: Incarnation, reason: str) -> dict[str, object]:
-    return settle.new_record(
+def _record(view: View, inc: Incarnation, reason: str) -> JsonDict:
+    record = SettleRecord.of(
         inc=inc.inc,
         attempt=inc.attempt,
         role=inc.role,
@@ -83,6 +86,7 @@ def _record(view: View, inc: Incarnation, reason: str) -> dict[str, object]:
         reason=reason,
         now_ms=view.now_ms,
     )
+    return record.to_json()
 
 
 def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
@@ -126,12 +130,12 @@ def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
 
 def _may_hold(view: View, inc: Incarnation) -> bool:
     """F21: who creates the table or its index under the closed gate may hold the lock for hours. Only agents do."""
-    return inc.is_agent and (view.gate.get("state") == "closed" or bool(doubts.gate_unreadable(view.etcd)))
+    return inc.is_agent and (view.gate.state is GateState.CLOSED or bool(doubts.gate_unreadable(view.etcd)))
 
 
 def _skewed(view: View, inc: Incarnation) -> bool:
     """F19: the registration's wall clock was ahead by more than the skew allowed, not by the operator's clock alone (F47)."""
-    said = inc.registration.value.get("wallClockMs") if inc.registration is not None else None
+    said = records.read(inc.registration, Registration).wall_clock_ms
     return clocks.ahead(said, now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
 
 

@@ -2,81 +2,74 @@
 
 Its pending instants have no owner (I7: foreign, never touched). While the gate is closed for the first time a person may name them in
 ``spec.adoption.rollbackInstants``: the word that whoever wrote them has ended for good, and the proof that settling needs. They become the
-instants of an incarnation that never was, which is fenced, drained and settled like any other. The gate opens when nothing is left.
+instants of a synthetic incarnation, which is fenced, drained and settled like any other. The gate opens when nothing is left.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from hudi_contract import settle
-from hudi_contract.settle import Reason
+from hudi_contract.reports import ReportedInstant
+from hudi_contract.settle import Proof, Reason, SettledInstant, SettleRecord
+from hudi_contract.words import AgentError, GateState, ProofKind, Role
 from hudi_operator.plan.core.actions import Adopt
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.fencing.settling import UNKNOWN_POD
 from hudi_operator.plan.gate import gate
 
-JsonDict = dict[str, Any]
-
-PENDING = "PendingInstants"
-"""The agent's word for a table that cannot be adopted yet because of its pending instants."""
 SETTLED_HERE = frozenset({"commit", "deltacommit", "replacecommit", "rollback", "clean", "compaction"})
 """Actions that the agent can bring to an end: a write is rolled back, the others are executed."""
 FIELD = "spec.adoption.rollbackInstants"
 
 
-def pending(view: View) -> list[JsonDict]:
+def pending(view: View) -> list[ReportedInstant]:
     """Pending instants of the table to be adopted that nobody has recorded; empty when nothing is to be adopted."""
-    if gate.report_error(view)[0] != PENDING:
+    if gate.report_error(view)[0] != AgentError.PENDING_INSTANTS:
         return []
-    adopted = {t for i in view.incs if i.record is not None for t in (i.record.value.get("instants") or {})}
-    found = (f for f in gate.timeline_report(view).get("foreign") or [] if isinstance(f.get("instant"), str))
-    return [f for f in found if f["instant"] not in view.etcd.instants and f["instant"] not in adopted]
+    adopted = {t for i in view.incs for t in i.settling.instants}
+    return [f for f in gate.timeline_report(view).foreign if f.instant not in view.etcd.instants and f.instant not in adopted]
 
 
 def problem(view: View) -> str:
     """Why the pending instants stop the adoption, and the change that resolves it; empty when nothing does."""
     found = pending(view)
-    foreign = [f for f in found if f.get("action") not in SETTLED_HERE]
+    foreign = [f for f in found if f.action not in SETTLED_HERE]
     if foreign:
         return f"pending instants that only the Hudi that wrote them can end: {_listed(foreign)}; end or roll them back there, nothing is touched here"
     named = set(view.table.adoption.rollback_instants)
-    unnamed = [f for f in found if f["instant"] not in named]
+    unnamed = [f for f in found if f.instant not in named]
     if unnamed:
-        wanted = [*view.table.adoption.rollback_instants, *(f["instant"] for f in unnamed)]
+        wanted = [*view.table.adoption.rollback_instants, *(f.instant for f in unnamed)]
         field = ", ".join(f'"{t}"' for t in wanted)
         return (
             f"pending instants of writers without this lock: {_listed(unnamed)}. When these writers have ended for good, set {FIELD}: [{field}]: "
             "writes are rolled back, cleaning, compaction and rollbacks are executed to their end. Nothing is touched until then"
         )
-    beating = [f for f in found if f.get("beating")]
+    beating = [f for f in found if f.beating]
     if beating:
         return f"{FIELD} names instants whose writer lives, by its heartbeat file: {_listed(beating)}. Stop that writer; it is looked at again"
     return ""
 
 
-def _listed(found: list[JsonDict]) -> str:
-    return ", ".join(f"{f['instant']} ({f.get('action') or '?'})" for f in found)
+def _listed(found: list[ReportedInstant]) -> str:
+    return ", ".join(f"{f.instant} ({f.action or '?'})" for f in found)
 
 
 def plan_adoption(view: View) -> PartialPlan:
     """Make the named instants those of a fenced incarnation, once every pending one is named and no heartbeat speaks against it."""
     found = pending(view)
-    if not found or view.etcd.gate is None or view.gate.get("state") != gate.CLOSED or gate.adopted(view):
+    if not found or view.etcd.gate is None or view.gate.state is not GateState.CLOSED or gate.adopted(view):
         return PartialPlan()
     why = problem(view)
     if why:
         return PartialPlan.of(summary=f"not adopted: {why}", requeue=5)
-    record = record_of(view.observed.fresh_uuid, {f["instant"]: f["action"] for f in found}, who=view.table.ref.key, now_ms=view.now_ms)
-    adopt = Adopt(view.table.table_id, record["inc"], record, view.etcd.gate.mod_revision)
+    record = record_of(view.observed.fresh_uuid, {f.instant: f.action for f in found}, who=view.table.ref.key, now_ms=view.now_ms)
+    adopt = Adopt(view.table.table_id, record.inc, record.to_json(), view.etcd.gate.mod_revision)
     return PartialPlan.of(adopt, summary=f"adopting {_listed(found)} to settle them", requeue=0.5)
 
 
-def record_of(inc: str, instants: dict[str, str], *, who: str, now_ms: int) -> JsonDict:
+def record_of(inc: str, instants: dict[str, str], *, who: str, now_ms: int) -> SettleRecord:
     """Settle record of the incarnation ``inc`` that stands for the table's former writers, with their ``instants`` (and actions)."""
-    unknown = {"attempt": "", "namespace": "", "pod": "", "pod_uid": "", "boot_id": "", "node": "", "app_id": ""}
-    record = settle.new_record(inc=inc, role="writer", reason=Reason.ADOPTED, now_ms=now_ms, **unknown)
-    word = {"kind": "Attestation", "detail": f"{FIELD} of HudiTable {who}", "atMs": now_ms}
-    items = {t: {"action": action, "outcome": None, "failures": 0} for t, action in sorted(instants.items())}
-    return {**record, "proofs": {UNKNOWN_POD: word}, "instants": items}
+    record = SettleRecord.of(inc=inc, role=Role.WRITER, reason=Reason.ADOPTED, now_ms=now_ms)
+    word = Proof(kind=ProofKind.ATTESTATION, detail=f"{FIELD} of HudiTable {who}", at_ms=now_ms)
+    items = {t: SettledInstant(action=action) for t, action in sorted(instants.items())}
+    return record.but(proofs={UNKNOWN_POD: word}, instants=items)

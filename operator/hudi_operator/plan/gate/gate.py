@@ -9,62 +9,64 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract import keys, naming
+from hudi_contract.outcomes import ErrorCode
+from hudi_contract.records import read
+from hudi_contract.reports import ReportedError, TimelineReport
 from hudi_contract.settle import Phase
+from hudi_contract.shape import json_name
+from hudi_contract.table_keys import Admit, Clock, Durations, Gate
+from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
 from hudi_operator.plan.core.actions import PutGate
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
-JsonDict = dict[str, Any]
-
-OPEN, CLOSED, FROZEN = "open", "closed", "frozen"
-CLOSED_FOR = "closedFor"
-"""In a closed gate: the change that it is closed for. Runs end at their next commit boundary for it (F44)."""
-CLOSED_FOR_MS = "closedForMs"
-"""In a gate that is closed for a change: when it was closed, by the wall clock of that operator."""
-NON_BLOCKING, NON_BLOCKING_UNTIL = "NonBlocking", "nonBlockingUntil"
-"""In a gate whose mode was NonBlocking once: the table's clock when that ended. Commits up to then may overlap; the audit asks for it."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 """On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
 REASON_LIMIT = 64
-OTHER_AUTHORITY = frozenset({"OtherLockAuthority", "OtherAuthority", "HUDIOP-OTHER-AUTHORITY"})
+OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
 
 
-def parameters(table: TableSpec) -> JsonDict:
-    """What changes only through the closed gate."""
-    return {
-        "mode": table.fencing.mode,
-        "protocolVersion": keys.PROTOCOL_VERSION,
-        "tableVersion": keys.TABLE_VERSION,
-        "hudiVersion": table.hudi_version,
-        "path": table.canonical_path,
-        "concurrency": table.concurrency_mode,
-        "insertConflicts": table.insert_conflicts,
-        "lock": table.durations,
-    }
+PARAMETERS = ("mode", "protocol_version", "table_version", "hudi_version", "path", "concurrency", "insert_conflicts", "lock")
+"""Fields of a gate that change only while it is closed and no writer is registered."""
+
+
+def parameters(table: TableSpec) -> Gate:
+    """What the spec asks for of that; the other fields say nothing."""
+    return Gate(
+        mode=FencingMode(table.fencing.mode),
+        protocol_version=keys.PROTOCOL_VERSION,
+        table_version=keys.TABLE_VERSION,
+        hudi_version=table.hudi_version,
+        path=table.canonical_path,
+        concurrency=table.concurrency_mode,
+        insert_conflicts=table.insert_conflicts,
+        lock=Durations.from_json(table.durations),
+    )
 
 
 def is_mine(view: View) -> bool:
     """True when the gate names this HudiTable."""
-    return bool(view.gate) and view.gate.get("tableUid") == view.table.ref.uid
+    return bool(view.gate.table_uid) and view.gate.table_uid == view.table.ref.uid
 
 
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable: that one has the path, this one is a duplicate."""
     gate = view.gate
-    return bool(gate.get("tableUid")) and gate["tableUid"] != view.table.ref.uid and gate.get("table") != view.table.ref.key
+    return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
 
 
 def is_open(view: View) -> bool:
     """True when writers may acquire under what the spec asks for."""
-    return is_mine(view) and view.gate.get("state") == OPEN and not _changed(view) and not metadata_table.unfinished(view)
+    return is_mine(view) and view.gate.state is GateState.OPEN and not _changed(view) and not metadata_table.unfinished(view)
 
 
 def adopted(view: View) -> bool:
     """True when the gate was open for this HudiTable before: what the table held until then has been looked at."""
-    return is_mine(view) and (bool(view.gate.get("adopted")) or view.gate.get("state") == OPEN)
+    return is_mine(view) and view.gate.was_open
 
 
 def closed_for_savepoint(view: View) -> str:
@@ -82,7 +84,7 @@ def closed_for_restore(view: View) -> str:
 def ready_to_restore(view: View) -> bool:
     """True when the gate says which restore it is closed for, and nobody is left who started while it was open."""
     nonce = closed_for_restore(view)
-    return bool(nonce) and drained(view) and view.gate.get(restores.RESTORING) == nonce
+    return bool(nonce) and drained(view) and view.gate.restoring == nonce
 
 
 def closed_for_metadata(view: View) -> str:
@@ -97,13 +99,13 @@ def bootstrapping(view: View) -> str:
 
 def alone(view: View) -> bool:
     """True when the gate is closed, was never open for this HudiTable, and its agent has reported the table without error."""
-    closed = is_mine(view) and view.gate.get("state") == CLOSED and not adopted(view) and not _changed(view)
-    return closed and not writers_left(view) and bool(timeline_report(view).get("exists")) and not report_error(view)[0]
+    closed = is_mine(view) and view.gate.state is GateState.CLOSED and not adopted(view) and not _changed(view)
+    return closed and not writers_left(view) and timeline_report(view).exists and not report_error(view)[0]
 
 
 def drained(view: View) -> bool:
     """True when the gate in force is closed, as the spec asks for, and nobody is left who started while it was open."""
-    return is_mine(view) and view.gate.get("state") == CLOSED and not _changed(view) and not writers_left(view)
+    return is_mine(view) and view.gate.state is GateState.CLOSED and not _changed(view) and not writers_left(view)
 
 
 def changing(view: View) -> bool:
@@ -114,12 +116,13 @@ def changing(view: View) -> bool:
 def _changed(view: View) -> list[str]:
     if view.unreadable:
         return []  # what is asked for is not known, and what is in force stays
-    return [name for name, value in parameters(view.table).items() if view.gate.get(name) != value]
+    wanted = parameters(view.table)
+    return [json_name(one) for one in PARAMETERS if getattr(view.gate, one) != getattr(wanted, one)]
 
 
 def awaited_change(view: View) -> str:
     """The change that needs the gate closed and nobody left, in words; empty when there is none."""
-    if not is_mine(view) or view.gate.get("state") == FROZEN:
+    if not is_mine(view) or view.gate.state is GateState.FROZEN:
         return ""
     if _changed(view):
         return f"a change of {', '.join(_changed(view))}"
@@ -132,13 +135,12 @@ def awaited_change(view: View) -> str:
 
 def ends_runs(view: View) -> str:
     """Why runs are to end at their next commit boundary (F44): the change that the gate is closed for; empty when it is not."""
-    return awaited_change(view) if view.gate.get("state") == CLOSED else ""
+    return awaited_change(view) if view.gate.state is GateState.CLOSED else ""
 
 
 def closed_for_ms(view: View) -> int:
     """When the gate was closed for the change that it waits for, wall clock; 0: it is not, or an operator that noted no time has closed it."""
-    since = view.gate.get(CLOSED_FOR_MS)
-    return since if view.gate.get("state") == CLOSED and isinstance(since, int) else 0
+    return view.gate.closed_for_ms if view.gate.state is GateState.CLOSED else 0
 
 
 def too_new(view: View) -> str:
@@ -146,8 +148,8 @@ def too_new(view: View) -> str:
 
     One version is gone back through the closed gate as any other change: what a version writes, the one before it can read.
     """
-    version = view.gate.get("protocolVersion")
-    if not isinstance(version, int) or version <= keys.PROTOCOL_VERSION + 1:
+    version = view.gate.protocol_version
+    if version is None or version <= keys.PROTOCOL_VERSION + 1:
         return ""
     return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: go back one version at a time"
 
@@ -155,53 +157,49 @@ def too_new(view: View) -> str:
 def freeze_reason(view: View) -> str:
     """Why this etcd cannot be trusted (protocol.md, assumptions); empty when it can."""
     gate, etcd, observed = view.gate, view.etcd, view.observed
-    if gate.get("clusterId") and gate["clusterId"] != etcd.cluster_id:
-        return f"the gate was written in etcd cluster {gate['clusterId']}, this is {etcd.cluster_id}: restored from a backup?"
+    if gate.cluster_id and gate.cluster_id != etcd.cluster_id:
+        return f"the gate was written in etcd cluster {gate.cluster_id}, this is {etcd.cluster_id}: restored from a backup?"
     same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
-    if same_cluster and observed.revision_floor > max(etcd.revision, int(gate.get("acceptedFloor") or 0)):
+    if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
         return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
     return ""
 
 
-def _value(view: View, state: str, *, base: JsonDict | None = None, **changes: object) -> JsonDict:
-    """A gate value: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
-    source = parameters(view.table) if base is None else {k: base.get(k) for k in parameters(view.table)}
-    accepted = view.gate.get("acceptedFloor")
-    overlapped = _non_blocking_until(view, str(source.get("concurrency")))
-    known = state == OPEN or adopted(view)
-    return {
-        "state": state,
-        "admitted": [],
-        **source,
-        "authority": view.gate.get("authority") or view.observed.fresh_uuid,
-        "clusterId": view.etcd.cluster_id,
-        "table": view.table.ref.key,
-        "tableUid": view.table.ref.uid,
-        **({"acceptedFloor": accepted} if accepted else {}),
-        **({NON_BLOCKING_UNTIL: overlapped} if overlapped else {}),
-        **({"adopted": True} if known else {}),
-        **({restores.BASELINE: first} if known and (first := restores.baseline(view, adopted=adopted(view))) else {}),
-        **changes,
-    }
+def _value(view: View, state: GateState, *, base: Gate | None = None, **changes: Any) -> Gate:
+    """A gate: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
+    source = parameters(view.table) if base is None else base
+    known = state is GateState.OPEN or adopted(view)
+    made = Gate(
+        state=state,
+        authority=view.gate.authority or view.observed.fresh_uuid,
+        cluster_id=view.etcd.cluster_id,
+        table=view.table.ref.key,
+        table_uid=view.table.ref.uid,
+        accepted_floor=view.gate.accepted_floor,
+        non_blocking_until=_non_blocking_until(view, source.concurrency),
+        adopted=known,
+        restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
+        **{name: getattr(source, name) for name in PARAMETERS},
+    )
+    return made.but(**changes)
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
     """Nobody is left who commits in the old mode when it changes, so the clock is past every commit of theirs."""
-    if mode == NON_BLOCKING or view.gate.get("concurrency") != NON_BLOCKING:
-        return str(view.gate.get(NON_BLOCKING_UNTIL) or "")
-    clock = view.etcd.clock
-    return str(clock.value.get("value") or "") if clock is not None else ""
+    if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
+        return view.gate.non_blocking_until
+    return read(view.etcd.clock, Clock).value
 
 
-def _put(view: View, value: JsonDict, summary: str) -> PartialPlan:
+def _put(view: View, value: Gate, summary: str) -> PartialPlan:
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    return PartialPlan.of(PutGate(view.table.table_id, value, mod), summary=summary, requeue=0.5)
+    return PartialPlan.of(PutGate(view.table.table_id, value.to_json(), mod), summary=summary, requeue=0.5)
 
 
 def present_attempts(view: View) -> list[str]:
     """Attempts that started under the gate in force: they may finish (F20)."""
     registered = {i.attempt for i in view.incs if i.registration is not None and i.record is None and not i.is_agent}
-    admitted = {a for a, stored in view.etcd.admits.items() if stored.value.get("role") != naming.ROLE_AGENT}
+    admitted = {a for a, stored in view.etcd.admits.items() if stored.read(Admit).role != Role.AGENT}
     return sorted((registered | admitted) - {""})
 
 
@@ -211,139 +209,202 @@ def writers_left(view: View) -> bool:
     return unsettled or bool(present_attempts(view)) or any(w.active is not None for w in view.writers)
 
 
-def timeline_report(view: View) -> JsonDict:
-    """The agent's last word about the timeline; empty when no agent that is registered now has said one.
+def timeline_report(view: View) -> TimelineReport:
+    """The agent's last word about the timeline; one that says nothing when no agent that is registered now has said one.
 
     An agent that cannot reach the storage reports its error before it registers, without a name.
     """
-    report = view.etcd.reports.get("timeline")
-    if report is None:
-        return {}
-    if report.value.get("error") and not report.value.get("agentInc"):
-        return report.value
-    inc = next((i for i in view.incs if i.inc == report.value.get("agentInc")), None)
-    return report.value if inc is not None and inc.registration is not None and inc.record is None else {}
+    report = read(view.etcd.reports.get(keys.TIMELINE), TimelineReport)
+    if report.error is not None and not report.agent_inc:
+        return report
+    inc = next((i for i in view.incs if i.inc == report.agent_inc), None)
+    return report if inc is not None and inc.registration is not None and inc.record is None else TimelineReport()
 
 
 def report_error(view: View) -> tuple[str, str]:
     """Code and message of the error in the agent's last word; empty when it has none."""
-    error = timeline_report(view).get("error") or {}
-    code = str(error.get("code") or "")
+    error = timeline_report(view).error or ReportedError()
+    code = error.code
     if code and code not in OTHER_AUTHORITY and not (code.isalnum() and len(code) <= REASON_LIMIT):
         code = "AgentError"  # a reason of a condition is one CamelCase word
-    return code, str(error.get("message") or "")
+    return code, error.message
 
 
 def plan_gate(view: View) -> PartialPlan:
     """Bring the gate one step nearer to what the spec and the facts ask for. Not called for a duplicate or a deleted table."""
-    frozen = freeze_reason(view)
-    if doubts.gate_unreadable(view.etcd):
-        return PartialPlan.of(summary="the gate cannot be read: it stays as it is", requeue=5)
-    if view.etcd.gate is None:
-        if frozen:
-            return PartialPlan.of(summary=f"no gate is made: {frozen}")
-        return _put(view, _value(view, CLOSED), "creating the gate, closed")
-    if frozen and view.gate.get("state") != FROZEN:
-        return _put(view, _value(view, FROZEN, base=view.gate, clusterId=view.gate.get("clusterId"), reason=frozen), f"freezing: {frozen}")
-    if not is_mine(view):
-        # Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here.
-        base = view.gate if writers_left(view) else None
-        return _put(view, _value(view, CLOSED, base=base, admitted=present_attempts(view)), "taking over the gate, closed")
-    if view.gate.get("state") == FROZEN:
-        return _frozen(view)
-    if unknown := doubts.undecided(view.etcd):
-        return PartialPlan.of(summary=f"the gate stays {view.gate.get('state')}: {unknown} cannot be read", requeue=5)
-    if _changed(view):
-        return _change(view)
-    if closed_for_restore(view) or restores.recorded(view):
-        return _hold_for_restore(view)
-    if closed_for_savepoint(view) or closed_for_metadata(view):
-        return _hold(view)
-    return _open(view)
+    return STEPS(view) or PartialPlan()
 
 
 def frozen_message(view: View) -> str:
     """Why the gate is frozen and what a person can do."""
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    reason = view.gate.get("reason") or "frozen"
+    reason = view.gate.reason or "frozen"
     return f"{reason}; nobody may write. When the lock state is known to be right, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
 
 
-def _frozen(view: View) -> PartialPlan:
+# ---- the steps of plan_gate, in the order of STEPS
+
+
+def _unreadable_stays(view: View) -> PartialPlan | None:
+    if doubts.gate_unreadable(view.etcd):
+        return PartialPlan.of(summary="the gate cannot be read: it stays as it is", requeue=5)
+    return None
+
+
+def _create(view: View) -> PartialPlan | None:
+    if view.etcd.gate is not None:
+        return None
+    frozen = freeze_reason(view)
+    return PartialPlan.of(summary=f"no gate is made: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+
+
+def _freeze(view: View) -> PartialPlan | None:
+    frozen = freeze_reason(view)
+    if not frozen or view.gate.state is GateState.FROZEN:
+        return None
+    return _put(view, _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen), f"freezing: {frozen}")
+
+
+def _take_over(view: View) -> PartialPlan | None:
+    """Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here."""
+    if is_mine(view):
+        return None
+    base = view.gate if writers_left(view) else None
+    return _put(view, _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))), "taking over the gate, closed")
+
+
+def _unfreeze(view: View) -> PartialPlan | None:
+    """A frozen gate stays until a person has looked."""
+    if view.gate.state is not GateState.FROZEN:
+        return None
     meta = (view.observed.table or {}).get("metadata") or {}
     word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     if word != str(mod):
-        return PartialPlan.of(summary=f"frozen: {view.gate.get('reason') or 'by a person'}")
-    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), acceptedFloor=view.observed.revision_floor)
+        return PartialPlan.of(summary=f"frozen: {view.gate.reason or 'by a person'}")
+    value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)), accepted_floor=view.observed.revision_floor)
     return _put(view, value, "unfrozen by a person, gate closed")
 
 
-def _change(view: View) -> PartialPlan:
+def _undecided_stays(view: View) -> PartialPlan | None:
+    if unknown := doubts.undecided(view.etcd):
+        return PartialPlan.of(summary=f"the gate stays {view.gate.state}: {unknown} cannot be read", requeue=5)
+    return None
+
+
+def _change_parameters(view: View) -> PartialPlan | None:
     """F8: close, wait until nobody is left who started under the old parameters, change."""
+    if not _changed(view):
+        return None
     close = _close(view)
     if close is not None:
         return close
     if writers_left(view):
         return PartialPlan.of(summary="gate closed: waiting for running writers before mode or durations change", requeue=5)
-    return _put(view, _value(view, CLOSED), "changing mode or durations of the closed gate")
+    return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
+
+
+def _hold_for_restore(view: View) -> PartialPlan | None:
+    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
+    if not (closed_for_restore(view) or restores.recorded(view)):
+        return None
+    nonce, close = closed_for_restore(view), _close(view)
+    if close is not None:
+        return close
+    if nonce and view.gate.restoring != nonce and not writers_left(view):
+        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
+    return PartialPlan()
+
+
+def _hold_for_the_agent(view: View) -> PartialPlan | None:
+    """Closed while the agent takes a savepoint or changes the metadata table, which concern all writers."""
+    if closed_for_savepoint(view) or closed_for_metadata(view):
+        return _close(view) or PartialPlan()
+    return None
 
 
 def _close(view: View) -> PartialPlan | None:
     """Close the gate, and say in it what for: that is how a run learns that it is to end (F44). None: it is closed for that, or nobody is left to tell."""
     change = awaited_change(view)
-    if view.gate.get("state") == CLOSED and (view.gate.get(CLOSED_FOR) == change or not writers_left(view)):
+    if view.gate.state is GateState.CLOSED and (view.gate.closed_for == change or not writers_left(view)):
         return None
     # Another change that joins gives nobody more time.
     since = closed_for_ms(view) or view.now_ms
-    value = _value(view, CLOSED, base=view.gate, admitted=present_attempts(view), **{CLOSED_FOR: change, CLOSED_FOR_MS: since})
+    value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)
     return _put(view, value, f"closing the gate for {change}")
 
 
-def _hold(view: View) -> PartialPlan:
-    """Closed while the agent does what concerns all writers."""
-    return _close(view) or PartialPlan()
+def _freeze_for_another_authority(view: View) -> PartialPlan | None:
+    if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:
+        reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
+        return _put(view, _value(view, GateState.FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
+    return None
 
 
-def _hold_for_restore(view: View) -> PartialPlan:
-    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
-    nonce, close = closed_for_restore(view), _close(view)
-    if close is not None:
-        return close
-    if nonce and view.gate.get(restores.RESTORING) != nonce and not writers_left(view):
-        return _put(view, _value(view, CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
-    return PartialPlan()
+def _open_stays(view: View) -> PartialPlan | None:
+    return PartialPlan() if view.gate.state is GateState.OPEN else None
+
+
+def _end_of_a_restore(view: View) -> PartialPlan | None:
+    """The gate's revision moves: whoever has read it as closed for a restore begins none from here on (F8)."""
+    if view.gate.restoring:
+        return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
+    return None
+
+
+def _closed_while_paths_overlap(view: View) -> PartialPlan | None:
+    if view.observed.overlapping:
+        return PartialPlan.of(summary=f"gate closed: the path overlaps with {', '.join(view.observed.overlapping)}")
+    return None
+
+
+def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
+    if not timeline_report(view).exists or report_error(view)[0]:
+        return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
+    return None
+
+
+def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
+    if bootstrapping(view):
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
+    return None
 
 
 def _open(view: View) -> PartialPlan:
-    if report_error(view)[0] in OTHER_AUTHORITY and view.gate.get("state") == OPEN:
-        reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
-        return _put(view, _value(view, FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
-    if view.gate.get("state") == OPEN:
-        return PartialPlan()
-    if view.gate.get(restores.RESTORING):
-        # Its revision moves: whoever has read it as closed for a restore begins none from here on (F8).
-        return _put(view, _value(view, CLOSED), "the gate is not closed for a restore any more")
-    if view.observed.overlapping:
-        return PartialPlan.of(summary=f"gate closed: the path overlaps with {', '.join(view.observed.overlapping)}")
-    if not timeline_report(view).get("exists") or report_error(view)[0]:
-        return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
-    if bootstrapping(view):
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
-    return _put(view, _value(view, OPEN), "opening the gate")
+    return _put(view, _value(view, GateState.OPEN), "opening the gate")
+
+
+STEPS: Chain[View, PartialPlan] = Chain(
+    _unreadable_stays,
+    _create,
+    _freeze,
+    _take_over,
+    _unfreeze,
+    _undecided_stays,
+    _change_parameters,
+    _hold_for_restore,
+    _hold_for_the_agent,
+    _freeze_for_another_authority,
+    _open_stays,
+    _end_of_a_restore,
+    _closed_while_paths_overlap,
+    _closed_until_the_agent_reports,
+    _closed_until_bootstrapped,
+    _open,
+)
+"""What becomes of the gate: the first step that applies. It opens when every one before has passed."""
 
 
 def plan_release(view: View) -> PartialPlan:
     """The gate of a HudiTable that is being deleted: closed for the stop, then frozen and without owner, so that the next one takes over."""
     if not is_mine(view):
         return PartialPlan()
-    if view.gate.get("state") == OPEN:
-        return _put(view, _value(view, CLOSED, base=view.gate, admitted=present_attempts(view)), "closing the gate of a deleted table")
+    if view.gate.state is GateState.OPEN:
+        return _put(view, _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))), "closing the gate of a deleted table")
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    value = _value(view, FROZEN, base=view.gate, table="", tableUid="", reason="no HudiTable")
-    value.pop(restores.BASELINE, None)
-    value.pop("adopted", None)  # other writers may come: the next HudiTable looks at what they have left
+    # Other writers may come: the next HudiTable looks at what they have left.
+    value = _value(view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", restore_baseline="", adopted=False)
     return _put(view, value, "releasing the gate")
 
 

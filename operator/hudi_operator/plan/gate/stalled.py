@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 
 from hudi_contract import naming
+from hudi_contract.words import AgentError, GateState
 from hudi_operator.api import bootstrap, options, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import adoption, gate
 
@@ -48,12 +50,80 @@ def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field:
 
 def unusable(view: View) -> Stall | None:
     """Why nothing may be made for the table; None: nothing is wrong with the object, nor with its place."""
-    if view.unreadable:
-        return Stall("InvalidSpec", view.unreadable)
-    return static_stall(view.table, view.config) or _place(view)
+    return UNUSABLE(view)
 
 
-def _place(view: View) -> Stall | None:
+def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
+    """What the object alone says; None: nothing is wrong with it."""
+    return OBJECT(_Object(table, config))
+
+
+def table_stall(view: View) -> Stall | None:
+    """Why the table is stuck; None when it is not."""
+    return STALLED(view)
+
+
+# ---- the object alone
+
+
+@dataclass(frozen=True)
+class _Object:
+    table: TableSpec
+    config: OperatorConfig
+
+
+def _stall(reason: str, message: str) -> Stall | None:
+    return Stall(reason, message) if message else None
+
+
+def _path_is_not_allowed(o: _Object) -> Stall | None:
+    return _stall("PathNotAllowed", path_problem(o.table.path, o.table.ref.namespace, o.config))
+
+
+def _lock_is_wrong(o: _Object) -> Stall | None:
+    return _stall("InvalidSpec", o.table.lock.problem())
+
+
+def _services_are_wrong(o: _Object) -> Stall | None:
+    partitioned = bool(o.table.partition_fields)
+    clustering = services.clustering_problem(o.table.services, mode=o.table.concurrency_mode, index=o.table.index_type, partitioned=partitioned)
+    return _stall("InvalidSpec", services.problem(o.table.services) or clustering or services.ttl_problem(o.table.services, partitioned=partitioned))
+
+
+def _bootstrap_is_wrong(o: _Object) -> Stall | None:
+    wanted = o.table.bootstrap
+    if wanted is None:
+        return None
+    found = bootstrap.problem(wanted, table_path=o.table.path, policy=o.table.adoption.policy)
+    return _stall("InvalidSpec", found or path_problem(wanted.path, o.table.ref.namespace, o.config, field="spec.bootstrap.source.path"))
+
+
+def _option_is_not_allowed(o: _Object) -> Stall | None:
+    return _stall("OptionNotAllowed", options.table_problem(o.table, o.config.option_patterns))
+
+
+OBJECT: Chain[_Object, Stall] = Chain(
+    _path_is_not_allowed,
+    _lock_is_wrong,
+    _services_are_wrong,
+    _bootstrap_is_wrong,
+    _option_is_not_allowed,
+)
+"""What may be wrong with a HudiTable whatever else there is."""
+
+
+# ---- the object and its place
+
+
+def _spec_is_unreadable(view: View) -> Stall | None:
+    return _stall("InvalidSpec", view.unreadable)
+
+
+def _object_is_wrong(view: View) -> Stall | None:
+    return static_stall(view.table, view.config)
+
+
+def _path_overlaps(view: View) -> Stall | None:
     if not view.observed.overlapping:
         return None
     # The other table is named to its own namespace only.
@@ -63,55 +133,56 @@ def _place(view: View) -> Stall | None:
     return Stall("OverlappingPath", message)
 
 
-def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
-    """What the object alone says; None: nothing is wrong with it."""
-    problem = path_problem(table.path, table.ref.namespace, config)
-    if problem:
-        return Stall("PathNotAllowed", problem)
-    if table.lock.problem():
-        return Stall("InvalidSpec", table.lock.problem())
-    problem = _service_problem(table) or _bootstrap_problem(table, config)
-    if problem:
-        return Stall("InvalidSpec", problem)
-    problem = options.table_problem(table, config.option_patterns)
-    return Stall("OptionNotAllowed", problem) if problem else None
+UNUSABLE: Chain[View, Stall] = Chain(_spec_is_unreadable, _object_is_wrong, _path_overlaps)
 
 
-def _bootstrap_problem(table: TableSpec, config: OperatorConfig) -> str:
-    if table.bootstrap is None:
-        return ""
-    found = bootstrap.problem(table.bootstrap, table_path=table.path, policy=table.adoption.policy)
-    return found or path_problem(table.bootstrap.path, table.ref.namespace, config, field="spec.bootstrap.source.path")
+# ---- the table
 
 
-def _service_problem(table: TableSpec) -> str:
-    partitioned = bool(table.partition_fields)
-    clustering = services.clustering_problem(table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=partitioned)
-    metadata = table.metadata_table.problem if table.metadata_table is not None else ""
-    return metadata or services.problem(table.services) or clustering or services.ttl_problem(table.services, partitioned=partitioned)
+def _path_is_taken(view: View) -> Stall | None:
+    """The other table's namespace is not named: whoever can create a HudiTable must not learn of other namespaces."""
+    return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it") if gate.owned_by_other(view) else None
 
 
-def table_stall(view: View) -> Stall | None:
-    """Why the table is stuck; None when it is not."""
-    if gate.owned_by_other(view):
-        # The other table's namespace is not named: whoever can create a HudiTable must not learn of other namespaces.
-        return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it")
-    found = unusable(view)
-    if found is not None:
-        return found
-    if gate.too_new(view):
-        return Stall("ProtocolTooNew", gate.too_new(view))
-    if gate.freeze_reason(view) and not view.gate:
-        return Stall("Frozen", gate.freeze_reason(view))
-    if gate.is_mine(view) and view.gate.get("state") == gate.FROZEN:
-        other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
-        return Stall("OtherLockAuthority" if other else "Frozen", gate.frozen_message(view))
+def _protocol_is_too_new(view: View) -> Stall | None:
+    return _stall("ProtocolTooNew", gate.too_new(view))
+
+
+def _etcd_is_not_trusted(view: View) -> Stall | None:
+    """No gate is made in it; a gate that there is is frozen, and says why."""
+    return None if view.gate.state is not None else _stall("Frozen", gate.freeze_reason(view))
+
+
+def _gate_is_frozen(view: View) -> Stall | None:
+    if not gate.is_mine(view) or view.gate.state is not GateState.FROZEN:
+        return None
+    other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
+    return Stall(AgentError.OTHER_LOCK_AUTHORITY if other else "Frozen", gate.frozen_message(view))
+
+
+def _marker_names_another_lock(view: View) -> Stall | None:
     code, message = gate.report_error(view)
-    if code in gate.OTHER_AUTHORITY:
-        return Stall("OtherLockAuthority", message or "the table's marker names another lock authority")
-    if code == adoption.PENDING:
-        waiting = adoption.problem(view)
-        return Stall(code, waiting) if waiting else None
-    if code and code not in _RETRIED:
-        return Stall(code, message or code)
-    return None
+    return Stall(AgentError.OTHER_LOCK_AUTHORITY, message or "the table's marker names another lock authority") if code in gate.OTHER_AUTHORITY else None
+
+
+def _adoption_waits_for_a_person(view: View) -> Stall | None:
+    return _stall(AgentError.PENDING_INSTANTS, adoption.problem(view)) if gate.report_error(view)[0] == AgentError.PENDING_INSTANTS else None
+
+
+def _agent_reports_an_error(view: View) -> Stall | None:
+    """Pending instants that a person has named are being settled: no error any more."""
+    code, message = gate.report_error(view)
+    return Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
+
+
+STALLED: Chain[View, Stall] = Chain(
+    _path_is_taken,
+    UNUSABLE,
+    _protocol_is_too_new,
+    _etcd_is_not_trusted,
+    _gate_is_frozen,
+    _marker_names_another_lock,
+    _adoption_waits_for_a_person,
+    _agent_reports_an_error,
+)
+"""Why a table cannot go on until a person changes something, the deepest cause first."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hudi_operator.api.bootstrap import FULL_RECORD, Bootstrap
+from hudi_contract.records import read
+from hudi_contract.requests import BootstrapDone, BootstrapRequest, request_id
+from hudi_contract.words import BootstrapMode, RequestKind, Result
+from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.core.actions import PutRequest
@@ -18,28 +21,23 @@ from hudi_operator.plan.core.view import View
 
 JsonDict = dict[str, Any]
 
-KEY = "bootstrap"
-POLICY = "Bootstrap"
-"""What an agent is told instead of the adoption policy: a table with commits of somebody else is refused."""
-PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
-SOURCE_INVALID = "SourceInvalid"
-_COUNTS = ("records", "files", "bytes")
+KEY = request_id(RequestKind.BOOTSTRAP)
 
 
-def record(view: View) -> JsonDict:
-    """The agent's record about this HudiTable; empty before it begins (one of an earlier HudiTable does not count)."""
-    stored = view.etcd.done.get(KEY)
-    return stored.value if stored is not None and stored.value.get("tableUid") == view.table.ref.uid else {}
+def record(view: View) -> BootstrapDone:
+    """The agent's record about this HudiTable; it says nothing before the agent begins (one of an earlier HudiTable does not count)."""
+    found = read(view.etcd.done.get(KEY), BootstrapDone)
+    return found if found.table_uid == view.table.ref.uid else BootstrapDone()
 
 
 def unfinished(view: View, *, adopted: bool) -> bool:
     """True while the table is still to begin; ``adopted``: its gate was open before, so writers have come and nothing begins any more."""
-    return view.table.bootstrap is not None and not adopted and record(view).get("result") != COMPLETED
+    return view.table.bootstrap is not None and not adopted and record(view).result is not Result.COMPLETED
 
 
-def request(table_uid: str, source: Bootstrap) -> JsonDict:
-    """What the agent is asked for: the value of ``request/bootstrap``. ``table_uid``: of the HudiTable."""
-    return {"id": KEY, "kind": KEY, "tableUid": table_uid, "mode": source.mode, "format": source.format, "path": source.canonical_path}
+def request(table_uid: str, source: Bootstrap) -> BootstrapRequest:
+    """What the agent is asked for. ``table_uid``: of the HudiTable."""
+    return BootstrapRequest(id=KEY, table_uid=table_uid, mode=source.mode, format=source.format, path=source.canonical_path)
 
 
 def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
@@ -47,7 +45,7 @@ def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
     asked, source = KEY in view.etcd.requests, view.table.bootstrap
     if source is None or not unfinished(view, adopted=adopted) or view.table.suspend:
         return PartialPlan.of(PutRequest(view.table.table_id, KEY, None)) if asked else PartialPlan()
-    wanted = request(view.table.ref.uid, source)
+    wanted = request(view.table.ref.uid, source).to_json()
     summary = _state(view)
     if ready and (not asked or view.etcd.requests[KEY].value != wanted):
         return PartialPlan.of(PutRequest(view.table.table_id, KEY, wanted), summary=summary, requeue=2.0)
@@ -57,9 +55,9 @@ def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
 def _state(view: View) -> str:
     """What the bootstrap does or waits for, for people."""
     found, source = record(view), view.table.bootstrap.path if view.table.bootstrap is not None else ""
-    if found.get("result") == FAILED:
-        return f"the bootstrap from {source} has failed, and is tried again: {found.get('message') or '?'}"
-    if found.get("result") == RUNNING:
+    if found.result is Result.FAILED:
+        return f"the bootstrap from {source} has failed, and is tried again: {found.message or '?'}"
+    if found.result is Result.RUNNING:
         return f"the agent writes the rows of {source}"
     if view.table.suspend:
         return f"the bootstrap from {source} waits: the table is suspended"
@@ -77,19 +75,19 @@ def status(view: View) -> JsonDict:
     if source is None:
         return {}
     found = record(view)
-    shown: JsonDict = {"outcome": str(found.get("result") or PENDING), "mode": str(found.get("mode") or FULL_RECORD), "source": source.canonical_path}
-    for field, key in (("instant", "instant"), ("completionTime", "completionTime")):
-        if found.get(key):
-            shown[field] = str(found[key])[:32]
-    for field, key in (("beginTime", "beginMs"), ("endTime", "endMs")):
-        if isinstance(found.get(key), int):
-            shown[field] = conditions.rfc3339(found[key])
-    shown.update({name: int(found[name]) for name in _COUNTS if isinstance(found.get(name), int)})
-    if found.get("failures"):
-        shown["failures"] = int(found["failures"])
-    if found.get("message"):
-        shown["message"] = str(found["message"])[:1024]
-    return shown
+    shown: JsonDict = {"outcome": str(found.result or Result.PENDING), "mode": found.mode or BootstrapMode.FULL_RECORD.value, "source": source.canonical_path}
+    said: JsonDict = {
+        "instant": found.instant,
+        "completionTime": found.completion_time,
+        "beginTime": conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
+        "endTime": conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
+        "records": found.records,
+        "files": found.files,
+        "bytes": found.bytes,
+        "failures": found.failures or None,
+        "message": found.message[:1024],
+    }
+    return {**shown, **{field: value for field, value in said.items() if value not in ("", None)}}
 
 
 def bootstrapped(view: View, *, adopted: bool) -> Condition:
@@ -99,10 +97,14 @@ def bootstrapped(view: View, *, adopted: bool) -> Condition:
         return condition(kind, True, "NotRequested", "the table begins without rows of another dataset")
     if not unfinished(view, adopted=adopted):
         done = record(view)
-        return condition(kind, True, kind, f"{done.get('records', '?')} records of {view.table.bootstrap.path} are in commit {done.get('instant') or '?'}")
+        return condition(kind, True, kind, f"{_or_unknown(done.records)} records of {view.table.bootstrap.path} are in commit {done.instant or '?'}")
     found = record(view)
-    reason = {RUNNING: "Running", FAILED: str(found.get("code") or FAILED)}.get(str(found.get("result")), "Waiting")
+    reason = {Result.RUNNING: "Running", Result.FAILED: found.code or Result.FAILED.value}.get(found.result or Result.PENDING, "Waiting")
     return condition(kind, False, reason, _state(view))
+
+
+def _or_unknown(number: int | None) -> str:
+    return "?" if number is None else str(number)
 
 
 def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
@@ -110,7 +112,7 @@ def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     before, now = old.get("bootstrap") or {}, new.get("bootstrap") or {}
     if now.get("outcome") == before.get("outcome"):
         return []
-    if now.get("outcome") == COMPLETED:
+    if now.get("outcome") == Result.COMPLETED:
         counts = f"{now.get('records', '?')} records in {now.get('files', '?')} files, {now.get('bytes', '?')} bytes"
         return [("Normal", "Bootstrapped", f"{now['source']} is in commit {now.get('instant', '?')}: {counts}")]
-    return [("Warning", "BootstrapFailed", f"{now['source']}: {now.get('message', '?')}")] if now.get("outcome") == FAILED else []
+    return [("Warning", "BootstrapFailed", f"{now['source']}: {now.get('message', '?')}")] if now.get("outcome") == Result.FAILED else []

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hudi_contract.keys import CALLBACK
+from hudi_contract.reports import CallbackReport
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.core.view import View
@@ -14,34 +16,28 @@ from hudi_operator.plan.core.view import View
 JsonDict = dict[str, Any]
 
 CONDITION = "CallbackDelivered"
-REPORT = "callback"
-_NUMBERS = ("delivered", "undelivered", "failures")
 
 
-def _report(view: View) -> JsonDict:
-    """The agent's last word; empty without a callback, and before there is one."""
-    report = view.etcd.reports.get(REPORT)
-    return dict(report.value) if report is not None and view.table.callback is not None else {}
+def _report(view: View) -> CallbackReport | None:
+    """The agent's last word; None without a callback, and before there is one."""
+    stored = view.etcd.reports.get(CALLBACK)
+    return stored.read(CallbackReport) if stored is not None and stored.value and view.table.callback is not None else None
 
 
 def status(view: View) -> JsonDict:
     """``status.commitCallback``; empty when nothing is known of one."""
     report = _report(view)
-    if not report:
+    if report is None:
         return {}
-    shown: JsonDict = {name: max(0, int(report.get(name) or 0)) for name in _NUMBERS}
-    shown["archivedUndelivered"] = max(0, int(report.get("lost") or 0))
-    for field, key in (("lastInstant", "instant"), ("lastCompletionTime", "completionTime")):
-        if report.get(key) and report.get("instant"):
-            shown[field] = str(report[key])[:32]
-    if isinstance(report.get("atMs"), int) and report["atMs"]:
-        shown["lastDeliveryTime"] = conditions.rfc3339(report["atMs"])
-    since = conditions.hudi_time(str(report.get("oldest") or ""))
-    if since:
-        shown["undeliveredSince"] = since
-    if report.get("message"):
-        shown["message"] = str(report["message"])[:512]
-    return shown
+    shown: JsonDict = {"delivered": report.delivered, "undelivered": report.undelivered, "failures": report.failures, "archivedUndelivered": report.lost}
+    said = {
+        "lastInstant": report.instant,
+        "lastCompletionTime": report.completion_time if report.instant else "",
+        "lastDeliveryTime": conditions.rfc3339(report.at_ms) if report.at_ms else "",
+        "undeliveredSince": conditions.hudi_time(report.oldest),
+        "message": report.message[:512],
+    }
+    return {**shown, **{field: value for field, value in said.items() if value}}
 
 
 def delivered(view: View) -> list[Condition]:
@@ -49,11 +45,11 @@ def delivered(view: View) -> list[Condition]:
     if view.table.callback is None:
         return []
     report, shown = _report(view), status(view)
-    if not report:
+    if report is None:
         return [Condition(CONDITION, "Unknown", "NotReported", "the agent has not begun yet")]
     waiting = f"{shown['undelivered']} commits wait" + (f" since {shown['undeliveredSince']}" if shown.get("undeliveredSince") else "")
     if shown.get("message"):
-        reason = str(report.get("reason") or "")
+        reason = report.reason
         known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
         return [condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")]
     lost = f"; {shown['archivedUndelivered']} were archived before that, and told as lost" if shown["archivedUndelivered"] else ""

@@ -14,6 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from hudi_contract.records import read
+from hudi_contract.requests import RestoreDone, RestoreRequest, named, request_id
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import RequestKind, Result
 from hudi_operator.api.restore import Restore
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.actions import Action, PutRequest
@@ -22,45 +26,42 @@ from hudi_operator.plan.core.view import View
 
 JsonDict = dict[str, Any]
 
-PREFIX = "restore-"
 ACTION = "restore"
-BASELINE = "restoreBaseline"
-"""In the gate: the nonce that was there when it opened for the first time."""
-RESTORING = "restoring"
-"""In the closed gate: the nonce of the restore that it is closed for."""
-PENDING, RUNNING, COMPLETED, FAILED, NOT_EXECUTED = "Pending", "Running", "Completed", "Failed", "NotExecuted"
+"""Of an instant on the timeline."""
+NOT_EXECUTED = "NotExecuted"
+"""Outcome in status of the nonce that is the baseline."""
 REASON = "Restore"
 """Of condition Ready, while it goes on."""
 LISTED = 20
 
 
-def _record(view: View, nonce: str) -> JsonDict:
-    stored = view.etcd.done.get(f"{PREFIX}{nonce}")
-    return stored.value if stored is not None else {}
+def _record(view: View, nonce: str) -> RestoreDone:
+    return read(view.etcd.done.get(request_id(RequestKind.RESTORE, nonce)), RestoreDone)
 
 
 def begun(view: View) -> Restore | None:
     """The restore that the agent has begun and not ended; None when there is none."""
     for id, stored in sorted(view.etcd.done.items()):
-        if id.startswith(PREFIX) and stored.value.get("result") == RUNNING:
-            return Restore(str(stored.value.get("savepoint") or ""), id.removeprefix(PREFIX))
+        nonce = named(RequestKind.RESTORE, id)
+        if nonce and stored.read(RestoreDone).result is Result.RUNNING:
+            return Restore(stored.read(RestoreDone).savepoint, nonce)
     return None
 
 
 def goes_on(status: JsonDict) -> bool:
     """Whether a HudiTable's status says that a restore has begun."""
-    return bool((status.get("restore") or {}).get("outcome") == RUNNING)
+    return bool((status.get("restore") or {}).get("outcome") == Result.RUNNING)
 
 
 def recorded(view: View) -> bool:
     """True while an instant of a restore is pending: the table is neither what it was nor what it will be."""
-    return any(stored.value.get("action") == ACTION for stored in view.etcd.instants.values())
+    return any(stored.read(InstantRecord).action == ACTION for stored in view.etcd.instants.values())
 
 
 def baseline(view: View, *, adopted: bool) -> str:
     """Nonce that is never carried out; empty when there is none. ``adopted``: the gate was open for this HudiTable before."""
     if adopted:
-        return str(view.gate.get(BASELINE) or "")
+        return view.gate.restore_baseline
     return view.table.restore.nonce if view.table.restore is not None else ""
 
 
@@ -72,22 +73,23 @@ def unfinished(view: View, *, adopted: bool) -> Restore | None:
     wanted = view.table.restore
     if wanted is None or not adopted or view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):
         return None
-    return None if _record(view, wanted.nonce).get("result") in (COMPLETED, FAILED) else wanted
+    return None if _record(view, wanted.nonce).ended else wanted
 
 
-def request(restore: Restore, savepoints: Iterable[str]) -> JsonDict:
-    """What the agent is asked for: the value of ``request/restore-<nonce>``. ``savepoints``: those that the HudiTable names."""
-    return {"id": f"{PREFIX}{restore.nonce}", "kind": ACTION, "nonce": restore.nonce, "savepoint": restore.savepoint, "savepoints": sorted(savepoints)}
+def request(restore: Restore, savepoints: Iterable[str]) -> RestoreRequest:
+    """What the agent is asked for. ``savepoints``: those that the HudiTable names."""
+    id, names = request_id(RequestKind.RESTORE, restore.nonce), tuple(sorted(savepoints))
+    return RestoreRequest(id=id, nonce=restore.nonce, savepoint=restore.savepoint, savepoints=names)
 
 
 def plan_requests(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
     """Ask the agent for what is unfinished; ``ready``: the gate is closed for this restore and no writer is left."""
     restore = unfinished(view, adopted=adopted)
-    wanted = f"{PREFIX}{restore.nonce}" if restore is not None else ""
-    actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if id.startswith(PREFIX) and id != wanted]
+    wanted = request_id(RequestKind.RESTORE, restore.nonce) if restore is not None else ""
+    actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if named(RequestKind.RESTORE, id) and id != wanted]
     if restore is None:
         return PartialPlan(tuple(actions))
-    value = request(restore, view.table.savepoints)
+    value = request(restore, view.table.savepoints).to_json()
     if ready and (wanted not in view.etcd.requests or view.etcd.requests[wanted].value != value):
         actions.append(PutRequest(view.table.table_id, wanted, value))
     return PartialPlan(tuple(actions), (_state(view, restore, ready=ready),), 2.0)
@@ -96,15 +98,15 @@ def plan_requests(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
 def _state(view: View, restore: Restore, *, ready: bool) -> str:
     found = _record(view, restore.nonce)
     what = f"restore to savepoint {restore.savepoint} (nonce {restore.nonce})"
-    if found.get("result") == RUNNING:
-        return f"{what}: the agent undoes commits{': ' + str(found['message']) if found.get('message') else ''}"
+    if found.result is Result.RUNNING:
+        return f"{what}: the agent undoes commits{': ' + found.message if found.message else ''}"
     return f"{what}: {'asked of the agent' if ready else 'waiting for running writers'}"
 
 
 def blocks(view: View, *, adopted: bool) -> str:
     """Why writers wait; empty when they do not wait for a restore."""
     restore = unfinished(view, adopted=adopted)
-    return _state(view, restore, ready=view.gate.get(RESTORING) == restore.nonce) if restore is not None else ""
+    return _state(view, restore, ready=view.gate.restoring == restore.nonce) if restore is not None else ""
 
 
 def status(view: View, *, adopted: bool) -> JsonDict:
@@ -113,28 +115,23 @@ def status(view: View, *, adopted: bool) -> JsonDict:
     if restore is None:
         return {}
     found = _record(view, restore.nonce)
-    outcome = str(found.get("result") or PENDING)
-    shown: JsonDict = {"nonce": restore.nonce, "savepoint": str(found.get("savepoint") or restore.savepoint)}
-    if not found and restore.nonce == baseline(view, adopted=adopted):
+    shown: JsonDict = {"nonce": restore.nonce, "savepoint": found.savepoint or restore.savepoint}
+    if found.result is None and restore.nonce == baseline(view, adopted=adopted):
         message = "the nonce was there when the HudiTable was created: a new one restores the table"
         return {**shown, "outcome": NOT_EXECUTED, "message": message}
-    shown["outcome"] = outcome
-    for field, key in (("instant", "instant"), ("completionTime", "completionTime"), ("boundaryCompletionTime", "boundary")):
-        if found.get(key):
-            shown[field] = str(found[key])[:32]
-    for field, key in (("beginTime", "beginMs"), ("endTime", "endMs")):
-        if isinstance(found.get(key), int):
-            shown[field] = conditions.rfc3339(found[key])
-    if isinstance(found.get("undone"), int):
-        shown["undone"] = int(found["undone"])
-    undone = [str(instant)[:32] for instant in (found.get("undoneInstants") or [])[:LISTED]]
-    if undone:
-        shown["undoneInstants"] = undone
-    if found.get("failures"):
-        shown["failures"] = int(found["failures"])
-    if found.get("message"):
-        shown["message"] = str(found["message"])[:1024]
-    return shown
+    shown["outcome"] = str(found.result or Result.PENDING)
+    said: JsonDict = {
+        "instant": found.instant,
+        "completionTime": found.completion_time,
+        "boundaryCompletionTime": found.boundary,
+        "beginTime": conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
+        "endTime": conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
+        "undone": found.undone,
+        "undoneInstants": list(found.undone_instants[:LISTED]),
+        "failures": found.failures or None,
+        "message": found.message[:1024],
+    }
+    return {**shown, **{field: value for field, value in said.items() if value not in ("", None, [])}}
 
 
 def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
@@ -143,9 +140,9 @@ def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     if (now.get("nonce"), now.get("outcome")) == (before.get("nonce"), before.get("outcome")):
         return []
     what = f"savepoint {now.get('savepoint')} (nonce {now.get('nonce')})"
-    if now.get("outcome") == COMPLETED:
+    if now.get("outcome") == Result.COMPLETED:
         text = f"{what}: everything that completed after {now.get('boundaryCompletionTime', '?')} is undone, {now.get('undone', 0)} instants"
         return [("Normal", "Restored", text)]
-    if now.get("outcome") == RUNNING:
+    if now.get("outcome") == Result.RUNNING:
         return [("Normal", "Restoring", f"{what}: commits are being undone")]
-    return [("Warning", "RestoreFailed", f"{what}: {now.get('message', '?')}")] if now.get("outcome") == FAILED else []
+    return [("Warning", "RestoreFailed", f"{what}: {now.get('message', '?')}")] if now.get("outcome") == Result.FAILED else []

@@ -6,11 +6,16 @@ of the older ones can hold or get the lock (F5).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
 
+from hudi_contract.words import Concurrency
 from hudi_operator.api import kafka, options
+from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
+from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.gate import gate
@@ -18,18 +23,37 @@ from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
 from hudi_operator.plan.writers import attempts, overlaps, schedules, source_tables
 from hudi_operator.plan.writers.attempts import Progress
-from hudi_operator.plan.writers.overlaps import Block
+from hudi_operator.plan.writers.block import Block
+
+
+class Kind(StrEnum):
+    """What happens with a writer. Some values are states that status shows."""
+
+    ACTIVE = "Active"
+    """An attempt of it is admitted."""
+    START = "Start"
+    """Its next attempt starts now."""
+    WAIT = "Wait"
+    """It wants to start, and something keeps it from it."""
+    FINISHED = "Finished"
+    """Its run is over."""
+    SCHEDULED = "Scheduled"
+    """Its first run comes by the clock."""
+    SUSPENDED = "Suspended"
+    DELETING = "Deleting"
+    STALLED = "Stalled"
+    """A person has to change something."""
 
 
 @dataclass(frozen=True)
 class Decision:
     """What happens with one writer. ``number`` is the attempt to start now; 0: none.
 
-    ``kind``: Active, Start, Wait, Finished, Scheduled, Suspended, Deleting, Stalled. ``position`` and ``blocked_by`` are set while it queues.
+    ``position`` and ``blocked_by`` are set while it queues.
     ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
     """
 
-    kind: str
+    kind: Kind
     reason: str
     message: str = ""
     number: int = 0
@@ -38,7 +62,7 @@ class Decision:
     retry_ms: int = 0
     tick_ms: int = 0
     new_run: bool = False
-    """Start: whether the attempt begins a run, or goes on with the one whose last attempt failed or was stopped."""
+    """START: whether the attempt begins a run, or goes on with the one whose last attempt failed or was stopped."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +82,7 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
     running = [w.name for w in view.writers if w.active is not None]
     queue: list[_Queued] = []
     for writer in view.writers:
-        found = _alone(view, writer, progress[writer.name])
+        found = _own_state(view, writer, progress[writer.name])
         if isinstance(found, _Queued):
             queue.append(found)
         else:
@@ -67,23 +91,31 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
     ahead: list[WriterView] = []
     for queued in sorted(queue, key=lambda q: _order(view, q.writer)):
         writer = queued.writer
-        blocked = _table_blocks(view, stall) or _own_past(view, writer) or _source_blocks(view, writer) or _capacity(view, running)
+        blocked = MAY_START(_Turn(view, stall, writer, running))
         if blocked is None:
             blocked = overlaps.block(view, writer, running=running, ahead=ahead)
             if blocked is not None:
                 ahead.append(writer)
         if blocked is None:
-            number = _next_number(writer)
-            decisions[writer.name] = Decision("Start", "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
+            decisions[writer.name] = _start(queued)
             running.append(writer.name)
             continue
         position += 1
-        kind, reason, message = "Wait", blocked[0], blocked[1]
-        if queued.resting:
-            # The last run stays finished until the next one really starts: its tick may yet become too old.
-            kind, reason, message = "Finished", queued.resting, f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked[1]}"
-        decisions[writer.name] = Decision(kind, reason, message, position=position, blocked_by=blocked[2])
+        decisions[writer.name] = _wait(queued, blocked, position)
     return decisions
+
+
+def _start(queued: _Queued) -> Decision:
+    number = _next_number(queued.writer)
+    return Decision(Kind.START, "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
+
+
+def _wait(queued: _Queued, blocked: Block, position: int) -> Decision:
+    if queued.resting:
+        # The last run stays finished until the next one really starts: its tick may yet become too old.
+        message = f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked.message}"
+        return Decision(Kind.FINISHED, queued.resting, message, position=position, blocked_by=blocked.blocked_by)
+    return Decision(Kind.WAIT, blocked.reason, blocked.message, position=position, blocked_by=blocked.blocked_by)
 
 
 def _order(view: View, writer: WriterView) -> tuple[bool, int, int, str, str]:
@@ -97,95 +129,244 @@ def _next_number(writer: WriterView) -> int:
     return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
 
 
-def _alone(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
-    """What the writer's own state decides, or that it queues for a place."""
-    spec = writer.spec
-    if spec is None:
-        return Decision("Stalled", "InvalidSpec", writer.error)
-    if spec.ref.deleting:
-        return Decision("Deleting", "Deleted", "stopping and settling before the object goes")
-    if writer.active is not None:
-        return Decision("Active", "Admitted", f"attempt {writer.active.number} is admitted")
-    over = attempts.verdict(spec, writer.status, progress.entries)
-    restart = attempts.restart_wanted(spec, writer.status)
-    problem = schedules.problem(spec) or kafka.problem(spec.kafka)
-    if problem:
-        return Decision("Stalled", "InvalidSpec", problem)
-    going_on = not over and bool(progress.entries)
-    tick = 0 if going_on else schedules.due_ms(spec, writer.status, view.now_ms)
-    suspended = spec.suspend or view.table.suspend
-    if over and not restart and (suspended or not tick):
-        return Decision("Finished", over)
-    if suspended:
-        which = "spec.suspend is set" if spec.suspend else "the table is suspended"
-        return Decision("Suspended", "Suspended", which)
-    if spec.schedule is not None and not (going_on or restart or tick):
-        return Decision("Scheduled", "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(spec, view.now_ms))}")
-    problem = options.writer_problem(spec, view.config.option_patterns)
-    if problem:
-        return Decision("Stalled", "OptionNotAllowed", problem)
-    problem = source_tables.problem(view, spec)
-    if problem:
-        return Decision("Stalled", "SourceNotAllowed", problem)
-    problem = overlaps.problem(view, spec)
-    if problem:
-        return Decision("Stalled", "InvalidSpec", problem)
-    retry = 0 if restart or tick else attempts.next_retry_ms(spec, writer.status, progress.entries)
-    if retry > view.now_ms:
-        kind = (progress.entries[-1] if progress.entries else {}).get("class", "")
-        return Decision("Wait", "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({kind})", retry_ms=retry)
-    return _Queued(writer, not going_on, tick, over if tick and not restart else "")
+# ---- the writer's own state: does it want to start at all?
 
 
-def _table_blocks(view: View, stall: Stall | None) -> Block | None:
-    name = view.table.ref.name
-    if stall is not None:
-        return "TableStalled", f"HudiTable {name} is stalled: {stall.reason}: {stall.message}", f"table {name}"
-    if view.table.ref.deleting or view.observed.namespace_terminating:
-        return "TableDeleted", f"HudiTable {name} is being deleted", f"table {name}"
-    if gate.is_open(view):
+@dataclass(frozen=True)
+class _Candidate:
+    """One writer whose spec can be read, before it queues."""
+
+    view: View
+    writer: WriterView
+    spec: WriterSpec
+    entries: tuple[attempts.JsonDict, ...]
+
+    @cached_property
+    def over(self) -> str:
+        """How its run has ended; empty while it goes on, or none has begun."""
+        return attempts.verdict(self.spec, self.writer.status, self.entries)
+
+    @cached_property
+    def restart(self) -> bool:
+        """True when a person asks for another run."""
+        return attempts.restart_wanted(self.spec, self.writer.status)
+
+    @cached_property
+    def going_on(self) -> bool:
+        """True when the next attempt belongs to the run of the last one."""
+        return not self.over and bool(self.entries)
+
+    @cached_property
+    def tick_ms(self) -> int:
+        """The tick of its schedule that is due; 0: none."""
+        return 0 if self.going_on else schedules.due_ms(self.spec, self.writer.status, self.view.now_ms)
+
+    @cached_property
+    def suspended(self) -> bool:
+        """True when the writer or the whole table is suspended."""
+        return self.spec.suspend or self.view.table.suspend
+
+
+def _being_deleted(c: _Candidate) -> Decision | None:
+    return Decision(Kind.DELETING, "Deleted", "stopping and settling before the object goes") if c.spec.ref.deleting else None
+
+
+def _has_an_active_attempt(c: _Candidate) -> Decision | None:
+    active = c.writer.active
+    return Decision(Kind.ACTIVE, "Admitted", f"attempt {active.number} is admitted") if active is not None else None
+
+
+def _schedule_or_kafka_is_wrong(c: _Candidate) -> Decision | None:
+    return _stalled("InvalidSpec", schedules.problem(c.spec) or kafka.problem(c.spec.kafka))
+
+
+def _run_is_over(c: _Candidate) -> Decision | None:
+    again = c.restart or (c.tick_ms and not c.suspended)
+    return Decision(Kind.FINISHED, c.over) if c.over and not again else None
+
+
+def _is_suspended(c: _Candidate) -> Decision | None:
+    which = "spec.suspend is set" if c.spec.suspend else "the table is suspended"
+    return Decision(Kind.SUSPENDED, "Suspended", which) if c.suspended else None
+
+
+def _first_tick_is_to_come(c: _Candidate) -> Decision | None:
+    if c.spec.schedule is None or c.going_on or c.restart or c.tick_ms:
         return None
-    code, message = gate.report_error(view)
-    if code:
-        return code, f"HudiTable {name} is not ready: {message or code}", f"table {name}"
-    if gate.bootstrapping(view):
-        return "TableBootstrap", f"HudiTable {name} is not bootstrapped yet: {gate.bootstrapping(view)}", f"table {name}"
-    if gate.closed_for_restore(view):
-        return "TableRestore", f"HudiTable {name}: {restores.blocks(view, adopted=gate.adopted(view))}", f"table {name}"
-    if gate.closed_for_savepoint(view):
-        return "TableSavepoint", f"HudiTable {name} waits for savepoint {gate.closed_for_savepoint(view)}", f"table {name}"
-    if gate.closed_for_metadata(view):
-        return "TableMetadata", f"HudiTable {name} waits for its metadata table: {gate.closed_for_metadata(view)}", f"table {name}"
-    if gate.changing(view):
-        return "TableChanging", f"HudiTable {name} changes its mode or durations when running writers have ended", f"table {name}"
-    return "TableNotReady", f"HudiTable {name} is not ready yet: its gate is {view.gate.get('state') or 'not made'}", f"table {name}"
+    return Decision(Kind.SCHEDULED, "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(c.spec, c.view.now_ms))}")
 
 
-def _own_past(view: View, writer: WriterView) -> Block | None:
+def _option_is_not_allowed(c: _Candidate) -> Decision | None:
+    return _stalled("OptionNotAllowed", options.writer_problem(c.spec, c.view.config.option_patterns))
+
+
+def _source_is_not_allowed(c: _Candidate) -> Decision | None:
+    return _stalled("SourceNotAllowed", source_tables.problem(c.view, c.spec))
+
+
+def _partitions_are_wrong(c: _Candidate) -> Decision | None:
+    return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec))
+
+
+def _backs_off(c: _Candidate) -> Decision | None:
+    retry = 0 if c.restart or c.tick_ms else attempts.next_retry_ms(c.spec, c.writer.status, c.entries)
+    if retry <= c.view.now_ms:
+        return None
+    failed = (c.entries[-1] if c.entries else {}).get("class", "")
+    return Decision(Kind.WAIT, "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({failed})", retry_ms=retry)
+
+
+def _stalled(reason: str, problem: str) -> Decision | None:
+    return Decision(Kind.STALLED, reason, problem) if problem else None
+
+
+OWN_STATE: Chain[_Candidate, Decision] = Chain(
+    _being_deleted,
+    _has_an_active_attempt,
+    _schedule_or_kafka_is_wrong,
+    _run_is_over,
+    _is_suspended,
+    _first_tick_is_to_come,
+    _option_is_not_allowed,
+    _source_is_not_allowed,
+    _partitions_are_wrong,
+    _backs_off,
+)
+"""What the writer's own state decides. It queues for a place when none of these has anything to say."""
+
+
+def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
+    """What the writer's own state decides, or that it queues for a place."""
+    if writer.spec is None:
+        return Decision(Kind.STALLED, "InvalidSpec", writer.error)
+    candidate = _Candidate(view, writer, writer.spec, progress.entries)
+    found = OWN_STATE(candidate)
+    if found is not None:
+        return found
+    resting = candidate.over if candidate.tick_ms and not candidate.restart else ""
+    return _Queued(writer, not candidate.going_on, candidate.tick_ms, resting)
+
+
+# ---- the writer's turn: may it start now?
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A writer that wants to start, when all before it in the queue have been decided. ``running``: names of writers that run or start."""
+
+    view: View
+    stall: Stall | None
+    writer: WriterView
+    running: Sequence[str]
+
+    def table_blocks(self, reason: str, message: str) -> Block:
+        """The table itself is what the writer waits for."""
+        name = self.view.table.ref.name
+        return Block(reason, f"HudiTable {name} {message}", f"table {name}")
+
+
+def _table_is_stalled(t: _Turn) -> Block | None:
+    return t.table_blocks("TableStalled", f"is stalled: {t.stall.reason}: {t.stall.message}") if t.stall is not None else None
+
+
+def _table_is_deleted(t: _Turn) -> Block | None:
+    gone = t.view.table.ref.deleting or t.view.observed.namespace_terminating
+    return t.table_blocks("TableDeleted", "is being deleted") if gone else None
+
+
+def _agent_reports_an_error(t: _Turn) -> Block | None:
+    code, message = gate.report_error(t.view)
+    return t.table_blocks(code, f"is not ready: {message or code}") if code else None
+
+
+def _bootstrap_comes_first(t: _Turn) -> Block | None:
+    why = gate.bootstrapping(t.view)
+    return t.table_blocks("TableBootstrap", f"is not bootstrapped yet: {why}") if why else None
+
+
+def _restore_comes_first(t: _Turn) -> Block | None:
+    if not gate.closed_for_restore(t.view):
+        return None
+    name = t.view.table.ref.name
+    return Block("TableRestore", f"HudiTable {name}: {restores.blocks(t.view, adopted=gate.adopted(t.view))}", f"table {name}")
+
+
+def _savepoint_comes_first(t: _Turn) -> Block | None:
+    savepoint = gate.closed_for_savepoint(t.view)
+    return t.table_blocks("TableSavepoint", f"waits for savepoint {savepoint}") if savepoint else None
+
+
+def _metadata_table_comes_first(t: _Turn) -> Block | None:
+    change = gate.closed_for_metadata(t.view)
+    return t.table_blocks("TableMetadata", f"waits for its metadata table: {change}") if change else None
+
+
+def _table_changes(t: _Turn) -> Block | None:
+    return t.table_blocks("TableChanging", "changes its mode or durations when running writers have ended") if gate.changing(t.view) else None
+
+
+def _gate_is_not_open(t: _Turn) -> Block:
+    return t.table_blocks("TableNotReady", f"is not ready yet: its gate is {t.view.gate.state or 'not made'}")
+
+
+WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
+    _agent_reports_an_error,
+    _bootstrap_comes_first,
+    _restore_comes_first,
+    _savepoint_comes_first,
+    _metadata_table_comes_first,
+    _table_changes,
+    _gate_is_not_open,
+)
+"""What a table whose gate is not open waits for. The last check always has an answer."""
+
+
+def _gate_is_closed(t: _Turn) -> Block | None:
+    return None if gate.is_open(t.view) else WHY_NOT_OPEN(t)
+
+
+def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
     """F5: the next attempt starts when the old one is fenced and does not own the lock, else after Unlocked."""
-    for attempt in writer.attempts:
+    for attempt in t.writer.attempts:
         if attempt.admitted:
-            return "PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id
+            return Block("PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id)
         for inc in attempt.incs:
             if not inc.settled and not inc.out_of_the_way:
-                proof = awaiting_proof(view, inc)
+                proof = awaiting_proof(t.view, inc)
                 phase = inc.phase.name if inc.phase is not None else "not fenced yet"
-                return "PreviousAttempt", proof or f"attempt {attempt.number} may still hold the lock ({phase})", attempt.id
+                return Block("PreviousAttempt", proof or f"attempt {attempt.number} may still hold the lock ({phase})", attempt.id)
     return None
 
 
-def _source_blocks(view: View, writer: WriterView) -> Block | None:
-    return source_tables.waits_for(view, writer.spec) if writer.spec is not None else None
+def _source_is_not_there(t: _Turn) -> Block | None:
+    return source_tables.waits_for(t.view, t.writer.spec) if t.writer.spec is not None else None
 
 
-def _capacity(view: View, running: list[str]) -> Block | None:
-    if view.table.concurrency_mode == "SingleWriter":
-        # Without conflict detection nobody starts beside an incarnation that may still publish (I9).
-        others = [i for i in view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
-        if not running and others:
-            who = others[0].attempt or others[0].inc
-            return "SingleWriter", f"{who} may still write", who
-    if len(running) < view.table.max_writers:
+def _single_writer_is_taken(t: _Turn) -> Block | None:
+    """Without conflict detection nobody starts beside an incarnation that may still publish (I9)."""
+    if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
-    names = ", ".join(sorted(running)[:5])
-    return "MaxWriters", f"{len(running)} of {view.table.max_writers} writers run: {names}", names
+    others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
+    if not t.running and others:
+        who = others[0].attempt or others[0].inc
+        return Block("SingleWriter", f"{who} may still write", who)
+    return None
+
+
+def _places_are_taken(t: _Turn) -> Block | None:
+    if len(t.running) < t.view.table.max_writers:
+        return None
+    names = ", ".join(sorted(t.running)[:5])
+    return Block("MaxWriters", f"{len(t.running)} of {t.view.table.max_writers} writers run: {names}", names)
+
+
+MAY_START: Chain[_Turn, Block] = Chain(
+    _table_is_stalled,
+    _table_is_deleted,
+    _gate_is_closed,
+    _previous_attempt_may_hold_the_lock,
+    _source_is_not_there,
+    _single_writer_is_taken,
+    _places_are_taken,
+)
+"""What keeps a writer from starting. Partitions that others write are asked for last, by ``overlaps``: they make those behind it wait, too."""

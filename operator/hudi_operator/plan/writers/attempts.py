@@ -11,7 +11,12 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_contract import settle
+from hudi_contract.backoff import exponential
+from hudi_contract.keys import attempt_report
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.records import read
+from hudi_contract.reports import AttemptReport, TerminationMessage
+from hudi_contract.words import Role
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
@@ -68,7 +73,7 @@ def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonD
     return (
         *ensure_namespace(view),
         Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
-        PutAdmit(table.table_id, writer.attempt_id(number), "writer"),
+        PutAdmit(table.table_id, writer.attempt_id(number), Role.WRITER),
         CreatePod(pods.driver_pod(table, writer, number, view.config)),
     )
 
@@ -92,28 +97,27 @@ def follow(view: View, writer: WriterView) -> Progress:
 # ---- what status should say about an attempt
 
 
-def _advanced(report: JsonDict, writer: WriterSpec | None) -> bool:
+def _advanced(report: AttemptReport | TerminationMessage, writer: WriterSpec | None) -> bool:
     """Whether a streaming attempt got on: it has committed, or has come to the end of its source. Then its failure is the first one again."""
-    return writer is not None and writer.streaming_seconds is not None and bool(report.get("commits") or report.get("caughtUp"))
+    return writer is not None and writer.streaming_seconds is not None and bool(report.commits or report.caught_up)
 
 
 def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
     """The entry with pod uid, incarnation and instants as known now. A pod uid that is written stays (F23)."""
     entry = dict(attempt.entry)
-    if not entry.get("podUid") and attempt.pod is not None:
-        entry["podUid"] = attempt.pod.uid
+    if not entry.get("podUID") and attempt.pod is not None:
+        entry["podUID"] = attempt.pod.uid
     if attempt.incs:
         entry["incarnation"] = attempt.incs[-1].inc
-    report = view.etcd.reports.get(f"attempt/{attempt.id}")
+    report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     instants = list(entry.get("instants") or [])
     instants.extend(t for i in attempt.incs for t in i.instants)
-    if report is not None:
-        if _advanced(report.value, writer):
-            entry["advanced"] = True
-        if report.value.get("inc") and not entry.get("incarnation"):
-            entry["incarnation"] = report.value["inc"]
-        if report.value.get("lastInstant"):
-            instants.append(str(report.value["lastInstant"]))
+    if _advanced(report, writer):
+        entry["advanced"] = True
+    if report.inc and not entry.get("incarnation"):
+        entry["incarnation"] = report.inc
+    if report.last_instant:
+        instants.append(report.last_instant)
     if instants:
         entry["instants"] = sorted(set(instants))[-KEPT_INSTANTS:]
     return entry
@@ -131,7 +135,7 @@ def _has_ended(view: View, attempt: Attempt) -> bool:
         return True
     # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
     node = view.nodes.get(pod.node)
-    untold = node is None or not node.ready or any(pod.uid in settle.proven(i.record.value) for i in attempt.incs if i.record is not None)
+    untold = node is None or not node.ready or any(pod.uid in i.settling.proven for i in attempt.incs)
     return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
 
 
@@ -141,7 +145,7 @@ def _all_fenced(attempt: Attempt) -> bool:
 
 def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
     node = view.nodes.get(attempt.pod.node) if attempt.pod is not None else None
-    reason = next((str(i.record.value.get("reason")) for i in attempt.incs if i.record is not None), "")
+    reason = next((i.settling.reason for i in attempt.incs if i.record is not None), "")
     outcome = classify.classify(attempt.pod, node=node, stopping=stopping(view, writer), changing=ending_for_change.asked(view, attempt), fenced_reason=reason)
     entry = {**entries[-1], "class": outcome.kind, "endTime": conditions.rfc3339(view.now_ms)}
     if outcome.exit_code is not None:
@@ -150,8 +154,8 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
         entry["message"] = outcome.message
     if _advanced(outcome.report, writer):
         entry["advanced"] = True
-    if outcome.report.get("lastInstant"):
-        entry["instants"] = sorted({*entry.get("instants", []), str(outcome.report["lastInstant"])})[-KEPT_INSTANTS:]
+    if outcome.report.last_instant:
+        entry["instants"] = sorted({*entry.get("instants", []), outcome.report.last_instant})[-KEPT_INSTANTS:]
     # Nobody may register for it any more; then its incarnations are final (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
     summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
@@ -169,8 +173,8 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
     if stopping(view, writer) or ending_for_change.asks(view, attempt):
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
-        kind = classify.CANCELLED if stopping(view, writer) else classify.ENDED_FOR_CHANGE
-        entry = {**entries[-1], "class": kind, "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
+        kind = classify.CANCELLED if stopping(view, writer) else FailureClass.ENDED_FOR_CHANGE
+        entry = {**entries[-1], "class": str(kind), "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), summary=(summary,), requeue=5)
@@ -244,6 +248,6 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict,
         return 0
     skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
     count = max(1, skewed or failures(status, entries))
-    delay = min(writer.retry.backoff_seconds * 2.0 ** (count - 1), writer.retry.max_backoff_seconds)
+    delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

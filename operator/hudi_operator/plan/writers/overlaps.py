@@ -1,7 +1,7 @@
 """Writers that may write the same partitions take turns where the table says so (``concurrency.admission: DisjointPartitions``; R42).
 
-Manners, not safety: two writers of one partition that run at once lose a race at worst. Who waits because of others is waited for by those
-behind it whose partitions overlap with its own: nobody slips past until it starts.
+Fairness only; safety does not depend on it: of two writers of one partition that run at once, one loses a race at worst. Writers behind a waiting
+one wait for it too if their partitions overlap with its own, so that no later writer overtakes it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from hudi_operator.api import partitions
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View, WriterView
+from hudi_operator.plan.writers.block import Block
 
 MAX_OVERTAKES = 8
 """Attempts of others that start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
-
-Block = tuple[str, str, str]
-"""Reason, message, who blocks."""
 
 
 def problem(view: View, writer: WriterSpec) -> str:
@@ -39,7 +37,7 @@ def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequ
             continue
         doing = "comes first" if other in ahead else "runs"
         text = f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, {_words(_declared(view, other), found[1])} there"
-        return "OverlappingPartitions", text, other.name
+        return Block("OverlappingPartitions", text, other.name)
     return None
 
 

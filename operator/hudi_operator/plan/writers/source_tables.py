@@ -14,6 +14,7 @@ from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate.stalled import path_problem
 from hudi_operator.plan.requests import restores
+from hudi_operator.plan.writers.block import Block
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,18 @@ def _problem(view: View, reference: Reference) -> str:
     return path_problem(path, view.table.ref.namespace, view.config, field=field)
 
 
-def waits_for(view: View, writer: WriterSpec) -> tuple[str, str, str] | None:
-    """Reason, message and who blocks while a source is not there; None when all are."""
+def waits_for(view: View, writer: WriterSpec) -> Block | None:
+    """What the writer waits for while a source is not there; None when all are."""
     for name in (reference.table for reference in references(writer) if reference.table):
         found = view.observed.source_tables.get(name)
         if found is None:
-            return "SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}"
+            return Block("SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}")
         if not (found.get("status") or {}).get("timeline"):
-            return "SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}"
+            return Block("SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}")
         if conditions.find(found.get("status") or {}, "Bootstrapped").get("status") == "False":
-            return "SourceNotReady", f"HudiTable {name}, the source, is not bootstrapped yet", f"table {name}"
+            return Block("SourceNotReady", f"HudiTable {name}, the source, is not bootstrapped yet", f"table {name}")
         if conditions.find(found.get("status") or {}, "Ready").get("reason") == restores.REASON:
-            return "SourceNotReady", f"HudiTable {name}, the source, is being restored", f"table {name}"
+            return Block("SourceNotReady", f"HudiTable {name}, the source, is being restored", f"table {name}")
     return None
 
 
@@ -122,8 +123,10 @@ def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
 
 def _table(view: View, name: str) -> TableSpec | None:
     """The HudiTable of that name; None when it does not exist. Raises SpecError."""
-    found = view.observed.source_tables.get(name)
-    return None if found is None else TableSpec.from_object(found)
+    found = view.observed.source_specs.get(name)
+    if found is not None and found.spec is None:
+        raise SpecError(found.error)
+    return None if found is None else found.spec
 
 
 def _missing_access(source: StorageSpec, target: StorageSpec) -> str:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_contract import naming
+from hudi_contract import keys, naming
+from hudi_contract.records import read
+from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.plan.core.actions import EmitEvent, UpdateStatus
+from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
 from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
-from hudi_operator.plan.writers.admission import Decision
+from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
-EVENT_LIMIT = 1000
+_AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
+"""States in which a writer is as its spec asks: Ready, and done with for `kubectl wait` and GitOps tools (kstatus)."""
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -29,10 +33,11 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     if spec is not None:
         # The nonce that is present at the first look is the baseline and not executed.
         status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
-        if decision.kind == "Start":
+        if decision.kind is Kind.START:
             run = attempts.run_of(entries[-1]) if entries else 0
             entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
             status["executedNonce"] = spec.restart_nonce
+        status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
     status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
@@ -57,9 +62,10 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     return status
 
 
-def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> JsonDict:
-    """What the newest attempt has said; empty for one that is about to start."""
-    return _last_report(view, writer.last) if writer.last is not None and entries and writer.last.number == int(entries[-1]["number"]) else {}
+def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> AttemptReport:
+    """What the newest attempt has said; nothing for one that is about to start."""
+    mine = writer.last is not None and entries and writer.last.number == int(entries[-1]["number"])
+    return _last_report(view, writer.last).report if writer.last is not None and mine else AttemptReport()
 
 
 def next_tick_ms(status: JsonDict) -> int:
@@ -69,8 +75,8 @@ def next_tick_ms(status: JsonDict) -> int:
 
 def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
     """The entry of an attempt with what it says of itself; that stays when its pod and its report have gone."""
-    report = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), {})
-    counts = {"records": int(report.get("records") or 0), "conflicts": _count(report.get("conflicts"))}
+    said = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), _Said())
+    counts = {"records": said.report.records, "conflicts": said.conflicts}
     return {**entry, **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))}}
 
 
@@ -81,71 +87,73 @@ def _summed(parts: list[JsonDict]) -> dict[str, int]:
 def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
     """lastCommit and the last conflicts: the newest attempt's own words."""
     result: JsonDict = {k: old[k] for k in ("lastCommit", "recentConflicts") if k in old}
-    reports = [_last_report(view, a) for a in writer.attempts]
-    report = reports[-1] if reports else {}
-    if report.get("lastInstant"):
-        completion = str(report.get("lastCompletionTime") or "")
-        result["lastCommit"] = {
-            "instant": str(report["lastInstant"]),
-            **({"completionTime": completion} if completion else {}),
-        }
-        at = conditions.hudi_time(completion or str(report["lastInstant"]))
+    report = _last_report(view, writer.last).report if writer.last is not None else AttemptReport()
+    if report.last_instant:
+        completion = report.last_completion_time
+        result["lastCommit"] = {"instant": report.last_instant, **({"completionTime": completion} if completion else {})}
+        at = conditions.hudi_time(completion or report.last_instant)
         if at:
             result["lastCommit"]["time"] = at
-    if isinstance(report.get("conflicts"), list) and report["conflicts"]:
-        result["recentConflicts"] = [_conflict(c) for c in report["conflicts"][-KEPT_CONFLICTS:]]
+    if report.conflicts:
+        result["recentConflicts"] = [_conflict(c) for c in report.conflicts[-KEPT_CONFLICTS:]]
     return result
 
 
-def _count(found: object) -> int:
-    """Conflicts are a list in reports and a number in final words."""
-    return len(found) if isinstance(found, list) else (found if isinstance(found, int) else 0)
-
-
-def _conflict(raw: JsonDict) -> JsonDict:
-    at = raw.get("atMs")
-    shown: JsonDict = {k: str(raw[k])[:limit] for k, limit in (("instant", 32), ("retriedAs", 32), ("with", 317)) if raw.get(k)}
-    if raw.get("fileGroups"):
-        shown["fileGroups"] = [str(g)[:512] for g in raw["fileGroups"][:5]]
-    if raw.get("yielded") is True:
+def _conflict(told: ConflictReport) -> JsonDict:
+    said = {"instant": told.instant, "retriedAs": told.retried_as, "with": told.with_[:317]}
+    shown: JsonDict = {name: value for name, value in said.items() if value}
+    if told.file_groups:
+        shown["fileGroups"] = [group[:512] for group in told.file_groups[:5]]
+    if told.yielded:
         shown["yielded"] = True
-    if isinstance(at, int):
-        shown["time"] = conditions.rfc3339(at)
+    if told.at_ms is not None:
+        shown["time"] = conditions.rfc3339(told.at_ms)
     return shown
 
 
-def _last_report(view: View, attempt: Attempt) -> JsonDict:
+@dataclass(frozen=True)
+class _Said:
+    """What an attempt says of itself. ``conflicts``: how many; a report lists the last ones, a final word counts them."""
+
+    report: AttemptReport = field(default_factory=AttemptReport)
+    conflicts: int = 0
+
+
+def _last_report(view: View, attempt: Attempt) -> _Said:
     """The runtime's report in etcd, overlaid by its final word in the termination message."""
-    stored = view.etcd.reports.get(f"attempt/{attempt.id}")
-    report: JsonDict = dict(stored.value) if stored is not None else {}
+    stored = view.etcd.reports.get(keys.attempt_report(attempt.id))
+    told = read(stored, AttemptReport)
     main = classify.main_container(attempt.pod) if attempt.pod is not None else None
-    final = classify.termination_report(main.message) if main is not None and main.terminated else {}
-    for name in ("records", "commits", "lastInstant", "lastCompletionTime"):
-        if final.get(name):
-            report[name] = final[name]
-    if "conflicts" not in report and final.get("conflicts"):
-        report["conflicts"] = final["conflicts"]
-    return {**report, **_untold(view, attempt, report)}
+    final = (classify.termination_report(main.message) if main is not None and main.terminated else None) or TerminationMessage()
+    told = told.but(
+        records=final.records or told.records,
+        commits=final.commits or told.commits,
+        last_instant=final.last_instant or told.last_instant,
+        last_completion_time=final.last_completion_time or told.last_completion_time,
+    )
+    listed = stored is not None and "conflicts" in stored.value
+    return _Said(_with_untold(view, attempt, told), len(told.conflicts) if listed else final.conflicts)
 
 
-def _untold(view: View, attempt: Attempt, report: JsonDict) -> JsonDict:
-    """Commits that the agent has seen on the timeline and the attempt did not come to tell of: it was killed after its completed file."""
-    last = str(report.get("lastCompletionTime") or "")
-    commits = [c for c in timeline_report(view).get("commits") or () if c.get("attempt") == attempt.id and str(c.get("completionTime") or "") > last]
+def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> AttemptReport:
+    """With commits that the agent has seen on the timeline and the attempt did not come to tell of: it was killed after its completed file."""
+    commits = [c for c in timeline_report(view).commits if c.attempt == attempt.id and c.completion_time > report.last_completion_time]
     if not commits:
-        return {}
-    records = int(report.get("records") or 0) + sum(int(c.get("records") or 0) for c in commits)
-    newest = max(commits, key=lambda c: str(c["completionTime"]))
-    return {"records": records, "lastInstant": str(newest["instant"]), "lastCompletionTime": str(newest["completionTime"])}
+        return report
+    newest = max(commits, key=lambda c: c.completion_time)
+    records = report.records + sum(c.records for c in commits)
+    return report.but(records=records, last_instant=newest.instant, last_completion_time=newest.completion_time)
 
 
 def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
     """The printable word."""
-    if decision.kind in ("Finished", "Start"):
-        return decision.reason if decision.kind == "Finished" else "Starting"
-    if decision.kind in ("Scheduled", "Suspended", "Stalled", "Deleting"):
-        return decision.kind
-    if decision.kind == "Wait":
+    if decision.kind is Kind.FINISHED:
+        return decision.reason
+    if decision.kind is Kind.START:
+        return "Starting"
+    if decision.kind in (Kind.SCHEDULED, Kind.SUSPENDED, Kind.STALLED, Kind.DELETING):
+        return str(decision.kind.value)
+    if decision.kind is Kind.WAIT:
         return "Retrying" if decision.reason == "BackOff" else "Waiting"
     if progress.ended is not None:
         return "Retrying"
@@ -162,27 +170,29 @@ def _running(writer: WriterView) -> bool:
 
 
 def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
-    over = decision.reason if decision.kind == "Finished" else ""
-    admitted = decision.kind in ("Active", "Start")
+    over = decision.reason if decision.kind is Kind.FINISHED else ""
+    admitted = decision.kind in (Kind.ACTIVE, Kind.START)
     last = progress.entries[-1] if progress.entries else {}
     failure = f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
     active = admitted or state in ("Stopping",)
-    stalled = decision.kind == "Stalled" or over == "Failed"
+    stalled = decision.kind is Kind.STALLED or over == "Failed"
     reason = decision.reason or "Unknown"
-    busy = not over and decision.kind in ("Wait", "Deleting") and not stalled
+    busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
     waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
+    ready = state in _AS_ASKED
     return [
+        condition("Ready", ready, state, "" if ready else failure or decision.message or waiting),
         condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
         condition("Running", state == "Running", state, "" if state == "Running" else waiting),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
-        condition("Suspended", decision.kind == "Suspended", "Suspended" if decision.kind == "Suspended" else "NotSuspended", ""),
+        condition("Suspended", decision.kind is Kind.SUSPENDED, "Suspended" if decision.kind is Kind.SUSPENDED else "NotSuspended", ""),
         # kstatus: while an attempt runs the object is current, not in progress.
         condition("Reconciling", busy, reason if busy else ("Running" if active else "Current"), decision.message if busy else ""),
         condition(
             "Stalled",
             stalled,
-            (reason if decision.kind == "Stalled" else "Failed") if stalled else "NotStalled",
+            (reason if decision.kind is Kind.STALLED else "Failed") if stalled else "NotStalled",
             (failure or decision.message) if stalled else "",
         ),
     ]
@@ -209,11 +219,11 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
         good = kind in (classify.SUCCEEDED, *classify.STOPPED)
         text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
-    if decision.kind == "Start":
+    if decision.kind is Kind.START:
         found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
-    if decision.kind == "Stalled" and not conditions.is_true(writer.status, "Stalled"):
+    if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
-    if decision.kind == "Finished" and not conditions.is_true(writer.status, "Finished"):
+    if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):
         attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
         found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"))
     return tuple(found)

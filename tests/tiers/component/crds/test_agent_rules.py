@@ -9,12 +9,12 @@ import pytest
 from tests.tiers.component.crds.cluster import Cluster, create, driver_account, executor, table
 
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-    ("memory-word", {"memory": "2Gi"}, ("spec.agent.memory", "'2Gi' is not a size as Spark writes it")),
-    ("heap", {"memory": "4g", "resources": {"limits": {"memory": "2Gi"}}}, ("spec.agent", "(the JVM's heap) 4g is more than resources.limits.memory 2Gi")),
+    ("memory-word", {"memory": "2g"}, ("spec.agent.memory", "'2g' is not a size: a whole number and Mi or Gi")),
+    ("heap", {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}}, ("spec.agent", "(the JVM's heap) 4Gi is more than resources.limits.memory 2Gi")),
     (
         "executor-heap",
-        {"executors": {"memory": "4g", "resources": {"limits": {"memory": "2Gi"}}}},
-        ("spec.agent.executors", "memory (the JVM's heap) 4g is more than resources.limits.memory 2Gi"),
+        {"executors": {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}}},
+        ("spec.agent.executors", "memory (the JVM's heap) 4Gi is more than resources.limits.memory 2Gi"),
     ),
     ("none", {"executors": {"instances": -1}}, ("spec.agent.executors.instances", "-1", "greater than or equal to 0")),
     ("many", {"executors": {"instances": 201}}, ("spec.agent.executors.instances", "201", "less than or equal to 200")),
@@ -35,7 +35,7 @@ def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, agent: dic
 def test_an_empty_section_is_an_agent_without_executors(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(table(namespace, agent={}), table(namespace, "shared", path="s3a://lake/shared"))
     agent = light_cluster.get("huditable", "flights", "-n", namespace)["spec"]["agent"]
-    assert agent == {"cores": 1, "memory": "1g", "executors": {"instances": 0, "cores": 1, "memory": "1g"}}
+    assert agent == {"cores": 1, "memory": "1Gi", "executors": {"instances": 0, "cores": 1, "memory": "1Gi"}}
     assert "agent" not in light_cluster.get("huditable", "shared", "-n", namespace)["spec"]
 
 

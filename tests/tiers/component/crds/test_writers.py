@@ -9,7 +9,7 @@ import pytest
 
 from tests.tiers.component.crds.cluster import Cluster, table, writer
 
-PYTHON = {"configMapRef": {"name": "code", "key": "source.py"}, "function": "rows"}
+PYTHON = {"configMapKeyRef": {"name": "code", "key": "source.py"}, "function": "rows"}
 FILES = {"format": "csv", "paths": ["s3a://landing/x/"]}
 HUDI = {"tableRef": {"name": "bronze"}}
 SQL = {"query": "SELECT 1"}
@@ -107,8 +107,8 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("function", {"source": {"python": {**PYTHON, "function": "a.b"}}}, ("spec.source.python.function", "'a.b'", "not the name of a Python function")),
     (
         "key",
-        {"source": {"python": {**PYTHON, "configMapRef": {"name": "c", "key": "../x"}}}},
-        ("spec.source.python.configMapRef.key", "'../x'", "name of a Python file"),
+        {"source": {"python": {**PYTHON, "configMapKeyRef": {"name": "c", "key": "../x"}}}},
+        ("spec.source.python.configMapKeyRef.key", "'../x'", "name of a Python file"),
     ),
     ("priority", {"priority": 1001}, ("spec.priority", "1001", "less than or equal to 1000")),
     ("partition-path", {"partitions": ["/2026-01-*"]}, ("spec.partitions[0]", "'/2026-01-*' is not a partition path")),
@@ -121,11 +121,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"source": None, "application": {"mainFile": "local:///a.py"}, "partitions": ["a"]},
         ("spec.partitions", "partitions cannot be combined with application"),
     ),
-    ("heap", {"driver": {"memory": "512Mi"}}, ("spec.driver.memory", "'512Mi'", "such as 512m or 2g")),
+    ("heap", {"driver": {"memory": "512m"}}, ("spec.driver.memory", "'512m'", "such as 512Mi or 2Gi")),
     (
         "heap-limit",
-        {"executors": {"memory": "4g", "resources": {"limits": {"memory": "2Gi"}}}},
-        ("spec.executors", "memory (the JVM's heap) 4g is more than resources.limits.memory 2Gi"),
+        {"executors": {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}}},
+        ("spec.executors", "memory (the JVM's heap) 4Gi is more than resources.limits.memory 2Gi"),
     ),
     (
         "requests",
@@ -306,8 +306,8 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
         "tableRef": {"name": "flights"},
         "source": {"files": {"format": "csv", "paths": ["s3a://landing/corrections/"]}},
         "priority": 0,
-        "driver": {"cores": 1, "memory": "1g"},
-        "executors": {"cores": 1, "memory": "1g", "instances": 0},
+        "driver": {"cores": 1, "memory": "1Gi"},
+        "executors": {"cores": 1, "memory": "1Gi", "instances": 0},
         "retryPolicy": {"limit": 3, "backoffSeconds": 10, "maxBackoffSeconds": 300, "writeConflict": {"inProcess": 3}},
         "stop": {"graceSeconds": 60},
         "suspend": False,
@@ -322,7 +322,7 @@ def test_doubled_keys_are_removed_without_a_source(light_cluster: Cluster, names
 def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) -> None:
     pod_settings = {
         "cores": 2,
-        "memory": "2g",
+        "memory": "2Gi",
         "resources": {"requests": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "limits": {"cpu": 2, "memory": "3Gi"}},
         "env": [{"name": "LANG", "value": "C.UTF-8"}],
         "javaOptions": ["-XX:+UseSerialGC", "-XX:MaxGCPauseMillis=200", "-Xss2m", "-Xlog:gc*=info"],
@@ -333,7 +333,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         "priority": -10,
         "driver": pod_settings,
         "executors": {**pod_settings, "instances": 2},
-        "sparkConf": {"spark.sql.shuffle.partitions": "8", "spark.sql.session.timeZone": "UTC", "spark.driver.maxResultSize": "1g"},
+        "sparkConf": {"spark.sql.shuffle.partitions": "8", "spark.driver.maxResultSize": "1g"},
         "hudiOptions": {"hoodie.upsert.shuffle.parallelism": "8", "hoodie.parquet.compression.codec": "zstd"},
         "retryPolicy": {"limit": 0, "writeConflict": {"inProcess": 0}},
         "stop": {"graceSeconds": 5},
@@ -354,7 +354,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             **common,
         ),
         writer(namespace, "program", source=None, application={"mainFile": "local:///opt/app/main.py", "arguments": ["--x", "1"]}, **common),
-        writer(namespace, "code", source=None, application={"configMapRef": {"name": "code", "key": "main.py"}}, **common),
+        writer(namespace, "code", source=None, application={"configMapKeyRef": {"name": "code", "key": "main.py"}}, **common),
     )
 
 
@@ -381,8 +381,10 @@ def test_the_source_table_and_its_order_cannot_be_changed(light_cluster: Cluster
 def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
     status = {
+        "mode": "Once",
         "attempt": 2,
         "state": "Running",
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         "records": 7,
         "conflicts": 1,
         "lastCommit": {"instant": "20260101000000000", "time": "2026-01-01T00:00:00Z"},
@@ -393,7 +395,9 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
     assert head.replace("LAST COMMIT", "LAST-COMMIT").split() == [
         "NAME",
         "TABLE",
+        "MODE",
         "ATTEMPT",
+        "READY",
         "STATE",
         "LAST-COMMIT",
         "RECORDS",
@@ -401,8 +405,8 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
         "AGE",
     ]
     cells = row.split()
-    assert cells[:4] == ["backfill", "flights", "2", "Running"]
-    assert cells[5:7] == ["7", "1"]
+    assert cells[:6] == ["backfill", "flights", "Once", "2", "True", "Running"]
+    assert cells[7:9] == ["7", "1"]
     assert "No resources" in light_cluster.kubectl("get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=other")
 
 

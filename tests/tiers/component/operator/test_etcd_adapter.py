@@ -14,7 +14,7 @@ from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.model import doubts
 from hudi_operator.model.ports import Fatal, OutcomeUnknown
-from tests.support.harness.etcd_adapter_samples import connect
+from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd, free_ports, wait_for
 
 V = TypeVar("V")

@@ -22,6 +22,7 @@ from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.model.config import EtcdConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
@@ -85,8 +86,7 @@ class Replica:
         floors = self.store.floors()
         facts = run(self.store.read_table(T, "agent-x"))
         observed = Observed(
-            table=self._table,
-            writers=(),
+            objects=Objects(self._table),
             pods=(),
             nodes={},
             etcd=facts,
@@ -125,7 +125,7 @@ class Replica:
 
 def agent_reports(etcd: Etcd) -> None:
     """The agent is registered and has found the table."""
-    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUid": "", "wallClockMs": 0})
+    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUID": "", "wallClockMs": 0})
     etcd.put(f"/hudi/tables/{T}/alive/{AGENT}", {"inc": AGENT, "n": 1})
     etcd.put(f"/hudi/tables/{T}/report/timeline", {"agentInc": AGENT, "exists": True, "atMs": 0})
 

@@ -17,7 +17,7 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict
 from hudi_operator.plan.core import actions as act
-from tests.support.harness.etcd_adapter_samples import connect
+from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd
 from tests.support.world.simulated_world import ConflictError, World
 
@@ -26,10 +26,10 @@ T = "00000000000000bb"
 AGENT = "agent-x"
 CONTROL = ("gate", "admit", "fence", "request", "seen")
 INC, T1, T2 = "inc-1", "20260101000000001", "20260101000000002"
-GATE = {"state": "closed", "mode": "LeaseOnly", "lock": {"drainSeconds": 1}, "tableUid": "u"}
+GATE = {"state": "closed", "mode": "LeaseOnly", "lock": {"drainSeconds": 1}, "tableUID": "u"}
 SETTLE = {"inc": INC, "attempt": "lake.p-1", "role": "writer", "pod": "p-1", "reason": "LeaseGone", "phase": "Fenced", "instants": {}, "times": {}}
-LOCK = {"inc": INC, "attempt": "lake.p-1", "podUid": "u", "nonce": "n", "sinceMs": 0}
-WRITER = {"inc": INC, "attempt": "lake.p-1", "role": "writer", "pod": "p-1", "podUid": "u"}
+LOCK = {"inc": INC, "attempt": "lake.p-1", "podUID": "u", "nonce": "n", "sinceMs": 0}
+WRITER = {"inc": INC, "attempt": "lake.p-1", "role": "writer", "pod": "p-1", "podUID": "u"}
 INSTANT = {"inc": INC, "action": "commit", "state": "Pending"}
 MOVED, DONE = {**SETTLE, "phase": "Terminating"}, {**SETTLE, "phase": "Settled"}
 HAS_GATE, HAS_FENCE, HAS_LOCK, HAS_RECORD = ("gate", GATE), (f"fence/{INC}", {"inc": INC}), ("lock", LOCK), (f"settle/{INC}", SETTLE)

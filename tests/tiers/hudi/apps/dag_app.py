@@ -12,8 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.api import current_context
-from hudi_runtime.process.errors import FailureClass, classify_causes, java_causes
+from hudi_runtime.process.errors import classify_causes, java_causes
 
 SCHEMA = "id int, p string, v string, ts long"
 INSERTED, UPDATED, DELETED = 20, 10, 4

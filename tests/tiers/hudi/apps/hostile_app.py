@@ -1,4 +1,7 @@
-"""An application that tries to write past the lock, by option and by SET. One JSON line per way: what came of it."""
+"""An application that tries to write past the lock, by option and by SET. One JSON line per way: what came of it.
+
+Arguments: the file for the results, and where the table's files lie on this machine.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def outcome(action):
     return {"failed": False}
 
 
-def main(results: str) -> None:
+def main(results: str, folder: str) -> None:
     current = current_context()
     spark = current.spark
     frame = spark.createDataFrame([(100, "c", "hostile", 99)], "id int, p string, v string, ts long")
@@ -74,7 +77,7 @@ def main(results: str) -> None:
         spark.sql("UPDATE hostile SET v = 'hostile' WHERE id = 1")
 
     def instants():
-        return {name.split(".")[0].split("_")[0] for name in os.listdir(f"{current.table_path.removeprefix('file://')}/.hoodie/timeline")}
+        return {name.split(".")[0].split("_")[0] for name in os.listdir(f"{folder}/.hoodie/timeline")}
 
     found = {}
     ways = OF_THE_TABLE | WAYS
@@ -90,4 +93,4 @@ def main(results: str) -> None:
         json.dump(found, file)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

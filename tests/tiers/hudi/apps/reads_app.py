@@ -61,6 +61,7 @@ spark.conf.unset("hoodie.datasource.query.type")
 landing = Path(f"{gate}-in")
 landing.mkdir()
 (landing / "one.json").write_text('{"id": 4, "p": "a", "v": "streamed", "ts": 1}\n')
+# local files: the input of a stream and its checkpoint; the table is on S3
 stream = spark.readStream.schema("id int, p string, v string, ts long").json(f"file://{landing}").writeStream.format("hudi").options(**current.table_options())
 outcome("writeStream", lambda: stream.option("checkpointLocation", f"file://{gate}-checkpoint").trigger(availableNow=True).start(current.table_path))
 results.write_text(json.dumps(found))

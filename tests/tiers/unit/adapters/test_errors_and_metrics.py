@@ -10,6 +10,7 @@ from hudi_operator.adapters.etcd import RevisionNotes, Revisions
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
 from hudi_operator.observability import Metrics, Probes
 from hudi_operator.plan.core import actions as act
@@ -87,7 +88,7 @@ def test_a_hung_loop_is_unhealthy_and_a_start_is_not_ready() -> None:
 
 def test_phases_of_settling_are_measured() -> None:
     metrics = Metrics()
-    observed = Observed(table=None, writers=(), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects(None), pods=(), nodes={}, etcd=None)
     times = {"Fenced": 1000, "Terminating": 1500, "Draining": 4500}
     metrics.performed(observed, [act.UpdateSettle("t", "i", {"phase": "Draining", "times": times}, 1), act.Fence("t", "i", "a", {"reason": "LeaseGone"}, True)])
     assert metrics.registry.get_sample_value("hudi_operator_settle_phase_seconds_sum", {"phase": "Terminating"}) == 3.0

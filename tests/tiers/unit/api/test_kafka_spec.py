@@ -28,7 +28,7 @@ def writer(source: dict[str, Any], **spec: Any) -> WriterSpec:
 
 def job(source: dict[str, Any], **spec: Any) -> Job:
     """As the runtime reads it."""
-    return Job.from_json(json.loads(json.dumps(configmaps.job(TABLE, writer(source, **spec), 1, run=1))))
+    return Job.from_json(json.loads(json.dumps(configmaps.job(TABLE, writer(source, **spec), 1, run=1).to_json())))
 
 
 def test_the_runtime_reads_what_was_written() -> None:

@@ -20,7 +20,7 @@ SIDE_BY_SIDE = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}
 
 
 def table(**spec: Any) -> TableSpec:
-    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", **spec}})
+    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", "recordKeyFields": ["id"], **spec}})
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_it_means_reaches_drivers_and_agents(spec: dict[str, Any], merge: M
         "strategyId": merge.strategy_id or None,
         "className": merge.class_name or None,
     }
-    assert configmaps.job(found, writer, 1, run=1)["table"]["merge"] == word
+    assert configmaps.job(found, writer, 1, run=1).to_json()["table"]["merge"] == word
     assert agents.assignment(found, 0)["merge"] == word
 
 

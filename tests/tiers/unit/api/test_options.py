@@ -6,6 +6,10 @@ from hudi_operator.api import options
 from hudi_operator.api.spec import TableSpec
 
 
+def spec_of(**spec: Any) -> TableSpec:
+    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], **spec}})
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -86,6 +90,8 @@ def test_values_have_one_line() -> None:
         "spark.task.reaper.enabled",
         "spark.speculation",
         "spark.sql.files.ignoreCorruptFiles",
+        "spark.sql.session.timeZone",
+        "spark.sql.parquet.datetimeRebaseModeInWrite",
         "spark.hoodie.write.lock.provider",
         "SPARK.PLUGINS",
         "spark.dynamicAllocation.enabled",
@@ -100,7 +106,7 @@ def test_owned_spark_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.memory.fraction", "spark.driver.maxResultSize", "spark.eventLog.dir"]
+    "name", ["spark.sql.shuffle.partitions", "spark.sql.parquet.mergeSchema", "spark.memory.fraction", "spark.driver.maxResultSize", "spark.eventLog.dir"]
 )
 def test_allowed_spark_settings(name: str) -> None:
     assert options.spark_problem({name: "1"}) == ""
@@ -113,7 +119,7 @@ def test_the_first_problem_in_name_order_is_told() -> None:
 
 def table(**hudi_options: str) -> str:
     options_ = {name.replace("__", "."): value for name, value in hudi_options.items()}
-    return options.table_problem(TableSpec.from_object({"metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "hudiOptions": options_}}))
+    return options.table_problem(spec_of(hudiOptions=options_))
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
@@ -169,6 +175,6 @@ def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
     ],
 )
 def test_index_and_mode_fit_together(spec: dict[str, Any], problem: str) -> None:
-    found = options.table_problem(TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", **spec}}))
+    found = options.table_problem(spec_of(**spec))
     assert problem in found
     assert bool(problem) == bool(found)

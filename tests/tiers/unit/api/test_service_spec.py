@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ import pytest
 import yaml
 
 from hudi_operator.api import services
-from hudi_operator.api.fields import SpecError
+from hudi_operator.api.fields import SpecError, read
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.spec import TableSpec
 from hudi_runtime.services.expiry import LIMIT, PATTERN
 
 
+def given(raw: dict[str, Any], *, merge_on_read: bool = True) -> tuple[services.Service, ...]:
+    return services.switched_on(read(services.ServicesSpec, raw, "spec.services"), merge_on_read=merge_on_read)
+
+
 def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, services.Service]:
-    return {s.kind: s for s in services.from_spec(raw, merge_on_read=merge_on_read)}
+    return {s.kind: s for s in given(raw, merge_on_read=merge_on_read)}
 
 
 def test_everything_is_on_with_hudis_own_numbers() -> None:
@@ -41,7 +46,7 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
         f"{plan}.small.file.limit": str(300 * 1024 * 1024), f"{plan}.target.file.max.bytes": str(1024 * 1024 * 1024),
         f"{plan}.single.group.clustering.enabled": "false",
     }  # fmt: skip
-    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileMiB": 1}})["clustering"]
+    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileSize": "1Mi"}})["clustering"]
     assert sorted_.options[f"{plan}.sort.columns"] == "a,b"
     assert sorted_.options["hoodie.layout.optimize.strategy"] == "ZORDER"
     some = made({"clustering": {"partitionPattern": "2026.*", "skipNewestPartitions": 2}})["clustering"]
@@ -57,23 +62,21 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
         ({}, {"mode": "NonBlocking"}, "spec.services.clustering: contradicts concurrency.mode NonBlocking"),
         ({}, {"index": "Bucket"}, "spec.services.clustering: contradicts index.type Bucket"),
         ({"skipNewestPartitions": 3}, {"partitioned": False}, "spec.services.clustering.skipNewestPartitions = 3: the table has no partitionFields"),
-        ({"smallFileMiB": 2000}, {}, "smallFileMiB must not be more than targetFileMiB"),
-        ({"sortColumns": ["a"], "layout": "Random"}, {}, "spec.services.clustering.layout = 'Random': must be one of Linear, ZOrder, Hilbert"),
+        ({"smallFileSize": "2000Mi"}, {}, "smallFileSize must not be more than targetFileSize"),
         ({"partitionPattern": "a("}, {}, "spec.services.clustering.partitionPattern 'a('"),
         ({"enabled": False}, {"mode": "NonBlocking", "index": "Bucket"}, ""),
-        ({"skipNewestPartitions": 3, "smallFileMiB": 1024}, {}, ""),
+        ({"skipNewestPartitions": 3, "smallFileSize": "1024Mi"}, {}, ""),
     ],
 )
 def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, Any], words: str) -> None:
-    given = services.from_spec({"clustering": clustering}, merge_on_read=True)
-    found = services.clustering_problem(given, **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
+    found = services.clustering_problem(given({"clustering": clustering}), **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
     assert words in found
     assert bool(found) is bool(words)
 
 
 def test_partitions_expire_when_it_is_asked_for() -> None:
     assert "ttl" not in made({})
-    found = made({"ttl": {"retainDays": 30, "partitionPattern": "day=.*"}})["ttl"]
+    found = made({"ttl": {"retainSeconds": 30 * 86400, "partitionPattern": "day=.*"}})["ttl"]
     assert found.after_commits == 20
     prefix = "hoodie.partition.ttl"
     assert found.options == {
@@ -82,7 +85,7 @@ def test_partitions_expire_when_it_is_asked_for() -> None:
         f"{prefix}.strategy.max.delete.partitions": "1000",
         PATTERN: "day=.*",
     }
-    created = made({"ttl": {"retainDays": 1, "since": "Creation", "maxPartitionsPerRun": 7}})["ttl"].options
+    created = made({"ttl": {"retainSeconds": 86400, "since": "Creation", "maxPartitionsPerRun": 7}})["ttl"].options
     assert created[f"{prefix}.management.strategy.type"] == "KEEP_BY_CREATION_TIME"
     assert created[LIMIT] == "7"
 
@@ -90,16 +93,14 @@ def test_partitions_expire_when_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("ttl", "partitioned", "words"),
     [
-        ({"retainDays": 3}, False, "spec.services.ttl: the table has no partitionFields"),
-        ({}, True, "spec.services.ttl.retainDays: required"),
-        ({"retainDays": 3, "since": "Birth"}, True, "spec.services.ttl.since = 'Birth': must be one of LastWrite, Creation"),
-        ({"retainDays": 3, "partitionPattern": "("}, True, "spec.services.ttl.partitionPattern '('"),
-        ({"retainDays": 3}, True, ""),
-        ({"enabled": False}, False, ""),
+        ({"retainSeconds": 259200}, False, "spec.services.ttl: the table has no partitionFields"),
+        ({"retainSeconds": 259200, "partitionPattern": "("}, True, "spec.services.ttl.partitionPattern '('"),
+        ({"retainSeconds": 259200}, True, ""),
+        ({"enabled": False, "retainSeconds": 86400}, False, ""),
     ],
 )
 def test_what_cannot_expire(ttl: dict[str, Any], partitioned: bool, words: str) -> None:
-    found = services.ttl_problem(services.from_spec({"ttl": ttl}, merge_on_read=False), partitioned=partitioned)
+    found = services.ttl_problem(given({"ttl": ttl}, merge_on_read=False), partitioned=partitioned)
     assert words in found
     assert bool(found) is bool(words)
 
@@ -115,7 +116,7 @@ def test_a_schedule_replaces_the_default_trigger() -> None:
     ("clean", "policy", "option"),
     [
         ({"retainCommits": 4}, "KEEP_LATEST_COMMITS", ("hoodie.clean.commits.retained", "4")),
-        ({"retainHours": 5}, "KEEP_LATEST_BY_HOURS", ("hoodie.clean.hours.retained", "5")),
+        ({"retainSeconds": 5 * 3600}, "KEEP_LATEST_BY_HOURS", ("hoodie.clean.hours.retained", "5")),
         ({"retainFileVersions": 6}, "KEEP_LATEST_FILE_VERSIONS", ("hoodie.clean.fileversions.retained", "6")),
     ],
 )
@@ -134,19 +135,32 @@ def test_what_cleaning_retains(clean: dict[str, int], policy: str, option: tuple
         ({"clean": {"retainCommits": 20}}, "minCommitsToKeep 20 must be more than clean.retainCommits 20"),
         ({"compaction": {"schedule": {"cron": "x y z a b"}}}, "spec.services.compaction.schedule.cron 'x y z a b'"),
         ({"clean": {"retainCommits": 19}}, ""),
-        ({"clean": {"retainHours": 99}}, ""),
+        ({"clean": {"retainSeconds": 99 * 3600}}, ""),
         ({"clean": {"retainCommits": 99}, "archive": {"enabled": False}}, ""),
     ],
 )
 def test_what_does_not_fit_together(raw: dict[str, Any], words: str) -> None:
-    found = services.problem(services.from_spec(raw, merge_on_read=True))
+    found = services.problem(given(raw))
     assert words in found
     assert bool(found) is bool(words)
 
 
-def test_a_wrong_type_names_the_field() -> None:
-    with pytest.raises(SpecError, match=r"spec\.services\.clean\.retainCommits"):
-        made({"clean": {"retainCommits": "many"}})
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({"clean": {"retainCommits": "many"}}, "spec.services.clean.retainCommits: expected int, found 'many'"),
+        ({"clean": {"retainSeconds": 5400}}, "spec.services.clean.retainSeconds: 5400 must be a multiple of 3600"),
+        ({"clean": {"window": {"cron": "0 1 * * *"}}}, "spec.services.clean.window.durationSeconds: required"),
+        ({"clustering": {"sortColumns": ["a"], "layout": "Random"}}, "spec.services.clustering.layout: 'Random' must be one of Linear, ZOrder, Hilbert"),
+        ({"clustering": {"smallFileSize": "300m"}}, "spec.services.clustering.smallFileSize: '300m' is not a size: a whole number and Mi or Gi"),
+        ({"ttl": {}}, "spec.services.ttl.retainSeconds: required"),
+        ({"ttl": {"retainSeconds": 0}}, "spec.services.ttl.retainSeconds: 0 must be at least 86400"),
+        ({"ttl": {"retainSeconds": 86400, "since": "Birth"}}, "spec.services.ttl.since: 'Birth' must be one of LastWrite, Creation"),
+    ],
+)
+def test_what_cannot_be_read_names_field_value_and_rule(raw: dict[str, Any], words: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(words)):
+        given(raw)
 
 
 def test_the_example_is_what_it_says() -> None:
@@ -180,9 +194,8 @@ def test_a_tick_in_the_hour_that_does_not_exist_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("window", "words"),
     [
-        ({"cron": "0 1 * *", "minutes": 5}, ("spec.services.clean.window.cron", "'0 1 * *'", "five fields")),
-        ({"cron": "0 1 * * *", "timeZone": "Moon/Sea", "minutes": 5}, ("spec.services.clean.window.timeZone", "'Moon/Sea'")),
-        ({"cron": "0 1 * * *"}, ("spec.services.clean.window.minutes 0", "at least 1")),
+        ({"cron": "0 1 * * * *", "durationSeconds": 300}, ("spec.services.clean.window.cron", "'0 1 * * * *'", "five fields")),
+        ({"cron": "0 1 * * *", "timeZone": "Moon/Sea", "durationSeconds": 300}, ("spec.services.clean.window.timeZone", "'Moon/Sea'")),
     ],
 )
 def test_windows_that_mean_nothing(window: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -192,7 +205,7 @@ def test_windows_that_mean_nothing(window: dict[str, Any], words: tuple[str, ...
 
 @pytest.mark.parametrize(("hour", "opens"), [(0, 1), (1.5, 1), (2.9, 1), (3.1, 25), (23, 25)])
 def test_the_window_that_is_open_or_comes_next(hour: float, opens: int) -> None:
-    window = made({"clean": {"window": {"cron": "0 1 * * *", "minutes": 120}}})["clean"].window
+    window = made({"clean": {"window": {"cron": "0 1 * * *", "durationSeconds": 7200}}})["clean"].window
     assert window is not None
     midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
     begin, end = window.around(midnight + int(hour * 3600_000))

@@ -99,7 +99,7 @@ def test_unknown_fields_and_absent_ones_are_fine() -> None:
     ("key", "value", "left"),
     [
         ("report/timeline", {"exists": True, "pendingCount": "many", "commits": [1]}, {"exists": True}),
-        ("writer/i", {"podUid": "u", "wallClockMs": 10**40}, {"podUid": "u", "inc": "i"}),
+        ("writer/i", {"podUID": "u", "wallClockMs": 10**40}, {"podUID": "u", "inc": "i"}),
         ("settle/i", {"phase": "Draining", "times": [1]}, {"phase": "Draining", "inc": "i"}),
         ("lock", {"inc": "i", "sinceMs": -1}, {"inc": "i"}),
         ("admit/ns.hudi-agent-a-1", {"role": [1]}, {"attempt": "ns.hudi-agent-a-1", "role": "agent"}),
@@ -146,5 +146,5 @@ def test_every_key_that_is_not_believed_is_named() -> None:
 
 
 def test_a_writer_of_low_priority_is_read_whole() -> None:
-    assert not stored("writer/i", {"podUid": "u", "priority": -1000}).doubts
+    assert not stored("writer/i", {"podUID": "u", "priority": -1000}).doubts
     assert not stored("queue/i-n", {"inc": "i", "priority": -1000}).doubts

@@ -15,6 +15,7 @@ from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
 from hudi_operator.plan.core import actions as act
 
@@ -26,7 +27,7 @@ def observed(
     *, pods: Sequence[PodFacts] = (), settles: dict[str, Stored] | None = None, timers: dict[str, float] | None = None, writers: Sequence[Any] = ()
 ) -> Observed:
     etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {})
-    return Observed(table=TABLE, writers=tuple(writers), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
+    return Observed(Objects(TABLE, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
 
 
 def pod(role: str) -> PodFacts:

@@ -17,7 +17,7 @@ from tests.support.trace.events import Event
 
 JsonDict = dict[str, Any]
 INC, POD, ATTEMPT, T = "inc-1", "load-1", "ns.load-1", "20260101000000000"
-RECORD = {"inc": INC, "podUid": "uid-1", "pods": {"uid-2": {}}, "proofs": {"uid-1": {}, "uid-2": {}}, "instants": {T: {"outcome": "RolledBack"}}}
+RECORD = {"inc": INC, "podUID": "uid-1", "pods": {"uid-2": {}}, "proofs": {"uid-1": {}, "uid-2": {}}, "instants": {T: {"outcome": "RolledBack"}}}
 LABELS = {"hudioperator.io/role": "driver"}
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.job.options import check_allowed
 from hudi_runtime.services import triggers
-from tests.support.world.halves_samples import parsed
+from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
@@ -45,9 +46,9 @@ def test_a_table(path: Path, one: dict[str, Any]) -> None:
     world.make_table(**one["spec"])
     world.run(lambda w: "assignment" in w.kv)
     assert world.condition(world.table, "Stalled")["status"] != "True", world.condition(world.table, "Stalled")
-    spec, told = OperatorTable.from_object(of(one)), TableSpec.from_json(world.assignment())
+    spec, told = OperatorTable.from_object(of(one)), TableSpec.of(AssignmentRecord.from_json(world.assignment()))
     assert (told.path, told.record_keys, told.partitions) == (spec.canonical_path, spec.record_key_fields, spec.partition_fields)
-    running = triggers.from_assignment(world.assignment())
+    running = triggers.orders(AssignmentRecord.from_json(world.assignment()).services)
     assert {kind.value for kind in running} == {service.kind for service in spec.services}
 
 
@@ -87,7 +88,7 @@ def test_a_writer(path: Path, one: dict[str, Any]) -> None:
     assert len(job.partitions) == len(spec.partitions)
     if isinstance(job.source, PythonSource):
         python = one["spec"]["source"]["python"]
-        tree = ast.parse(code_of(path, python["configMapRef"]["name"], python["configMapRef"]["key"]))
+        tree = ast.parse(code_of(path, python["configMapKeyRef"]["name"], python["configMapKeyRef"]["key"]))
         assert job.source.function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if isinstance(job.source, SqlSource):
         assert all(view.path or view.files for view in job.source.views)

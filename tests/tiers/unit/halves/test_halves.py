@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.reports import ReportedCommit
+from hudi_contract.requests import ServiceDone, ServiceRequest
+from hudi_contract.words import Result, Service, Stage
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps
@@ -23,7 +28,7 @@ from hudi_runtime.callback import callback
 from hudi_runtime.callback.callback_http import Sender
 from hudi_runtime.callback.callback_plan import Source
 from hudi_runtime.job.job import FilesSource, HudiSource, KafkaSource, PythonSource, SqlSource, TableSpec
-from hudi_runtime.process.errors import Failure, FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import Failure, RuntimeFailure
 from hudi_runtime.process.result import Reporter, Tally, termination_message
 from hudi_runtime.process.session import Conflict
 from hudi_runtime.services import triggers
@@ -32,20 +37,20 @@ from hudi_runtime.settle.rollback import Outcome
 from hudi_runtime.settle.settle import Settler
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer import gate
-from tests.support.world.bootstrap_samples import NOTHING
-from tests.support.world.bootstrap_samples import T1 as BOOTSTRAP_INSTANT
-from tests.support.world.bootstrap_samples import T2 as BOOTSTRAP_COMPLETION
-from tests.support.world.bootstrap_samples import Fake as BootstrapFake
-from tests.support.world.callback_samples import Commits, receiver, t
-from tests.support.world.halves_samples import parsed
+from tests.support.world.agent_contexts import context, look
+from tests.support.world.callback_parts import Commits, receiver, t
+from tests.support.world.fake_bootstrap import T1 as BOOTSTRAP_INSTANT
+from tests.support.world.fake_bootstrap import T2 as BOOTSTRAP_COMPLETION
+from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_metadata_table import Fake as MetadataFake
+from tests.support.world.fake_metadata_table import serve as serve_metadata
+from tests.support.world.fake_restores import KEPT, UNDONE, T, keeper, records
+from tests.support.world.fake_restores import Fake as RestoreFake
+from tests.support.world.fake_savepoints import COMMITS as SAVEPOINT_COMMITS
+from tests.support.world.fake_savepoints import T2, T4, T5
+from tests.support.world.fake_savepoints import Fake as SavepointFake
+from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
-from tests.support.world.metadata_table_samples import Fake as MetadataFake
-from tests.support.world.metadata_table_samples import serve as serve_metadata
-from tests.support.world.restores_samples import KEPT, UNDONE, T, keeper, records
-from tests.support.world.restores_samples import Fake as RestoreFake
-from tests.support.world.savepoints_samples import COMMITS as SAVEPOINT_COMMITS
-from tests.support.world.savepoints_samples import T2, T4, T5
-from tests.support.world.savepoints_samples import Fake as SavepointFake
 
 UNTIL = 120
 
@@ -67,8 +72,9 @@ def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
         session: Any = SimpleNamespace(inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
         names = ("timeline", "savepoint_with", "write_config", "locked", "client")
         table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
-        keeper = Savepoints(table, session, "flights", world.assignment()["table"], {}, lambda: fake.gate)
-        keeper.serve(requests, world.etcd.records())
+        spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
+        keeper = Savepoints(context(table, session, gate=lambda: fake.gate, spec=spec), after=idle)  # type: ignore[arg-type]
+        keeper.consider(look(requests, world.etcd.records()))
 
     world.serve = serve
 
@@ -105,7 +111,7 @@ def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFak
     def serve(process: Any, requests: dict[str, Any]) -> None:
         monkeypatch.setitem(keeper.__globals__, "ME", process.inc)  # whose restore the fake's agent takes it for
         fake.gate = world.gate()
-        keeper(fake).consider(requests, records(fake))
+        keeper(fake).consider(look(requests, records(fake)))
 
     world.serve = serve
     return fake
@@ -161,7 +167,7 @@ def with_bootstrap(world: Meeting, fake: BootstrapFake) -> None:
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         fake.gate = world.gate()["state"]
-        fake.made().consider(requests, NOTHING)
+        fake.made().consider(look(requests))
 
     world.serve = serve
 
@@ -222,27 +228,27 @@ def test_scheduled_services() -> None:
     """The tick of a schedule, the options, and what status says of the run."""
     world = Meeting()
     ready(world, services={"clean": {"schedule": {"cron": "*/5 * * * *"}, "retainCommits": 7}, "archive": {"enabled": False}, "compaction": {"enabled": False}})
-    found = triggers.from_assignment(world.assignment())
-    assert set(found) == {triggers.Kind.CLEAN}
-    service = found[triggers.Kind.CLEAN]
+    found = triggers.orders(AssignmentRecord.from_json(world.assignment()).services)
+    assert set(found) == {Service.CLEAN}
+    service = found[Service.CLEAN]
     assert (service.scheduled, service.after_commits, service.options["hoodie.clean.commits.retained"]) == (True, None, "7")
-    request = world.kv["request/service-clean"].value
-    assert not triggers.due(service, triggers.Record(), commits=0, request=request, now_ms=world.now_ms), "what had passed before is the baseline"
+    request = ServiceRequest.from_json(world.kv["request/service-clean"].value)
+    assert not triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms), "what had passed before is the baseline"
     world.run(lambda w: not w.kv["request/service-clean"].value["baseline"], seconds=400)
-    request = json.loads(json.dumps(world.kv["request/service-clean"].value))
-    why = triggers.due(service, triggers.Record(), commits=0, request=request, now_ms=world.now_ms)
+    request = ServiceRequest.from_json(json.loads(json.dumps(world.kv["request/service-clean"].value)))
+    why = triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms)
     assert why.startswith("schedule ")
-    served = triggers.Record(result="Completed", instant=t(7), message="12 files", at_ms=world.now_ms, nonce=request["nonce"], inc="agent")
-    world.etcd.put(triggers.record_key(triggers.Kind.CLEAN), served.value(triggers.Kind.CLEAN))
+    served = ServiceDone(result=Result.COMPLETED, instant=t(7), message="12 files", at_ms=world.now_ms, nonce=request.nonce, inc="agent")
+    world.etcd.put(triggers.record_key(Service.CLEAN), served.to_json())
     world.reconcile()
     world.reconcile()
     shown = world.status("services")["clean"]
     assert (shown["outcome"], shown["lastInstant"], shown["message"]) == ("Completed", t(7), "12 files")
     assert shown["lastTime"] == conditions.rfc3339(served.at_ms)
-    again = triggers.Record.from_value(world.kv["done/service-clean"].value)
+    again = ServiceDone.from_json(world.kv["done/service-clean"].value)
     assert not triggers.due(service, again, commits=0, request=request, now_ms=world.now_ms), "each tick once"
-    failed = triggers.Record(result="Failed", message="no room", failures=2, at_ms=world.now_ms, inc="agent")
-    world.etcd.put(triggers.record_key(triggers.Kind.CLEAN), failed.value(triggers.Kind.CLEAN))
+    failed = ServiceDone(result=Result.FAILED, message="no room", failures=2, at_ms=world.now_ms, inc="agent")
+    world.etcd.put(triggers.record_key(Service.CLEAN), failed.to_json())
     world.reconcile()
     world.reconcile()
     condition = world.condition(world.table, "ServicesHealthy")
@@ -257,7 +263,7 @@ def test_commits_since_the_last_run() -> None:
     assert agent is not None
     report = facts.report(timeline, inc=agent.inc, foreigners=(), commits_since={"clean": 3})
     world._agent = lambda process: None  # type: ignore[method-assign]
-    world.etcd.put("report/timeline", {"atMs": world.now_ms, **report})
+    world.etcd.put("report/timeline", {**report.to_json(), "atMs": world.now_ms})
     world.reconcile()
     world.reconcile()
     assert world.status("services")["clean"]["commitsUntilNext"] == 7
@@ -273,7 +279,7 @@ def test_the_commit_callback() -> None:
     source = Source("lake", "flights", "T", "s3a://lake/flights")
     agent = world.agent_process()
     assert agent is not None
-    made = callback.from_assignment(world.assignment(), source, table, etcd, inc=agent.inc)
+    made = callback.from_order(AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc)
     assert made is not None
     assert (made._table_services, made._sender._timeout, made._sender._host, made._sender._folder) == (True, 7, "receiver.example", None)
     with receiver() as server:
@@ -296,7 +302,7 @@ def test_the_commit_callback() -> None:
     assert world.is_true(world.table, "CallbackDelivered")
     world.change(commitCallback=None)
     world.run(lambda w: "callback" not in w.assignment(), seconds=UNTIL)
-    assert callback.from_assignment(world.assignment(), source, table, etcd, inc=agent.inc) is None
+    assert callback.from_order(AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc) is None
 
 
 # ---- the gate, jobs and words of writers
@@ -359,7 +365,7 @@ def test_a_job() -> None:
     assert (job.transform, job.operation, job.duplicates, job.interval) == ("SELECT * FROM source", "insert", "Drop", 9)
     assert (job.serialize_after, job.early_detection, job.in_process_retries) == (4, True, 6)
     assert job.options == {"hoodie.parquet.max.file.size": "1000"}
-    assert job.partitions == tuple(configmaps.job(table, of, 2, run=5)["partitions"]) != ()
+    assert job.partitions == tuple(configmaps.job(table, of, 2, run=5).to_json()["partitions"]) != ()
     told = job.table
     assert (told.id, told.table, told.name, told.path, told.type) == (table.table_id, "lake/flights", table.table_name, "s3a://lake/flights", "MERGE_ON_READ")
     assert (told.record_keys, told.partitions, told.ordering, told.hive_style) == (("id",), ("day", "hour"), ("ts",), table.hive_style_partitioning)
@@ -370,7 +376,7 @@ def test_a_job() -> None:
     ("source", "wanted"),
     [
         (
-            {"python": {"configMapRef": {"name": "c", "key": "a.py"}, "function": "f", "arguments": {"n": "1"}}},
+            {"python": {"configMapKeyRef": {"name": "c", "key": "a.py"}, "function": "f", "arguments": {"n": "1"}}},
             PythonSource("/etc/hudi/code/a.py", "f", {"n": "1"}),
         ),
         (
@@ -438,8 +444,8 @@ def test_an_assignment(merge: dict[str, Any]) -> None:
     world.make_table(orderingFields=["ts"], partitionFields=["day"], merge=merge, **image)
     world.run(lambda w: "assignment" in w.kv, seconds=UNTIL)
     spec = OperatorTable.from_object(world.table or {})
-    assert TableSpec.from_json(world.assignment()) == parsed(spec, writer(source=FILES)).table
-    assert TableSpec.from_json(world.assignment()).merge.mode == merge["mode"]
+    assert TableSpec.of(AssignmentRecord.from_json(world.assignment())) == parsed(spec, writer(source=FILES)).table
+    assert TableSpec.of(AssignmentRecord.from_json(world.assignment())).merge.mode == merge["mode"]
 
 
 def at_work(world: Meeting) -> Any:
@@ -458,7 +464,7 @@ def test_the_report_of_an_attempt() -> None:
     tally.conflict(Conflict(t(1), t(2), ("day=1/fg-1", "day=1/fg-2"), yielded=True))
     tally.committed(t(3), t(4), 12, since=0)
     session: Any = SimpleNamespace(attempt=process.attempt, inc=process.inc, etcd=world.etcd)
-    Reporter(session, tally).stage("Committed")
+    Reporter(session, tally).stage(Stage.COMMITTED)
     world.reconcile()
     world.reconcile()
     status = world.writers["load"]["status"]
@@ -495,9 +501,11 @@ def test_the_report_on_the_timeline() -> None:
     assert agent is not None
     timeline = tl.parse([f"{t(1)}_{t(2)}.commit", f"{t(3)}.commit.requested", f"{t(3)}.inflight"])
     (pending,) = timeline.pending
-    newest = [{"instant": t(1), "action": "commit", "completionTime": t(2), "records": 5, "writer": "lake/load", "attempt": "lake.load-1"}]
+    commit = ReportedCommit(instant=t(1), action="commit", completion_time=t(2), records=5, writer="lake/load", attempt="lake.load-1")
     world._agent = lambda process: None  # type: ignore[method-assign]
-    world.etcd.put("report/timeline", {"atMs": world.now_ms, **facts.report(timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=newest)})
+    world.etcd.put(
+        "report/timeline", {**facts.report(timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=(commit,)).to_json(), "atMs": world.now_ms}
+    )
     world.reconcile()
     world.reconcile()
     shown = world.status("timeline")
@@ -515,7 +523,7 @@ def test_an_agent_that_cannot_serve(code: str) -> None:
     agent = world.agent_process()
     assert agent is not None
     world._agent = lambda process: None  # type: ignore[method-assign]
-    world.etcd.put("report/timeline", {"atMs": 0, **facts.error_report(inc=agent.inc, exists=False, code=code, message="why not")})
+    world.etcd.put("report/timeline", facts.error_report(inc=agent.inc, exists=False, code=code, message="why not").to_json())
     world.run(lambda w: "why not" in json.dumps((w.table or {}).get("status")), seconds=UNTIL)
     conditions_ = [c for c in (world.table or {})["status"]["conditions"] if "why not" in c["message"]]
     assert any(c["reason"] == code for c in conditions_), conditions_
@@ -532,7 +540,7 @@ def test_adoption_of_pending_instants() -> None:
     assert agent is not None
     world._agent = lambda process: None  # type: ignore[method-assign]
     report = adoption.report(facts.report(timeline, inc=agent.inc, foreigners=timeline.pending, commits_since={}), waiting)
-    world.etcd.put("report/timeline", {"atMs": 0, **report})
+    world.etcd.put("report/timeline", {**report.to_json(), "atMs": 0})
     world.run(lambda w: t(3) in w.condition(w.table, "Ready")["message"] + w.condition(w.table, "Stalled")["message"], seconds=UNTIL)
     world.change(adoption={"policy": "Adopt", "rollbackInstants": [t(3)]})
     world.run(lambda w: f"instant/{t(3)}" in w.kv, seconds=UNTIL)

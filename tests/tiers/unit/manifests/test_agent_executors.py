@@ -14,12 +14,12 @@ from hudi_operator.model.config import OperatorConfig
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
-ALONE = {"cores": 2, "memory": "2g", "nodeSelector": {"pool": "services"}}
-WITH_EXECUTORS = {"executors": {"instances": 2, "cores": 3, "memory": "4g", "resources": {"limits": {"memory": "6Gi"}}, "nodeSelector": {"pool": "big"}}}
+ALONE = {"cores": 2, "memory": "2Gi", "nodeSelector": {"pool": "services"}}
+WITH_EXECUTORS = {"executors": {"instances": 2, "cores": 3, "memory": "4Gi", "resources": {"limits": {"memory": "6Gi"}}, "nodeSelector": {"pool": "big"}}}
 
 
 def table(name: str = "flights", **spec: Any) -> TableSpec:
-    body = {"path": f"s3a://lake/{name}", "recordKeyFields": ["id"], "storage": {"secretRefs": [{"name": "creds"}]}, **spec}
+    body = {"path": f"s3a://lake/{name}", "recordKeyFields": ["id"], "storage": {"secretRefs": [{"name": "creds", "as": "S3"}]}, **spec}
     return TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "ns", "name": name, "uid": "t-uid"}, "spec": body})
 
 
@@ -46,7 +46,7 @@ def test_an_own_agent_is_shared_with_nobody_and_changes_with_its_settings(other:
 
 
 def test_what_is_left_out_is_the_default() -> None:
-    written = {"cores": 1, "memory": "1g", "executors": {"instances": 0, "cores": 1, "memory": "1g"}}
+    written = {"cores": 1, "memory": "1Gi", "executors": {"instances": 0, "cores": 1, "memory": "1Gi"}}
     assert table(agent={}).agent_name("image") == table(agent=written).agent_name("image")
     assert table(agent=None).agent is None
 

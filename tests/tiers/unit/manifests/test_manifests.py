@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_contract import naming
-from hudi_operator.api import pod_settings
+from hudi_operator.api import options, pod_settings
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
@@ -43,7 +44,7 @@ def writer(**spec: Any) -> WriterSpec:
     return WriterSpec.from_object({"kind": "HudiWriter", "metadata": {"namespace": "ns", "name": "load", "uid": "0123456789"}, "spec": body})
 
 
-EXECUTORS = {"executors": {"instances": 2, "cores": 2, "memory": "2g"}}
+EXECUTORS = {"executors": {"instances": 2, "cores": 2, "memory": "2Gi"}}
 
 
 def executor_pod(**spec: Any) -> JsonDict:
@@ -94,6 +95,16 @@ def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
     assert names.index("POD_IP") < names.index("SPARK_LOCAL_IP"), "Kubernetes expands only what stands before"
 
 
+def test_no_setting_is_accepted_and_then_overwritten() -> None:
+    """Whatever the operator writes after the user's sparkConf is refused in sparkConf."""
+    spec = writer(**EXECUTORS)
+    plain = spark_conf.spark_defaults(table(), spec, 1, CONFIG)
+    mine = replace(spec, spark_conf=dict.fromkeys(plain, "mine"))
+    overwritten = [name for name, value in spark_conf.spark_defaults(table(), mine, 1, CONFIG).items() if value != "mine"]
+    assert {"spark.sql.session.timeZone", "spark.executor.memoryOverhead", "spark.serializer"} <= set(overwritten)
+    assert [name for name in overwritten if not options.spark_problem({name: "mine"})] == []
+
+
 def test_the_kubelet_ends_an_attempt_at_its_deadline() -> None:
     assert "activeDeadlineSeconds" not in pods.driver_pod(table(), writer(), 1, CONFIG)["spec"]
     assert pods.driver_pod(table(), writer(activeDeadlineSeconds=90), 1, CONFIG)["spec"]["activeDeadlineSeconds"] == 90
@@ -122,16 +133,16 @@ def test_an_agent_has_no_owner_and_names_no_table() -> None:
     [({}, "1536Mi"), ({"requests": {"memory": "3Gi"}}, "3Gi"), ({"limits": {"memory": "4Gi"}}, "4Gi")],
 )
 def test_memory_follows_the_heap_unless_the_user_says_more(resources: JsonDict, memory: str) -> None:
-    spec = writer(driver={"memory": "1g", "resources": resources})
+    spec = writer(driver={"memory": "1Gi", "resources": resources})
     found = pods.driver_pod(table(), spec, 1, CONFIG)["spec"]["containers"][0]["resources"]
     assert found == {"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}}
 
 
 def test_a_users_code_is_mounted_read_only() -> None:
-    spec = writer(source={"python": {"configMapRef": {"name": "code", "key": "x.py"}, "function": "f"}})
+    spec = writer(source={"python": {"configMapKeyRef": {"name": "code", "key": "x.py"}, "function": "f"}})
     pod = pods.driver_pod(table(), spec, 1, CONFIG)
     assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0]["volumeMounts"]
-    assert configmaps.job(table(), spec, 1, run=2)["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
+    assert configmaps.job(table(), spec, 1, run=2).to_json()["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
 
 
 def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
@@ -149,29 +160,29 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
 
 def test_the_removal_of_doubled_keys_has_no_source() -> None:
     spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
-    job = configmaps.job(table(), spec, 1, run=1)
+    job = configmaps.job(table(), spec, 1, run=1).to_json()
     assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
 
 
 def test_the_job_is_what_the_contract_says() -> None:
-    spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": True}, **EXECUTORS)
-    job = configmaps.job(table(), spec, 3, run=2)
+    spec = writer(operation="BulkInsert", transform={"sql": "select 1"}, hudiOptions={"hoodie.x": "true"}, **EXECUTORS)
+    job = configmaps.job(table(), spec, 3, run=2).to_json()
     assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
     assert job["duplicates"] == "Fail"
     assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
     assert job["table"]["type"] == "MERGE_ON_READ"
     assert job["table"]["path"] == "s3a://lake/flights"
     application = writer(source=None, application={"mainFile": "local:///opt/main.py", "arguments": ["x"]})
-    assert configmaps.job(table(), application, 1, run=2)["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
-    assert configmaps.job(table(), application, 1, run=2)["source"] is None
+    assert configmaps.job(table(), application, 1, run=2).to_json()["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
+    assert configmaps.job(table(), application, 1, run=2).to_json()["source"] is None
 
 
 def test_a_bulk_insert_into_buckets_is_an_insert() -> None:
     spec = writer(operation="BulkInsert")
     buckets = table(index={"type": "Bucket", "buckets": 4})
-    assert configmaps.job(buckets, spec, 1, run=1)["operation"] == "insert"
-    assert configmaps.job(table(), spec, 1, run=1)["operation"] == "bulk_insert"
-    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1)["operation"] == "upsert"
+    assert configmaps.job(buckets, spec, 1, run=1).to_json()["operation"] == "insert"
+    assert configmaps.job(table(), spec, 1, run=1).to_json()["operation"] == "bulk_insert"
+    assert configmaps.job(buckets, writer(operation="Upsert"), 1, run=1).to_json()["operation"] == "upsert"
 
 
 # ---- Hudi
@@ -237,7 +248,7 @@ def test_what_a_missing_column_means_reaches_the_runtime_alone(schema: dict[str,
     assert options["hoodie.write.set.null.for.missing.columns"] == "false"
     assert options["hoodie.datasource.write.schema.allow.auto.evolution.column.drop"] == "false"
     assert options["hoodie.write.concurrency.schema.conflict.resolution.enable"] == "true"
-    assert configmaps.job(spec, writer(), 1, run=1)["table"]["missingColumns"] == word
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["table"]["missingColumns"] == word
 
 
 def test_a_single_writer_takes_the_lock_too() -> None:
@@ -320,20 +331,26 @@ def test_an_agent_has_no_plugin() -> None:
     assert "spark.plugins" not in spark_conf.agent_defaults(table(), CONFIG)
 
 
-@pytest.mark.parametrize(("size", "mib"), [("512m", 512), ("2g", 2048), ("1G", 1024)])
-def test_sizes_of_spark(size: str, mib: int) -> None:
-    assert quantity.spark_mib(size) == mib
+@pytest.mark.parametrize(("size", "sparks"), [("512Mi", "512m"), ("2Gi", "2g")])
+def test_sizes_of_spark(size: str, sparks: str) -> None:
+    assert quantity.spark_size(size) == sparks
 
 
-@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024)])
+@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024), ("2e9", 1907), ("1Pi", 2**30)])
 def test_quantities_of_kubernetes(size: str, mib: int) -> None:
     assert quantity.kubernetes_mib(size) == mib
 
 
-@pytest.mark.parametrize("size", ["", "1", "g", "-1g"])
+@pytest.mark.parametrize("size", ["", "Gi", "1g", "-1Gi", "NaN", "Infinity"])
+def test_what_is_no_quantity_of_memory_is_refused(size: str) -> None:
+    with pytest.raises(ValueError, match="memory quantity"):
+        quantity.kubernetes_mib(size)
+
+
+@pytest.mark.parametrize("size", ["", "1", "Gi", "-1Gi", "512m", "1.5Gi"])
 def test_a_size_that_spark_would_refuse_is_refused(size: str) -> None:
     with pytest.raises(ValueError, match="memory size"):
-        quantity.spark_mib(size)
+        quantity.spark_size(size)
 
 
 # ---- namespace
@@ -360,14 +377,14 @@ def test_early_detection_is_off_unless_asked_for() -> None:
     spec = table(concurrency={"mode": "Optimistic", "earlyConflictDetection": True, "serializeAfterConflicts": 0})
     options = hudi_conf.hudi_defaults(spec)
     assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == ("true", "io.hudioperator.EarlyConflictDetection")
-    assert configmaps.job(spec, writer(), 1, run=1)["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
 
 
 def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
     spec = table(partitionFields=["land", "day"])
     declared = writer(partitions=["land=de/day=2026-*", "fr/2026-*"])
-    assert configmaps.job(spec, declared, 1, run=1)["partitions"] == ["de/2026-*", "fr/2026-*"]
-    assert configmaps.job(spec, writer(), 1, run=1)["partitions"] == []
+    assert configmaps.job(spec, declared, 1, run=1).to_json()["partitions"] == ["de/2026-*", "fr/2026-*"]
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["partitions"] == []
 
 
 def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
@@ -376,13 +393,13 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
     for path in sorted((Path(__file__).parents[4] / "crds").glob("*.yaml")):
         texts += re.findall(r"resources:[^\n]*\n\s+description: \|-\n\s+(Requests and limits[^\n]*)", path.read_text())
     assert len(texts) == 3, "drivers, executors, agents; an agent's executors share the agent's text"
-    found = pods._resources(PodSettings(memory="1g"))
+    found = pods._resources(PodSettings(memory="1Gi"))
     cpu, memory = found["requests"]["cpu"], found["requests"]["memory"]
     assert (memory, found["limits"]) == (f"{1024 + quantity.overhead_mib(1024)}Mi", {"memory": memory})
     for text in texts:
         assert f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
     for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
-        one = pods._resources(PodSettings(memory="1g", resources=said))
+        one = pods._resources(PodSettings(memory="1Gi", resources=said))
         assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"
 
 
@@ -401,7 +418,7 @@ def test_names_of_variables_are_looked_at_again(section: str, name: str, said: s
     with pytest.raises(SpecError, match=rf"spec\.{section}\.env: '{name}' is {said}"):
         writer(**{section: {"env": [{"name": name, "value": "x"}]}})
     with pytest.raises(SpecError, match="more than a name and a plain value"):
-        writer(**{section: {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}})
+        writer(**{section: {"env": [{"name": "A", "value": "x", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.reports import TerminationMessage
 from hudi_operator.model import classify
 from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
 
@@ -99,9 +101,9 @@ def test_message_is_one_bounded_line() -> None:
 
 
 def test_termination_reports_that_are_none() -> None:
-    assert classify.termination_report("") == {}
-    assert classify.termination_report("[1]") == {}
-    assert classify.termination_report("killed") == {}
+    assert classify.termination_report("") is None
+    assert classify.termination_report("[1]") is None
+    assert classify.termination_report("killed") is None
 
 
 def test_no_containers() -> None:
@@ -111,5 +113,4 @@ def test_no_containers() -> None:
 
 def test_bad_data_is_not_tried_again() -> None:
     """The same rows are refused again (F41)."""
-    assert classify.BAD_DATA in classify.MESSAGE_CLASSES
-    assert not classify.Outcome(classify.BAD_DATA, 10, "column p of record id='1' is 'a//b'", {}).retried
+    assert not classify.Outcome(FailureClass.BAD_DATA, 10, "column p of record id='1' is 'a//b'", TerminationMessage()).retried

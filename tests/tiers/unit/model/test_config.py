@@ -12,7 +12,7 @@ sparkImage: hudi-operator/spark:dev
 allowedSchemes: [s3a, gs]
 pathPrefixes: {lake: ["s3a://lake/"]}
 options: {allow: ["hoodie.x.*"]}
-agent: {memory: 1g, resources: {limits: {memory: 2Gi}}}
+agent: {memory: 1Gi, resources: {limits: {memory: 2Gi}}}
 watchNamespaces: [lake]
 leaderElection: {enabled: false, leaseName: x, leaseDurationSeconds: 20, renewDeadlineSeconds: 15, retryPeriodSeconds: 1.5}
 metricsPort: 1
@@ -25,7 +25,7 @@ def test_sample() -> None:
     assert found.etcd.endpoints == ("https://etcd-0:2379", "https://etcd-1:2379")
     assert found.path_prefixes == {"lake": ("s3a://lake/",)}
     assert found.option_patterns == ("hoodie.x.*",)
-    assert found.agent.memory == "1g"
+    assert found.agent.memory == "1Gi"
     assert found.leader_election.retry_period_seconds == 1.5
     assert not found.leader_election.enabled
 
@@ -48,6 +48,7 @@ def test_nothing_means_defaults() -> None:
         ({"allowedSchemes": "s3a"}, "allowedSchemes"),
         ({"metricsPort": "80"}, "metricsPort"),
         ({"agent": {"memory": 5}}, "agent.memory"),
+        ({"agent": {"memory": "512m"}}, "agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found '512m'"),
         ({"leaderElection": {"renewDeadlineSeconds": 30}}, "leaderElection"),
         ({"leaderElection": {"leaseDuration": 30}}, "leaseDuration"),
     ],

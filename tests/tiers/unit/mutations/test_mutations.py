@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.mutations import judges
+from tests.campaigns.mutations import campaign, judges
 from tests.campaigns.mutations.campaign import own_key, verdict
 from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import (
@@ -23,6 +23,8 @@ from tests.campaigns.mutations.mutation import (
     of,
     sources,
 )
+from tests.campaigns.mutations.place import Place
+from tests.campaigns.mutations.substance import substance
 
 EVERY = (*MUTATIONS, *(control for control, _ in CONTROLS))
 IDS = [one.id for one in EVERY]
@@ -136,26 +138,104 @@ def test_tiers() -> None:
     assert [judges.tier(test) for test in (A, f"{J}::does", "tests/tiers/hudi/test_x.py::t")] == ["unit", "java", "hudi"]
 
 
-def test_an_outcome_depends_on_what_its_tests_share_with_others(tmp_path: Path) -> None:
-    """Also on what that imports in its turn, and on the fixtures of the folder; not on what none of them uses."""
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
     texts = {
-        "tests/tiers/unit/a/test_x.py": "from tests.support.world.near import thing\n",
+        "tests/tiers/unit/a/test_x.py": 'from tests.support.world.near import thing\nLIMIT = 1\ndef test_y():\n    "says"\n    assert 1\ndef test_z(): pass\n',
         "tests/tiers/unit/a/conftest.py": "",
         "tests/support/world/near.py": "from tests.support.world import far\n",
         "tests/support/world/far.py": "",
         "tests/support/world/other.py": "",
-        "operator/x.py": "a = 1\n",
+        "operator/x.py": "a = 1  # one\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    one = mutation("x", "I1", "says", Edit("operator/x.py", "a", "b"), "tests/tiers/unit/a/test_x.py::test_y")
-    before = own_key(one, list(texts), tmp_path)
+    return Checkout(tmp_path, texts)
 
-    def changed(name: str) -> bool:
-        (tmp_path / name).write_text(f"{texts[name]}# more\n")
-        found = own_key(one, list(texts), tmp_path)
-        (tmp_path / name).write_text(texts[name])
+
+class Checkout:
+    """Some files, and whether a change of one of them makes an outcome one of earlier code."""
+
+    def __init__(self, folder: Path, texts: dict[str, str]) -> None:
+        self.folder, self.texts = folder, texts
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+    def key(self) -> str:
+        one = mutation("x", "I1", "says", Edit("operator/x.py", "a = 1", "a = 2"), "tests/tiers/unit/a/test_x.py::test_y")
+        return own_key(one, list(self.texts), self.folder)
+
+    def differs(self, name: str, old: str, new: str) -> bool:
+        before = self.key()
+        (self.folder / name).write_text(self.texts[name].replace(old, new) if old else self.texts[name] + new)
+        found = self.key()
+        (self.folder / name).write_text(self.texts[name])
         return found != before
 
-    assert {name for name in texts if not changed(name)} == {"tests/support/world/other.py"}
+
+def test_an_outcome_depends_on_what_its_tests_share_with_others(checkout: Checkout) -> None:
+    """Also on what that imports in its turn, and on the fixtures of the folder; not on what none of them uses."""
+    assert {name for name in checkout.texts if not checkout.differs(name, "", "more = 1\n")} == {"tests/support/world/other.py"}
+
+
+def test_an_outcome_depends_on_the_substance_alone(checkout: Checkout) -> None:
+    """Comments, docstrings, blanks, and tests that it does not name do not make it one of earlier code; what its test does, and what that uses, do."""
+    test = "tests/tiers/unit/a/test_x.py"
+    assert not checkout.differs("operator/x.py", "# one", "# two")
+    assert not checkout.differs("operator/x.py", "a = 1  ", "a = 1 ")
+    assert not checkout.differs(test, "says", "says more")
+    assert not checkout.differs(test, "test_z(): pass", "test_z(): assert 0")
+    assert checkout.differs(test, "assert 1", "assert 2")
+    assert checkout.differs(test, "LIMIT = 1", "LIMIT = 2")
+    assert checkout.differs(test, "def test_z", "def helper")
+    assert checkout.differs(test, "assert 1", "assert 1 or test_z()"), "a test that another one calls counts as well"
+
+
+def test_the_substance_of_java_is_without_comments() -> None:
+    one = 'class A { /* x */ String s = "a // b";  // c\n char c = \'"\'; }'
+    assert substance("A.java", one) == substance("A.java", one.replace("// c", "// d").replace("/* x */", "/* y\n */").replace(";  ", ";\n\n"))
+    assert substance("A.java", one) != substance("A.java", one.replace("a // b", "a // c"))
+    assert substance("A.java", one) != substance("A.java", one.replace("'\"'", "'x'"))
+    text = 'class A { String s = """\n  "quoted" // text\n  """; }'
+    assert substance("A.java", text) != substance("A.java", text.replace("// text", "// other"))
+
+
+def test_what_is_no_python_is_its_text() -> None:
+    assert substance("a.py", "a = (") == "a = ("
+
+
+def test_every_tier_has_its_lane_and_its_time() -> None:
+    assert sorted(tier for lane in judges.LANES for tier in lane) == sorted(judges.TIERS) == sorted(judges.SECONDS) == sorted(judges.EACH)
+    assert {judges.tier(test) for one in EVERY for test in one.tests} <= set(judges.TIERS)
+
+
+def test_tests_without_a_mutation_are_run_by_what_they_set_up() -> None:
+    """A file of the hudi tier has its own servers and takes minutes: all of them at once would not end within one limit."""
+    c, d, e = (f"tests/tiers/hudi/{name}" for name in ("test_c.py::t", "test_d.py::t", "test_d.py::u"))
+    assert judges.batches([e, c, d, B, A, f"{J}::does"]) == [[A, B], [f"{J}::does"], [c], [d, e]]
+
+
+def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the two mutations one is judged by a test that fails without it. Only the tiers of the lane are judged."""
+    good, bad = mutation("good", "I1", "x", Edit("f", "a", "b"), A), mutation("bad", "I1", "x", Edit("f", "a", "b"), B)
+    dear = mutation("dear", "I1", "x", Edit("f", "a", "b"), A, f"{J}::does")
+    mutated_now: list[str] = []
+
+    def run(tests: list[str], place: Path, scratch: Path, changed: tuple[str, ...] = ()) -> judges.Seen:
+        failed = {test: "AssertionError: no" for test in tests if changed or test == B}
+        return judges.Seen(passed=set(tests) - set(failed), failed=failed)
+
+    monkeypatch.setattr(campaign, "OUT", tmp_path)
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "mutations.json")
+    monkeypatch.setattr(campaign, "own_key", lambda *_: "key")
+    monkeypatch.setattr(campaign.judges, "run", run)
+    monkeypatch.setattr(Place, "refresh", lambda _: None)
+    monkeypatch.setattr(Place, "apply", lambda _, one: mutated_now.append(one.id))
+    monkeypatch.setattr(Place, "restore", lambda _: None)
+    one = campaign.Campaign([(good, "caught"), (bad, "caught"), (dear, "caught")], tiers=("unit", "model"))
+    assert not one.run()
+    assert mutated_now == ["good"]
+    assert "bad: not judged" in capsys.readouterr().out
+    assert (one.result(good) or {})["outcome"] == "caught"
+    assert one.result(bad) is None
+    assert campaign.dearest(dear) == "java"
+    assert one.result(dear) is None

@@ -37,7 +37,10 @@ def test_each_test_of_a_long_tier_has_its_own_last_result(place: Path) -> None:
     assert missing("hudi", "aaaaaaaaaa") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], "a file that failed, and one that was not run"
     record("hudi", report(place, two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert {test: run["commit"] for test, run in results("hudi")["tests/tiers/hudi/test_a.py"].items()} == {"one": "a" * 10, "two": "b" * 10, "three": "b" * 10}
+    assert missing("hudi", "bbbbbbbbbb") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], "one was not run on it"
+    record("hudi", report(place, one="passed", two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert missing("hudi", "bbbbbbbbbb") == ["tests/tiers/hudi/test_b.py"]
+    record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
     assert (counted("hudi", "aaaaaaaaaa"), counted("hudi", "bbbbbbbbbb")) == ((1, 0), (2, 0))
     text = page()
     assert "| hudi | test_a.py | 3 | 0 | 2026-01-01 to 2026-01-02 | `aaaaaaaaaa`, `bbbbbbbbbb` |" in text

@@ -81,16 +81,10 @@ def test_what_was_said_last() -> None:
 
 
 def test_what_a_test_stands_on() -> None:
-    pods, s3, local, unit = (
-        Test(file, "test", EVERY, text)
-        for file, text in (
-            ("tests/tiers/e2e/test_a.py", ""),
-            ("tests/tiers/hudi/test_a.py", "world.table('t', s3=True)"),
-            ("tests/tiers/hudi/test_a.py", "world.table('t', s3=False)"),
-            ("tests/tiers/unit/test_a.py", ""),
-        )
-    )
-    assert (shown.on([pods]), shown.on([s3]), shown.on([local]), shown.on([unit])) == ("real pods and S3", "S3", "local files", "–")
+    pods, s3, unit = (Test(file, "test", EVERY) for file in ("tests/tiers/e2e/test_a.py", "tests/tiers/hudi/test_a.py", "tests/tiers/unit/test_a.py"))
+    assert (shown.on([pods]), shown.on([s3]), shown.on([unit])) == ("real pods and S3", "S3", "–")
+    said = {word: shown.on(catalog.named(word)) for word in ("test_a_cell_is_ok", "test_hdfs", "test_gs", "test_settings_of_a_bucket")}
+    assert said == {"test_a_cell_is_ok": "S3, local files", "test_hdfs": "HDFS", "test_gs": "GCS", "test_settings_of_a_bucket": "S3, local files"}
 
 
 def test_a_whole_file_speaks_for_the_tests_that_were_run_with_it() -> None:

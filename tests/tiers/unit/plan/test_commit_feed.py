@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.observability import Metrics
 from hudi_operator.plan import table_status
 from hudi_operator.plan.core import actions as act
@@ -57,7 +58,7 @@ def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
     def value(name: str) -> float | None:
         return metrics.registry.get_sample_value(f"hudi_operator_{name}", labels)
 
-    observed = Observed(table={**TABLE, "status": status(commit(1))}, writers=(), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects({**TABLE, "status": status(commit(1))}), pods=(), nodes={}, etcd=None)
     metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", status(commit(1), commit(2), commit(3), pending=2))])
     assert value("commits_total") == 2.0
     assert value("pending_instants") == 2.0
@@ -77,7 +78,7 @@ def test_a_silent_table_has_its_series_after_a_restart() -> None:
     held = [{"type": "Ready", "status": "True"}, {"type": "AwaitingProofOfDeath", "status": "True"}, {"type": "Stalled", "status": "False"}]
     shown = {**status(commit(1), pending=2), "conditions": held}
     live = {"metadata": {"name": "live"}, "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]}}
-    observed = Observed(table={**TABLE, "status": shown}, writers=(live, {"metadata": {"name": "new"}}), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects({**TABLE, "status": shown}, (live, {"metadata": {"name": "new"}})), pods=(), nodes={}, etcd=None)
     metrics.performed(observed, [])
     assert (value("pending_instants"), value("last_commit_timestamp_seconds")) == (2.0, 1767225659.0)
     conditions = ("Ready", "Stalled", "AwaitingProofOfDeath")

@@ -104,7 +104,7 @@ def deleted_table(*, released: bool = True, **spec: Any) -> Scene:
     assert scene.table is not None
     scene.table["metadata"] |= {"deletionTimestamp": GONE, "finalizers": [SETTLE_FINALIZER]}
     if released:
-        scene.kv["gate"].value |= {"state": "frozen", "table": "", "tableUid": ""}
+        scene.kv["gate"].value |= {"state": "frozen", "table": "", "tableUID": ""}
     return scene
 
 
@@ -136,7 +136,7 @@ def test_a_table_waits_for_unlocked_of_everybody(phase: str, stays: bool) -> Non
 def test_a_lock_of_whomever_keeps_it() -> None:
     scene = deleted_table()
     scene.fenced("Settled")
-    scene.put("lock", {"inc": INC, "attempt": "", "podUid": "", "nonce": "n", "sinceMs": 0})
+    scene.put("lock", {"inc": INC, "attempt": "", "podUID": "", "nonce": "n", "sinceMs": 0})
     assert freed(of_table(scene)) == []
 
 
@@ -175,5 +175,5 @@ def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
 def test_the_table_of_another_objects_path_goes_at_once() -> None:
     """A duplicate has never had anything."""
     scene = deleted_table(released=False)
-    scene.kv["gate"].value |= {"table": f"{NAMESPACE}/other", "tableUid": "uid-of-other"}
+    scene.kv["gate"].value |= {"table": f"{NAMESPACE}/other", "tableUID": "uid-of-other"}
     assert freed(of_table(scene)) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]

@@ -42,7 +42,7 @@ class Ports:
         found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
         if found["metadata"]["name"] not in self.opened:
             return EtcdFacts(revision=1, cluster_id="c")
-        return EtcdFacts(revision=1, cluster_id="c", gate=Stored({"tableUid": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1))
+        return EtcdFacts(revision=1, cluster_id="c", gate=Stored({"tableUID": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1))
 
 
 def overlapping(mine: JsonDict, *others: JsonDict, opened: set[str] | None = None, namespaces: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -89,11 +89,11 @@ def test_one_that_cannot_be_read_keeps_its_folder() -> None:
     ("gate", "reports", "expected"),
     [
         (None, (), True),
-        ({"tableUid": "", "state": "frozen"}, (), True),
-        ({"tableUid": "uid-mine", "state": "closed"}, (), False),  # the agent is at it
-        ({"tableUid": "uid-mine", "state": "closed"}, ("timeline",), True),  # it is about to open
-        ({"tableUid": "uid-mine", "state": "closed", "adopted": True}, ("timeline",), False),
-        ({"tableUid": "uid-mine", "state": "open"}, ("timeline",), False),
+        ({"tableUID": "", "state": "frozen"}, (), True),
+        ({"tableUID": "uid-mine", "state": "closed"}, (), False),  # the agent is at it
+        ({"tableUID": "uid-mine", "state": "closed"}, ("timeline",), True),  # it is about to open
+        ({"tableUID": "uid-mine", "state": "closed", "adopted": True}, ("timeline",), False),
+        ({"tableUID": "uid-mine", "state": "open"}, ("timeline",), False),
     ],
 )
 def test_it_is_asked_before_anything_is_made_and_before_the_gate_opens(gate: JsonDict | None, reports: tuple[str, ...], *, expected: bool) -> None:

@@ -177,7 +177,7 @@ def test_an_attempt_that_may_still_register_is_waited_for() -> None:
 def test_a_single_writer_waits_for_whoever_may_still_publish() -> None:
     """I9: without conflict checks, nobody starts beside an incarnation of a writer that was deleted."""
     world = ready_world(concurrency={"mode": "SingleWriter"})
-    world.put("writer/ghost", {"inc": "ghost", "attempt": "lake.gone-00000000-1", "podUid": "uid-of-nobody", "role": "writer"})
+    world.put("writer/ghost", {"inc": "ghost", "attempt": "lake.gone-00000000-1", "podUID": "uid-of-nobody", "role": "writer"})
     world.put("alive/ghost", {"inc": "ghost"})
     world.make_writer("w")
     for _ in range(4):

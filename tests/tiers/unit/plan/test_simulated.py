@@ -199,7 +199,7 @@ def test_force_deleted_pod_is_no_proof() -> None:
     assert victim.pod_uid in message
     world.kill(victim)
     assert world.table is not None
-    word = {"podUID": victim.pod_uid, "node": "n1", "statement": "power cut", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    word = {"podUID": victim.pod_uid, "node": "n1", "statement": "cut off from power", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
     world.edit(world.table, fencing={"attestations": [word]})
     world.run(finished("backfill"))
     world.run(all_settled)

@@ -177,7 +177,7 @@ def test_authority_survives_deletion_of_the_table() -> None:
     world.delete(world.table)
     world.run(lambda w: w.table is None)
     assert world.kv["gate"].value["state"] == "frozen"
-    assert world.kv["gate"].value["tableUid"] == ""
+    assert world.kv["gate"].value["tableUID"] == ""
     world.make_table()
     world.run(lambda w: w.is_true(w.table, "Ready"))
     assert world.kv["gate"].value["authority"] == authority

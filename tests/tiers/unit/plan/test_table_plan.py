@@ -15,6 +15,8 @@ from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, finished, ready_world
 
 DEAD = {"u": {"kind": "PodTerminated"}}
+NOBODY = "ffffffff-0000-0000-0000-000000000000"
+"""The uid of a pod that never was."""
 
 
 def statuses(plan: act.Plan, kind: str) -> list[dict[str, Any]]:
@@ -151,7 +153,7 @@ def test_conditions_are_there_from_the_first_status() -> None:
     world.run(lambda w: bool(w.table.get("status")) and bool(w.writers["w"].get("status")), seconds=3)
     assert {"Ready", "Reconciling", "Stalled"} <= {c["type"] for c in world.table["status"]["conditions"]}  # type: ignore[index]
     kinds = {c["type"] for c in world.writers["w"]["status"]["conditions"]}
-    assert {"Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled"} <= kinds
+    assert {"Ready", "Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled"} <= kinds
 
 
 def test_the_timeline_is_shown_and_foreign_instants_are_named() -> None:
@@ -268,11 +270,11 @@ def test_a_lost_lease_is_fenced_only_while_it_is_lost() -> None:
 def test_an_incarnation_that_only_the_lock_names_is_a_suspect() -> None:
     """F15"""
     world = ready_world()
-    world.put("lock", {"inc": "ghost", "attempt": "", "podUid": "uid-of-nobody", "nonce": "n"})
+    world.put("lock", {"inc": "ghost", "attempt": "", "podUID": NOBODY, "nonce": "n"})
     world.run(lambda w: w.is_true(w.table, "AwaitingProofOfDeath"), seconds=60)
-    assert "uid-of-nobody" in world.condition(world.table, "AwaitingProofOfDeath")["message"]
+    assert NOBODY in world.condition(world.table, "AwaitingProofOfDeath")["message"]
     assert world.table["status"]["blockedBy"].startswith("incarnation ghost")  # type: ignore[index]
-    word = {"podUID": "uid-of-nobody", "node": "x", "statement": "never was", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    word = {"podUID": NOBODY, "node": "x", "statement": "never was", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
     assert world.table is not None
     world.edit(world.table, fencing={"attestations": [word]})
     world.run(lambda w: "lock" not in w.kv, seconds=60)
@@ -306,7 +308,7 @@ def test_a_refused_agent_pod_does_not_keep_status_and_writers_waiting() -> None:
 def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
     """I4: Swept is the agent's word about the instants that it has seen; one that it has not seen is not forgotten."""
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": DEAD}
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": DEAD}
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -319,7 +321,7 @@ def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
 def test_only_its_own_instants_go_with_an_incarnation() -> None:
     """I7"""
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": DEAD}
+    record = {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": DEAD}
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -332,7 +334,7 @@ def test_only_its_own_instants_go_with_an_incarnation() -> None:
 def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
     """F4: what a writer gave up while it lived is swept again after its pods are proven dead."""
     world = ready_world()
-    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "Unlocked", "instants": {}, "proofs": DEAD})
+    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Unlocked", "instants": {}, "proofs": DEAD})
     world.put("fence/dead", {"inc": "dead"})
     world.put("done/abandoned-dead", {"inc": "dead", "instants": ["t1"]})
     plan = plan_table(world.observe(), CONFIG)
@@ -343,7 +345,7 @@ def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
 def test_a_lock_that_comes_back_after_unlock_is_not_deleted_without_proof(lock: bool, phases: list[str]) -> None:
     """I2 forbids it; if it happens all the same, settling starts again."""
     world = ready_world()
-    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUid": "u", "phase": "RollingBack", "instants": {}, "proofs": {}})
+    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "RollingBack", "instants": {}, "proofs": {}})
     world.put("fence/dead", {"inc": "dead"})
     if lock:
         world.put("lock", {"inc": "dead", "attempt": "lake.w-1"})

@@ -37,7 +37,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "done/bootstrap": {"failures": None, "result": 4},
     "request/service-clean": {"nonce": [1], "schedule": "x"},
     "admit/ns.gone-1": {"role": [1]},
-    "writer/other": {"wallClockMs": "late", "podUid": [1], "pod": {}, "role": 1},
+    "writer/other": {"wallClockMs": "late", "podUID": [1], "pod": {}, "role": 1},
     "alive/other": {"n": "x"},
     "queue/other-1": {"inc": [1], "priority": "high"},
     "instant/20260101000000000": {"inc": ["x"], "state": "Lost"},
@@ -114,7 +114,7 @@ def test_a_suspect_is_fenced_and_unlocked_whatever_stands_beside_it(scene: tuple
     assert f"fence/{victim.inc}" in world.kv
 
 
-@pytest.mark.parametrize("value", [*GARBAGE, {"podUid": [1], "attempt": 7, "wallClockMs": "late"}], ids=names)
+@pytest.mark.parametrize("value", [*GARBAGE, {"podUID": [1], "attempt": 7, "wallClockMs": "late"}], ids=names)
 def test_an_unreadable_registration_is_fenced_by_its_keys_name(scene: tuple[World, Process], value: Any) -> None:
     world, victim = scene
     world.put(f"writer/{victim.inc}", Garbage(value))
@@ -238,6 +238,6 @@ def test_a_neighbour_that_cannot_be_read_may_need_any_agents_evidence() -> None:
         return EtcdFacts(1, "c", **{kind: {"a": records.stored("settle" if kind == "settles" else "writer", "a", value)}})
 
     assert doubts.unplaced(facts(b"{"))
-    assert doubts.unplaced(facts({"podUid": 7}, "writers"))
-    assert not doubts.unplaced(facts({"podUid": "u", "wallClockMs": "x"}, "writers"))
+    assert doubts.unplaced(facts({"podUID": 7}, "writers"))
+    assert not doubts.unplaced(facts({"podUID": "u", "wallClockMs": "x"}, "writers"))
     assert not doubts.unplaced(facts({"phase": "Settled"}))

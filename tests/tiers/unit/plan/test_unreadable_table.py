@@ -140,8 +140,10 @@ NAMES += ["bootstrap", "metadataTable", "commitCallback", "suspend", "tableName"
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", GARBAGE, ids=lambda each: repr(each)[:20])
 def test_whatever_a_field_says_the_table_is_known(name: str, value: Any) -> None:
-    status = {"tableId": TableSpec.from_object({"spec": {"path": "s3a://lake/t"}}).table_id}
-    spec, why = read_table({"kind": "HudiTable", "metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", name: value}, "status": status})
+    status = {"tableId": TableSpec.from_object({"spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}}).table_id}
+    spec, why = read_table(
+        {"kind": "HudiTable", "metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], name: value}, "status": status}
+    )
     assert spec is not None
     if name != "path":
         assert spec.table_id == status["tableId"]

@@ -73,7 +73,7 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
             if isinstance(action, act.StartTimer | act.StopTimer):
                 world.perform(action)
         world.now += 0.5
-    delay = agents.FIRST_BACKOFF_SECONDS * agents.BACKOFF_FACTOR ** (failures - 1)
+    delay = agents.FIRST_BACKOFF_SECONDS * 2 ** (failures - 1)
     assert max(0.0, delay + min(ahead, 0)) <= world.now - began <= delay + 1
 
 
@@ -89,16 +89,14 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
 )
 def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: str, own: bool, locked: bool, grace: int) -> None:
     """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
-    world = ready_world(**({"agent": {"memory": "1g"}} if own else {}))
+    world = ready_world(**({"agent": {"memory": "1Gi"}} if own else {}))
     agent = world.agent_process()
     assert agent is not None
     agent.paused = agent.ignores_sigterm = True  # as one that works: it comes to its end when it is killed
     if locked:
         world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
-    record = settle.new_record(
-        inc=agent.inc, attempt=agent.attempt, role="agent", namespace="lake", pod=agent.pod, pod_uid=agent.pod_uid, boot_id="", node="", app_id="",
-        reason=reason, now_ms=world.now_ms,
-    )  # fmt: skip
+    who = {"attempt": agent.attempt, "role": "agent", "namespace": "lake", "pod": agent.pod, "pod_uid": agent.pod_uid}
+    record = settle.SettleRecord.of(inc=agent.inc, reason=reason, now_ms=world.now_ms, **who).to_json()
     world._do_Fence(act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0))
     ended: act.DeletePod | None = None
     while ended is None:

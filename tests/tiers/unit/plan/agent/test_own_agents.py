@@ -21,7 +21,7 @@ from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, finished, ready_world
 
 JsonDict = dict[str, Any]
-AGENT = {"memory": "1g", "executors": {"instances": 1}}
+AGENT = {"memory": "1Gi", "executors": {"instances": 1}}
 SERVICE = "20260101000000777"
 
 
@@ -119,7 +119,7 @@ def test_other_settings_are_another_agent_which_follows_in_order() -> None:
     world = world_with_executors()
     old, executor = agent_and_executor(world)
     assert world.table is not None
-    world.edit(world.table, agent={**AGENT, "memory": "2g"})
+    world.edit(world.table, agent={**AGENT, "memory": "2Gi"})
     plan = plan_table(world.observe(), CONFIG)
     kinds = [a for a in plan.actions if isinstance(a, act.PutAssignment | act.CreatePod | act.PutAdmit)]
     before = kinds[0]
@@ -138,7 +138,7 @@ def test_each_generation_has_a_config_map_that_goes_with_its_pod() -> None:
     maps = [m["metadata"]["name"] for m in world.applied if m["kind"] == "ConfigMap"]
     assert maps == [agent.pod]
     assert world.table is not None
-    world.edit(world.table, agent={**AGENT, "memory": "2g"})
+    world.edit(world.table, agent={**AGENT, "memory": "2Gi"})
     deleted: list[str] = []
     for _ in range(100):
         plan = world.reconcile()
@@ -235,7 +235,7 @@ def look(agents: list[PodFacts], facts: EtcdFacts) -> tuple[Observed, list[str]]
 
 
 EMPTY = EtcdFacts(revision=1, cluster_id="c")
-GONE = Stored({"namespace": "ns", "pod": "hudi-agent-a-0", "podUid": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"}, 1, 1)
+GONE = Stored({"namespace": "ns", "pod": "hudi-agent-a-0", "podUID": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"}, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def served(world: World) -> dict[str, Any]:
 
 
 def test_the_assignment_names_the_services() -> None:
-    world = ready_world(type="MergeOnRead", services={"archive": {"enabled": False}, "clean": {"retainHours": 3, "afterCommits": 7}})
+    world = ready_world(type="MergeOnRead", services={"archive": {"enabled": False}, "clean": {"retainSeconds": 3 * 3600, "afterCommits": 7}})
     wanted = world.kv["assignment"].value["services"]
     assert set(wanted) == {"clean", "compaction"}
     assert wanted["clean"]["afterCommits"] == 7
@@ -50,7 +50,7 @@ def test_the_assignment_names_the_services() -> None:
 
 def test_the_assignment_names_the_window_that_is_open_or_comes_next() -> None:
     """Nightly, for two hours: the agent is told the next night as soon as this one is over."""
-    world = ready_world(services={"clean": {"window": {"cron": "0 1 * * *", "timeZone": "Europe/Berlin", "minutes": 120}}})
+    world = ready_world(services={"clean": {"window": {"cron": "0 1 * * *", "timeZone": "Europe/Berlin", "durationSeconds": 7200}}})
 
     def window() -> tuple[int, int]:
         told = world.kv["assignment"].value["services"]["clean"]["window"]

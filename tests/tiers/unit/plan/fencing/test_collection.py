@@ -23,7 +23,7 @@ def world_with(count: int, **changes: Any) -> World:
     for number in range(count):
         inc = f"i{number:03}"
         record = {
-            "inc": inc, "attempt": f"lake.w-{number}", "pod": f"w-{number}", "podUid": f"u{number}", "role": "writer", "phase": "Settled",
+            "inc": inc, "attempt": f"lake.w-{number}", "pod": f"w-{number}", "podUID": f"u{number}", "role": "writer", "phase": "Settled",
             "proofs": {f"u{number}": {"kind": "PodTerminated"}}, "pods": {}, "instants": {f"t{number}": {"outcome": "RolledBack"}}, "times": {},
         }  # fmt: skip
         world.put(f"settle/{inc}", {**record, **(changes if number == 0 else {})})
@@ -78,7 +78,7 @@ def test_after_a_failover_the_time_begins_again() -> None:
     [
         {"phase": "RollingBack"},
         {"phase": "Swept"},
-        {"podUid": ""},
+        {"podUID": ""},
         {"proofs": {}},
         {"proofs": {"u0": {"kind": "Attestation"}}},
         {"proofs": {"u0": {"kind": "OutOfService"}}},
@@ -115,7 +115,7 @@ def test_a_record_whose_incarnation_any_key_names_stays(key: str, value: dict[st
 def test_a_record_stays_while_a_pod_carries_its_evidence() -> None:
     """F14: the proof in the record is what lets a late pod go."""
     (uid,) = [pod.uid for pod in world_with(0).pods.values()]
-    world = world_with(KEPT_RECORDS + 2, podUid=uid, attempt="", proofs={uid: {"kind": "PodTerminated"}})
+    world = world_with(KEPT_RECORDS + 2, podUID=uid, attempt="", proofs={uid: {"kind": "PodTerminated"}})
     (pod,) = world.pods.values()
     assert (pod.uid, pod.finalizers) == (uid, [naming.EVIDENCE_FINALIZER])
     assert collected(world) == ["i001"]

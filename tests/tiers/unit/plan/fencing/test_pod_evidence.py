@@ -138,7 +138,7 @@ def test_objects_of_old_attempts_go_and_the_last_ones_stay() -> None:
     scene.writer()
     first = scene.writers["load"]["status"]["attempts"][0]["pod"]
     pods = [first[:-1] + str(n) for n in range(1, 6)]
-    entries = [{"number": n, "pod": pod, "podUid": f"uid-of-{pod}", "class": "Infrastructure"} for n, pod in enumerate(pods, 1)]
+    entries = [{"number": n, "pod": pod, "podUID": f"uid-of-{pod}", "class": "Infrastructure"} for n, pod in enumerate(pods, 1)]
     scene.writers["load"]["status"] = {"attempt": 5, "attempts": entries}
     for pod in pods:
         scene.pod(pod, phase="Failed").finalizers.clear()

@@ -266,7 +266,7 @@ def test_one_that_nobody_knows_is_attested_by_its_name() -> None:
     """An instant whose owner no registration, pod or status names: only a person's word about that incarnation is a proof."""
     scene = Scene()
     scene.instant(T1, inc="inc-unknown")
-    scene.fenced("Terminating", inc="inc-unknown", pod="", podUid="", attempt="", node="", bootId="")
+    scene.fenced("Terminating", inc="inc-unknown", pod="", podUID="", attempt="", node="", bootId="")
     view = scene.view
     (inc,) = view.incs
     ((subject, pod),) = settling.proofs_missing(view, inc)

@@ -116,7 +116,7 @@ def test_a_reboot_proves_nothing_of_an_executor() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"podUid": "another"}, {"node": "n2"}, {"nodeUid": ""}, {"bootId": 7}, {"machine": None}, {"bootId": "boot-1"}],
+    [{"podUID": "another"}, {"node": "n2"}, {"nodeUID": ""}, {"bootId": 7}, {"machine": None}, {"bootId": "boot-1"}],
 )
 def test_a_note_of_something_else_proves_nothing(changed: dict[str, Any]) -> None:
     world = ready_world()

@@ -129,7 +129,7 @@ def test_an_agent_may_hold_it_for_hours_behind_the_closed_gate(role: str, state:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("lock", {"inc": "inc-x", "attempt": "", "podUid": "", "nonce": "n", "sinceMs": 0}),
+        ("lock", {"inc": "inc-x", "attempt": "", "podUID": "", "nonce": "n", "sinceMs": 0}),
         ("instant/20260101000000001", {"inc": "inc-x", "action": "commit", "state": "Pending"}),
         ("queue/inc-x-abcdefabcdef", {"inc": "inc-x", "priority": 0, "overtaken": 0, "sinceMs": 0}),
     ],
@@ -195,6 +195,6 @@ def test_the_record_says_everything_that_settling_needs() -> None:
     scene = healthy(alive=False, appId="app-1")
     scene.timers[f"alive/{INC}"] = scene.now - 5
     (fence,) = fences(scene)
-    wanted = {"inc": INC, "attempt": ATTEMPT, "role": "writer", "namespace": NAMESPACE, "pod": ATTEMPT_POD, "podUid": f"uid-of-{ATTEMPT_POD}"}
+    wanted = {"inc": INC, "attempt": ATTEMPT, "role": "writer", "namespace": NAMESPACE, "pod": ATTEMPT_POD, "podUID": f"uid-of-{ATTEMPT_POD}"}
     wanted |= {"node": "n1", "bootId": "boot-1", "appId": "app-1", "phase": "Fenced"}
     assert fence.settle.items() >= wanted.items()

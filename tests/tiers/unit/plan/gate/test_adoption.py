@@ -116,7 +116,7 @@ def test_a_released_table_is_looked_at_again() -> None:
     world.delete(world.table)
     world.run(lambda w: w.table is None)
     gate = world.kv["gate"].value
-    assert (gate["state"], gate["tableUid"], gate.get("adopted")) == ("frozen", "", None)
+    assert (gate["state"], gate["tableUID"], gate.get("adopted")) == ("frozen", "", None)
     world.foreign[OLD] = "commit"  # written by stock Hudi meanwhile
     world.make_table()
     settled(world)

@@ -110,7 +110,7 @@ def test_an_odd_error_code_becomes_a_word_that_a_condition_may_carry() -> None:
 @pytest.mark.parametrize("namespace", ["lake", "secret-namespace"])
 def test_the_first_table_keeps_its_path(namespace: str) -> None:
     world = ready_world()
-    gate = {**world.kv["gate"].value, "table": f"{namespace}/owner", "tableUid": "uid-of-the-owner"}
+    gate = {**world.kv["gate"].value, "table": f"{namespace}/owner", "tableUID": "uid-of-the-owner"}
     world.put("gate", gate)
     before = dict(world.kv)
     world.make_writer("mine")
@@ -130,8 +130,8 @@ def test_the_first_table_keeps_its_path(namespace: str) -> None:
 
 def test_a_table_made_again_under_its_name_takes_its_gate_over() -> None:
     world = ready_world()
-    world.put("gate", {**world.kv["gate"].value, "tableUid": "uid-before"})
-    world.run(lambda w: w.kv["gate"].value["tableUid"] == w.table["metadata"]["uid"] and w.kv["gate"].value["state"] == "open")
+    world.put("gate", {**world.kv["gate"].value, "tableUID": "uid-before"})
+    world.run(lambda w: w.kv["gate"].value["tableUID"] == w.table["metadata"]["uid"] and w.kv["gate"].value["state"] == "open")
 
 
 def test_closing_keeps_those_who_run_admitted() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from hudi_operator.api import bootstrap as model
+from hudi_operator.api.fields import SpecError, read
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.gate.stalled import static_stall
@@ -126,7 +127,7 @@ def test_nothing_begins_when_the_agent_finds_a_table_of_somebody_else() -> None:
 
 def test_a_record_of_an_earlier_huditable_does_not_count() -> None:
     world = beginning()
-    world.put("done/bootstrap", {"tableUid": "somebody-else", "result": "Completed", "instant": "20260101000000000"})
+    world.put("done/bootstrap", {"tableUID": "somebody-else", "result": "Completed", "instant": "20260101000000000"})
     world.bootstrap_hang_at = 0
     look(world)
     assert not bootstrapped(world)
@@ -160,7 +161,7 @@ REFUSED = [
     ({"source": {"path": "s3a://lake", "format": "Parquet"}}, "the table s3a://lake/flights lies in s3a://lake"),
     ({"source": {"path": "gs://lake/plain", "format": "Parquet"}}, "another scheme than s3a://lake/flights"),
     ({"source": {"path": "s3a://lake/../x", "format": "Parquet"}}, "spec.bootstrap.source.path: '.', '..'"),
-    ({"source": {"path": "s3a://lake/x", "format": "ORC"}}, "spec.bootstrap.source.format: ORC is not known"),
+    ({"source": {"path": "s3a://lake/x", "format": "ORC"}}, "spec.bootstrap.source.format: 'ORC' must be one of Parquet"),
     ({"source": {"path": SOURCE, "format": "Parquet"}, "mode": "MetadataOnly"}, "spec.bootstrap.mode: MetadataOnly is not offered"),
 ]
 
@@ -168,7 +169,10 @@ REFUSED = [
 def stall(config: OperatorConfig, **spec: Any) -> str:
     metadata = {"namespace": NAMESPACE, "name": "flights", "uid": "u", "generation": 1, "resourceVersion": "1"}
     made = {"metadata": metadata, "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec}}
-    found = static_stall(TableSpec.from_object(made), config)
+    try:
+        found = static_stall(TableSpec.from_object(made), config)
+    except SpecError as error:
+        return f"InvalidSpec: {error}"
     return f"{found.reason}: {found.message}" if found is not None else ""
 
 
@@ -193,8 +197,8 @@ def test_an_adopted_table_is_not_begun() -> None:
 
 
 def test_defaults() -> None:
-    assert model.from_spec({}) is None
-    assert model.from_spec({"bootstrap": {"source": {"path": SOURCE, "format": "Parquet"}}}) == model.Bootstrap(SOURCE)
+    assert TableSpec.from_object({"spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}}).bootstrap is None
+    assert read(model.Bootstrap, {"source": {"path": SOURCE, "format": "Parquet"}}, "spec.bootstrap") == model.Bootstrap(SOURCE)
 
 
 def test_writers_that_read_the_table_wait_too() -> None:

@@ -14,6 +14,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import pods
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.observability import Metrics
 from hudi_operator.plan import table_status
 from hudi_operator.plan.agent import agents
@@ -49,7 +50,7 @@ def view(report: dict[str, Any] | None, **callback: Any) -> View:
     obj = table(**callback)
     reports = {"callback": Stored(report, 1, 1)} if report is not None else {}
     etcd = EtcdFacts(revision=1, cluster_id="c", reports=reports)
-    return build_view(Observed(table=obj, writers=(), pods=(), nodes={}, etcd=etcd, now_ms=1767225700000), OperatorConfig())
+    return build_view(Observed(Objects(obj), pods=(), nodes={}, etcd=etcd, now_ms=1767225700000), OperatorConfig())
 
 
 def condition(of: View) -> tuple[str, str, str]:
@@ -134,7 +135,7 @@ def test_a_receiver_that_fails_is_an_event_once_and_metrics_follow() -> None:
     def value(name: str) -> float | None:
         return metrics.registry.get_sample_value(f"hudi_operator_callback_{name}", labels)
 
-    observed = replace(bad.observed, table=obj)
+    observed = replace(bad.observed, objects=Objects(obj))
     metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", status)])
     assert (value("undelivered"), value("failures"), value("archived_undelivered")) == (3, 4, 0)
     assert value("undelivered_since_timestamp_seconds") == 1767225660

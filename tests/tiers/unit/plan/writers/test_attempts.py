@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_contract.records import Stored
+from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import ContainerFacts, PodFacts
@@ -117,7 +118,7 @@ def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: b
     pod = PodFacts("ns", "w-1", "u", {}, "Failed", "node", deleting=False, finalizers=(), containers=(driver,))
     for told, ended in ((report, None), ({}, pod)):
         etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})
-        view: Any = SimpleNamespace(etcd=etcd, gate={}, nodes={}, now_ms=ENDED_MS, stopping=False)
+        view: Any = SimpleNamespace(etcd=etcd, gate=Gate(), nodes={}, now_ms=ENDED_MS, stopping=False)
         attempt: Any = SimpleNamespace(id="a", number=1, entry={"number": 1}, pod=ended, incs=(), admitted=False)
         entry = attempts._refreshed(view, attempt, spec)
         if ended is not None:

@@ -265,3 +265,29 @@ def test_a_table_is_looked_at_in_time_for_its_next_run(seconds: int, quiet: bool
     writer["spec"]["schedule"] = EVERY_TWO
     writer["status"]["nextScheduleTime"] = conditions.rfc3339(world.now_ms + seconds * 1000)
     assert loop.is_quiet(world.observe()) is quiet
+
+
+def shown(world: World) -> tuple[str, str, str]:
+    """The columns Mode, Ready and State of `kubectl get hudiwriters`."""
+    return status(world)["mode"], world.condition(world.writers["w"], "Ready")["status"], status(world)["state"]
+
+
+def test_a_writer_is_ready_while_it_is_as_its_spec_asks() -> None:
+    world = ready_world()
+    world.make_writer("w", schedule=EVERY_TWO)
+    world.run(lambda w: status(w).get("state") == "Scheduled")
+    assert shown(world) == ("Scheduled", "True", "Scheduled")
+    world.run(finished("w"))
+    assert shown(world) == ("Scheduled", "True", "Succeeded")
+    world.edit(world.writers["w"], schedule=None, streaming={}, restartNonce="again", source={"files": {"format": "csv", "paths": ["s3a://x/"]}})
+    world.run(lambda w: status(w).get("state") == "Starting")
+    assert shown(world) == ("Streaming", "False", "Starting")
+    world.run(lambda w: status(w).get("state") == "Running")
+    assert shown(world) == ("Streaming", "True", "Running")
+    world.edit(world.writers["w"], suspend=True)
+    world.run(lambda w: status(w).get("state") == "Suspended")
+    assert shown(world) == ("Streaming", "True", "Suspended")
+    world.edit(world.writers["w"], suspend=False, streaming=None, sparkConf={"spark.master": "x"})
+    world.run(lambda w: status(w).get("state") == "Stalled")
+    assert shown(world) == ("Once", "False", "Stalled")
+    assert "spark.master" in world.condition(world.writers["w"], "Ready")["message"]

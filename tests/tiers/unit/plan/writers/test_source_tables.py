@@ -10,6 +10,7 @@ import pytest
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.control.observe import _sources_of
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.writers import source_tables
 from tests.support.world.simulated_world import CONFIG, NAMESPACE, World, finished, ready_world
@@ -112,9 +113,12 @@ def test_which_tables_are_read_for_a_writer() -> None:
         {"name": "c", "hudi": {"tableRef": {"name": "two"}}},
     ]
     spec = {"tableRef": {"name": "flights"}}
-    assert _sources_of({"spec": {**spec, "source": {"sql": {"query": "SELECT 1", "views": views}}}}) == {"one", "two"}
-    assert _sources_of({"spec": {**spec, "source": BRONZE}}) == {"bronze"}
-    assert _sources_of({"spec": {**spec, "source": {"hudi": {"tableRef": "bronze"}}}}) == set(), "a spec that cannot be read"
+    sql = {"spec": {**spec, "source": {"sql": {"query": "SELECT 1", "views": views}}}}
+    bronze = {"spec": {**spec, "source": BRONZE}}
+    unreadable = {"spec": {**spec, "source": {"hudi": {"tableRef": "bronze"}}}}
+    assert _sources_of(Objects(None, (sql,))) == {"one", "two"}
+    assert _sources_of(Objects(None, (bronze, sql))) == {"bronze", "one", "two"}
+    assert _sources_of(Objects(None, (unreadable,))) == set()
 
 
 def problem(table: dict[str, Any], source: dict[str, Any], *, found: dict[str, Any] | None = None, config: OperatorConfig = CONFIG) -> str:

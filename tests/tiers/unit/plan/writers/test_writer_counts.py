@@ -22,8 +22,8 @@ def told(report: dict[str, Any], *commits: dict[str, Any]) -> tuple[int, str]:
     reports = {"attempt/lake.live-1": Stored(report, 1, 1), "timeline": Stored({"agentInc": "a", "exists": True, "commits": list(commits)}, 1, 1)}
     view: Any = SimpleNamespace(etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),))
     attempt: Any = SimpleNamespace(id="lake.live-1", pod=None)
-    found = writer_status._last_report(view, attempt)
-    return int(found.get("records") or 0), str(found.get("lastInstant") or "")
+    found = writer_status._last_report(view, attempt).report
+    return found.records, found.last_instant
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from hudi_runtime.agent import adoption, creation
+from hudi_runtime.agent import adoption, creation, facts
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.job.merging import Merge
 from hudi_runtime.table import timeline as tl
@@ -120,8 +120,8 @@ def test_only_adoption_takes_a_table_in_local_time() -> None:
 def test_the_report_lists_the_instants_and_whose_writer_lives() -> None:
     timeline = tl.parse(["20260101000000000.commit.requested", "20260101000001000.clean.requested"])
     waiting = adoption.PendingInstants(timeline, timeline.pending, {"20260101000001000"})
-    base = {"foreign": [{"instant": i.requested, "action": i.action} for i in timeline.pending], "exists": True}
-    report = adoption.report(base, waiting)
+    base = facts.report(timeline, inc="a", foreigners=timeline.pending, commits_since={})
+    report = adoption.report(base, waiting).to_json()
     assert report["error"]["code"] == "PendingInstants"
     assert [item.get("beating", False) for item in report["foreign"]] == [False, True]
 

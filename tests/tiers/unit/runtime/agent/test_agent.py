@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.shape import ShapeError
 from hudi_runtime.agent import agent as module
 from hudi_runtime.agent.agent import Agent, MustEnd
 from hudi_runtime.process.etcd import Entry
@@ -121,12 +122,38 @@ def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.Mon
     assert agent._assignments.keys() == {"t1"}
 
 
+def test_an_assignment_that_cannot_be_read_keeps_no_other_table_from_being_served(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Reading(Assigned):
+        def __init__(self, spark: Any, value: Any, **more: Any) -> None:
+            super().__init__(spark, value, **more)
+            if value["n"] == "many":
+                raise ShapeError("AssignmentRecord.n is not a number")
+
+    wanted: dict[str, Any] = {"t1": {"n": "many"}, "t2": {"n": 1}}
+    etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", value, 1) for name, value in wanted.items()])
+    monkeypatch.setattr(module, "unbound", lambda spark: etcd)
+    monkeypatch.setattr(module, "Assignment", Reading)
+    spark: Any = None
+    stop: Any = Stop(1)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
+    agent._tick()
+    agent._tick()
+    assert agent._assignments.keys() == {"t2"}
+    assert capsys.readouterr().err.count("table t1 is not served: AssignmentRecord.n is not a number") == 1, "said once"
+    wanted["t1"] = {"n": 2}
+    agent._tick()
+    assert agent._assignments.keys() == {"t1", "t2"}
+
+
 def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """F48: nothing more is done at the fenced table, and it is left by nobody's word; the process ends when the others have left."""
     etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", {"n": 1}, 1) for name in ("t1", "t2")])
     monkeypatch.setattr(module, "unbound", lambda spark: etcd)
     monkeypatch.setattr(module, "Assignment", Assigned)
     monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
+    # The last resort of a hand-over ends its whole process: a real one would end this run of tests two minutes later, with code 0.
+    last_resorts: list[float] = []
+    monkeypatch.setattr(module.threading, "Timer", lambda seconds, end: SimpleNamespace(start=lambda: last_resorts.append(seconds)))
     spark: Any = None
     stop: Any = SimpleNamespace(requested=False, wait=lambda seconds: None)
     agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
@@ -139,6 +166,7 @@ def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch
     assert run.is_alive(), "the other table is cut off"
     assert made["t1"].said == ["cancelled"]
     assert made["t2"].said == []
+    assert last_resorts == [module.HAND_OVER_SECONDS + module.HAND_OVER_CLOSE_SECONDS]
     made["t2"].idle = True
     run.join(10)
     assert not run.is_alive()

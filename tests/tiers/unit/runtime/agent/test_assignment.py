@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe
 from hudi_runtime.agent import assignment as module
+from hudi_runtime.agent import tasks as parts
 from hudi_runtime.agent.assignment import Assignment
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import RuntimeFailure
+from hudi_runtime.services.tasks import TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
-from tests.support.world.callback_samples import Store
+from tests.support.world.callback_parts import Store
 from tests.support.world.meeting import Meeting
 
 T1, T2, T3 = (f"2026010100000000{n}" for n in range(1, 4))
@@ -45,13 +49,14 @@ class Keys(Store):
         return self.put(key, value)
 
 
-class Part:
-    """What an assignment is made of and steps: services, restores, metadata table, bootstrap."""
+class Part(TableTask):
+    """A task: services, restores, metadata table, bootstrap."""
 
-    beside, unproven = None, False
+    unproven = False
 
     def __init__(self, world: World, name: str) -> None:
         self._world, self._name = world, name
+        self.exclusive = name in ("restores", "metadata")  # type: ignore[misc]
 
     @property
     def idle(self) -> bool:
@@ -88,7 +93,7 @@ class World:
         self.between = self.unproven = self.stopping = False
         self.now = 100.0
         self.session: Any = SimpleNamespace(inc=ME, table_id=self.value["T"], etcd=self.etcd, state="LIVE", close=lambda: True, forget=lambda t: None)
-        self.gate(state="open", authority="here", tableUid="uid-1")
+        self.gate(state="open", authority="here", tableUID="uid-1")
         self._patch(monkeypatch)
         spark: Any = None
         etcd: Any = self.etcd
@@ -115,33 +120,32 @@ class World:
         )
 
         probe = SimpleNamespace(exists=lambda name: self.did("probe")() or self.exists, close=lambda: self.calls.append("close probe"))
-        monkeypatch.setattr(module, "Storage", lambda spark, path, settings: probe)
+        monkeypatch.setattr(preparation, "Storage", lambda spark, path, settings: probe)
         monkeypatch.setattr(module, "AgentTable", lambda spark, path: table)
         opened = SimpleNamespace(open=lambda spark, settings: self.did("open session")() or self.opened(settings))
         monkeypatch.setattr(module, "AgentSession", opened)
         settler = SimpleNamespace(run=lambda *_, **__: self.did("settle")() or 1, ended=set(), release_claims=self.did("release claims"))
         settler.must_be_proven_dead = lambda: self.unproven
-        monkeypatch.setattr(module, "Settler", lambda *_, **__: settler)
+        monkeypatch.setattr(parts, "Settler", lambda *_, **__: settler)
         services, restores, metadata, bootstrap = (Part(self, name) for name in self.idle)
         self.services = services
-        monkeypatch.setattr(Assignment, "_make_services", lambda *_: services)
-        monkeypatch.setattr(Assignment, "_make_bootstrap", lambda *_: bootstrap)
-        monkeypatch.setattr(Assignment, "_make_restores", lambda *_: restores)
-        monkeypatch.setattr(Assignment, "_make_metadata", lambda *_: metadata)
-        monkeypatch.setattr(Assignment, "_make_callback_sender", lambda *_: None)
-        monkeypatch.setattr(module, "Savepoints", lambda *_: SimpleNamespace(serve=self.did("savepoints")))
-        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=dict))
-        monkeypatch.setattr(module, "Gauge", lambda *_: None)
-        monkeypatch.setattr(module.creation, "facts", lambda table: None)
-        monkeypatch.setattr(module.creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or [])
-        monkeypatch.setattr(module.creation, "check_marker", self.did("marker"))
-        monkeypatch.setattr(module.creation, "create", lambda *_: self.did("create")() or setattr(self, "exists", True))
-        monkeypatch.setattr(module.store_probe, "require", self.did("store"))
+        monkeypatch.setattr(parts, "_services", lambda *_: services)
+        monkeypatch.setattr(parts, "_callback_sender", lambda *_: None)
+        monkeypatch.setattr(parts, "Bootstrap", lambda _context: bootstrap)
+        monkeypatch.setattr(parts, "Restores", lambda _context: restores)
+        monkeypatch.setattr(parts, "MetadataTable", lambda _context, known: metadata)
+        monkeypatch.setattr(parts.Savepoints, "_serve", self.did("savepoints"))
+        monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=lambda: None))
+        monkeypatch.setattr(creation, "facts", lambda table: None)
+        monkeypatch.setattr(creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or [])
+        monkeypatch.setattr(creation, "check_marker", self.did("marker"))
+        monkeypatch.setattr(creation, "create", lambda *_: self.did("create")() or setattr(self, "exists", True))
+        monkeypatch.setattr(store_probe, "require", self.did("store"))
         for name in ("refuse_existing", "take_over"):
-            monkeypatch.setattr(module.adoption, name, self.did(name.replace("_", " ")))
-        monkeypatch.setattr(module.adoption, "look", lambda table: None)
-        monkeypatch.setattr(module.adoption, "problems", lambda *_, now: self.did("problems")() or [])
-        monkeypatch.setattr(module.adoption, "beating", lambda *_, now_ms: frozenset())
+            monkeypatch.setattr(adoption, name, self.did(name.replace("_", " ")))
+        monkeypatch.setattr(adoption, "look", lambda table: None)
+        monkeypatch.setattr(adoption, "problems", lambda *_, now: self.did("problems")() or [])
+        monkeypatch.setattr(adoption, "beating", lambda *_, now_ms: frozenset())
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
 
     def opened(self, settings: dict[str, str]) -> Any:
@@ -219,8 +223,8 @@ def test_what_is_waited_for_is_no_error(world: World) -> None:
 @pytest.mark.parametrize(
     ("part", "error", "code"),
     [
-        ("compare", module.creation.TableMismatch("recordKeyFields differ"), "TableMismatch"),
-        ("marker", module.creation.OtherLockAuthority("another lock"), "OtherLockAuthority"),
+        ("compare", creation.TableMismatch("recordKeyFields differ"), "TableMismatch"),
+        ("marker", creation.OtherLockAuthority("another lock"), "OtherLockAuthority"),
         ("marker", RuntimeError("o.a.h.HoodieException: [HUDIOP-OTHER-AUTHORITY] the marker names another lock"), "OtherLockAuthority"),
         ("open session", RuntimeFailure(FailureClass.INFRASTRUCTURE, "etcd is away"), "Infrastructure"),
     ],
@@ -237,13 +241,13 @@ def test_why_a_table_cannot_be_served(world: World, part: str, error: Exception,
 
 def test_a_table_is_created_and_that_is_written_down_before(world: World) -> None:
     world.exists = False
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.errors["create"] = OSError("the agent dies")
     calls = world.step()
     assert "store" in calls, "what the store must be able to do is asked before"
     assert calls.index("merger") < calls.index("create")
-    assert world.etcd.get("done/create").value == {"tableUid": "uid-1"}
-    assert world.etcd.get("clock").value == {"value": module.CLOCK_ZERO}
+    assert world.etcd.get("done/create").value == {"tableUID": "uid-1"}
+    assert world.etcd.get("clock").value == {"value": preparation.CLOCK_ZERO}
 
 
 @pytest.mark.parametrize(("adopted", "error"), [(False, "TableNotFound"), (True, "")])
@@ -251,7 +255,7 @@ def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyP
     """One that was in use and is gone is made again: its HudiTable has seen it before."""
     world = World(monkeypatch, adoption={"policy": "Adopt"})
     world.exists = False
-    world.gate(state="closed", authority="here", tableUid="uid-1", adopted=adopted)
+    world.gate(state="closed", authority="here", tableUID="uid-1", adopted=adopted)
     calls = world.step()
     assert world.error[0] == error
     assert ("create" in calls) == adopted
@@ -259,8 +263,8 @@ def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyP
 
 def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> None:
     """I7, I10: settled first, then looked for, then taken over; the clock is past everything that others have completed."""
-    world.gate(state="closed", authority="here", tableUid="uid-1")
-    world.etcd.put("clock", {"value": module.CLOCK_ZERO})
+    world.gate(state="closed", authority="here", tableUID="uid-1")
+    world.etcd.put("clock", {"value": preparation.CLOCK_ZERO})
     calls = world.step()
     wanted = ["compare to adopt", "marker", "store", "merger", "refuse existing", "problems", "settle", "take over"]
     assert [call for call in calls if call in wanted] == wanted
@@ -269,7 +273,7 @@ def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> No
 
 
 def test_a_pending_instant_without_an_owner_stops_the_adoption(world: World) -> None:
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.names.append(f"{T3}.commit.requested")
     calls = world.step()
     assert "take over" not in calls
@@ -280,7 +284,7 @@ def test_a_pending_instant_without_an_owner_stops_the_adoption(world: World) -> 
 
 
 def test_the_clock_is_not_set_back(world: World) -> None:
-    world.gate(state="closed", authority="here", tableUid="uid-1")
+    world.gate(state="closed", authority="here", tableUID="uid-1")
     world.etcd.put("clock", {"value": "20270101000000000"})
     world.step()
     assert world.etcd.get("clock").value == {"value": "20270101000000000"}
@@ -394,7 +398,7 @@ def test_a_report_is_repeated_now_and_then_only(world: World) -> None:
     first = world.etcd.get("report/timeline").mod_revision
     world.step(module.IDLE_LIST_SECONDS)
     assert world.etcd.get("report/timeline").mod_revision == first
-    world.step(module.REPORT_SECONDS)
+    world.step(reports.REPORT_SECONDS)
     assert world.etcd.get("report/timeline").mod_revision > first
     again = world.etcd.get("report/timeline").mod_revision
     world.names.append(f"{T3}_20260101000000009.commit")

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.outcomes import FailureClass
 from hudi_operator.api.bootstrap import Bootstrap as Source
 from hudi_operator.plan.requests import bootstrap as operators
 from hudi_runtime.agent import adoption, bootstrap, dataset
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Totals, totals
-from tests.support.world.bootstrap_samples import ME, NOTHING, OTHER, SPEC, T1, T2, T3, UID, Fake
+from tests.support.world.agent_contexts import NOTHING, look
+from tests.support.world.fake_bootstrap import ME, OTHER, SPEC, T1, T2, T3, UID, Fake
 
 REQUEST = operators.request(UID, Source("s3a://lake/plain"))
 
@@ -40,7 +42,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def consider(fake: Fake, *, records: Records = NOTHING, request: dict[str, Any] | None = REQUEST) -> dict[str, Any]:
-    fake.made().consider({"bootstrap": request} if request else {}, records)
+    fake.made().consider(look({"bootstrap": request} if request else {}, records))
     return fake.done
 
 
@@ -57,7 +59,7 @@ def test_the_rows_are_the_first_commit(fake: Fake) -> None:
     assert options["hoodie.datasource.write.operation"] == "bulk_insert"
     assert options["hoodie.table.services.enabled"] == "false"
     assert options["hoodie.datasource.write.recordkey.field"] == "id"
-    assert json.loads(options["hudioperator.bootstrap"]) == {"tableUid": UID, "mode": "FullRecord", "source": "s3a://lake/plain"}
+    assert json.loads(options["hudioperator.bootstrap"]) == {"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"}
     assert [t["result"] for t in fake.tries] == ["Running", "Completed"], "written ahead"
     consider(fake)
     assert len(fake.writes) == 1, "once"
@@ -78,9 +80,9 @@ def test_nothing_begins_unless_the_gate_is_closed(fake: Fake, state: str) -> Non
 
 def test_a_commit_of_an_agent_that_died_before_its_word_is_found(fake: Fake) -> None:
     """Never twice."""
-    word = {"hudioperator.bootstrap": json.dumps({"tableUid": UID, "mode": "FullRecord", "source": "s3a://lake/plain"})}
+    word = {"hudioperator.bootstrap": json.dumps({"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"})}
     fake.names, fake.extra = [f"{T1}_{T2}.commit"], {T1: word}
-    fake.kv["done/bootstrap"] = {"tableUid": UID, "result": "Running", "inc": OTHER, "failures": 1, "retryAtMs": 0, "beginMs": 7}
+    fake.kv["done/bootstrap"] = {"tableUID": UID, "result": "Running", "inc": OTHER, "failures": 1, "retryAtMs": 0, "beginMs": 7}
     done = consider(fake)
     assert (done["result"], done["instant"], done["beginMs"]) == ("Completed", T1, 7)
     assert fake.writes == []
@@ -180,10 +182,10 @@ def test_a_try_that_is_cancelled_is_given_up_and_not_counted(fake: Fake) -> None
     made = fake.made()
     fake.meanwhile, fake.completes = made.cancel, False
     fake.write_error = RuntimeFailure(FailureClass.INFRASTRUCTURE, "job cancelled")
-    made.consider({"bootstrap": REQUEST}, NOTHING)
+    made.consider(look({"bootstrap": REQUEST}))
     assert (fake.done["result"], fake.done["failures"], fake.abandoned) == ("Running", 0, [T1])
     later(fake)
-    made.consider({"bootstrap": REQUEST}, NOTHING)
+    made.consider(look({"bootstrap": REQUEST}))
     assert len(fake.writes) == 1, "this assignment begins nothing any more"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,8 @@ from hudi_operator.plan.requests import metadata_table
 from hudi_runtime.agent.metadata_table import MetadataTable
 from hudi_runtime.process.etcd import Entry, now_ms
 from hudi_runtime.settle.settle import Records
-from tests.support.world.metadata_table_samples import ON, OTHER, T1, Fake, serve
+from tests.support.world.agent_contexts import context, look
+from tests.support.world.fake_metadata_table import ON, OTHER, T1, Fake, serve
 
 OFF = metadata_table.request(Wanted(enabled=False))
 
@@ -73,8 +73,8 @@ def test_the_gate_is_looked_at_under_the_lock() -> None:
     fake = Fake()
     seen = iter(["closed", "open"])
     table: Any = fake
-    keeper = MetadataTable(table, table, "t", "lake/t", {}, "Files/1", lambda: next(seen), lambda run: SimpleNamespace(done=lambda: True, run=run()))  # type: ignore[arg-type, return-value]
-    keeper.consider({"metadata": ON}, Records({}, {}, {}, {}))
+    keeper = MetadataTable(context(table, table, gate=lambda: next(seen)), known="Files/1")
+    keeper.consider(look({"metadata": ON}))
     assert "delete" not in fake.log
 
 

@@ -12,13 +12,14 @@ from hudi_runtime.agent import restores
 from hudi_runtime.agent.restores import Refused
 from hudi_runtime.settle.rollback import Step, decide
 from hudi_runtime.table import timeline as tl
-from tests.support.world.restores_samples import ID, KEPT, ME, OTHER, UNDONE, Fake, T, keeper, records
+from tests.support.world.agent_contexts import look
+from tests.support.world.fake_restores import ID, KEPT, ME, OTHER, UNDONE, Fake, T, keeper, records
 
 REQUEST = operators.request(Restore("good", "n1"), ["good"])
 
 
 def serve(fake: Fake, request: dict[str, Any] | None = None, **writers: str) -> dict[str, Any]:
-    keeper(fake).consider({ID: request or REQUEST}, records(fake, **writers))
+    keeper(fake).consider(look({ID: request or REQUEST}, records(fake, **writers)))
     return fake.done
 
 
@@ -138,7 +139,8 @@ def test_only_behind_the_gate_that_is_closed_for_it(gate: dict[str, Any]) -> Non
 
 def test_the_gate_says_which_one() -> None:
     fake = Fake([*KEPT, *UNDONE], kv={"done/restore-n0": {"result": "Failed"}})
-    keeper(fake).consider({"restore-n0": {**REQUEST, "nonce": "n0"}, ID: REQUEST, "restore-n2": {**REQUEST, "nonce": "n2"}}, records(fake))
+    asked = {"restore-n0": {**REQUEST, "nonce": "n0"}, ID: REQUEST, "restore-n2": {**REQUEST, "nonce": "n2"}}
+    keeper(fake).consider(look(asked, records(fake)))
     assert fake.done["result"] == "Completed"
     assert "done/restore-n2" not in fake.kv
 
@@ -156,13 +158,13 @@ def test_errors_before_the_beginning_are_counted_and_afterwards_it_is_tried_unti
     one = keeper(fake)
     for result in ("Pending", "Pending", "Failed"):
         one._retry_at = 0.0
-        one.consider({ID: REQUEST}, records(fake))
+        one.consider(look({ID: REQUEST}, records(fake)))
         assert fake.done["result"] == result
     fake = Fake([*KEPT, *UNDONE], fails_at_request=9)
     one = keeper(fake)
     for _ in range(5):
         one._retry_at = 0.0
-        one.consider({ID: REQUEST}, records(fake))
+        one.consider(look({ID: REQUEST}, records(fake)))
         assert fake.done["result"] == "Running", "it may have begun: the gate stays closed"
 
 

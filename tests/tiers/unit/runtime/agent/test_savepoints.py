@@ -9,9 +9,11 @@ from hudi_operator.plan.requests import savepoints
 from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
-from tests.support.world.savepoints_samples import COMMITS, T2, T3, T4, T5, Fake
+from tests.support.world.agent_contexts import NOTHING, context, look
+from tests.support.world.fake_savepoints import COMMITS, T2, T3, T4, T5, Fake
 
 ME, OTHER = "agent-me", "agent-other"
+IDLE: Any = SimpleNamespace(idle=True)
 REQUESTS = {"savepoint-a": savepoints.request("a"), "service-clean": {"id": "service-clean"}}
 
 
@@ -20,8 +22,8 @@ def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
     table: Any = SimpleNamespace(
         timeline=fake.timeline, savepoint_with=fake.savepoint_with, write_config=fake.write_config, locked=fake.locked, client=fake.client, storage=fake
     )
-    keeper = Savepoints(table, session, "flights", "lake/flights", {}, lambda: fake.gate)
-    keeper.serve(REQUESTS, records or Records({}, {}, {}, {}))
+    keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
+    keeper.consider(look(REQUESTS, records or NOTHING))
     return fake.done
 
 
@@ -79,10 +81,10 @@ def test_a_failure_is_tried_again_and_given_up_at_the_third() -> None:
     table: Any = SimpleNamespace(
         timeline=fake.timeline, savepoint_with=fake.savepoint_with, write_config=fake.write_config, locked=fake.locked, client=fake.client, storage=fake
     )
-    keeper = Savepoints(table, session, "flights", "lake/flights", {}, lambda: fake.gate)
+    keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
     said = []
     for _ in range(4):
-        keeper.serve(REQUESTS, Records({}, {}, {}, {}))
+        keeper.consider(look(REQUESTS))
         said.append(fake.done["result"])
     assert said == ["Pending", "Pending", "Failed", "Failed"]
     assert "the store has failed" in fake.done["message"]

@@ -154,8 +154,17 @@ def test_archived_commits_are_asked_too() -> None:
 )
 def test_what_is_being_settled_is_unknown_not_ok(change: dict[str, Any], words: str) -> None:
     check = structure.owners(facts(keys=keys(tables=change)))
-    assert check.outcome is Outcome.UNKNOWN
+    assert (check.outcome, check.ask_again) == (Outcome.UNKNOWN, True), "it ends by itself"
     assert words in check.findings[0]
+
+
+def test_a_difference_while_a_clean_is_under_way_is_asked_again() -> None:
+    """A clean deletes the files first and completes then; the same difference without one is a violation."""
+    clean = tl.parse(names("20260101000000600.clean.requested"))
+    check = structure.metadata(facts(timeline=clean, metadata_files={FILE_A: 10}))
+    assert (check.outcome, check.ask_again) == (Outcome.UNKNOWN, True)
+    assert check.to_dict()["askAgain"] is True
+    assert structure.metadata(facts(metadata_files={FILE_A: 10})).to_dict()["askAgain"] is False
 
 
 def test_what_was_not_looked_at_is_unknown_or_not_asked() -> None:
@@ -164,6 +173,7 @@ def test_what_was_not_looked_at_is_unknown_or_not_asked() -> None:
                            "archive": {"late", "overlap"}, "keys": {"owners", "late"}, "rollbacks": {"late"}, "cleaned": {"files"}}.items():  # fmt: skip
         found = outcomes(facts(errors={aspect: "refused"}))
         assert {name for name, outcome in found.items() if outcome is Outcome.UNKNOWN} == wanted, aspect
+        assert not any(check(facts(errors={aspect: "refused"})).ask_again for check in structure.CHECKS.values()), aspect
     alone = outcomes(facts(keys=None))
     assert alone.pop("owners") is Outcome.UNKNOWN
     assert alone.pop("late") is Outcome.NOT_ASKED

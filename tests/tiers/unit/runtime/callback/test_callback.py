@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.assignment import CallbackOrder
 from hudi_runtime.callback import callback
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback import KEY, REPORT, CallbackSender
 from hudi_runtime.callback.callback_http import Sender
-from tests.support.world.callback_samples import Commits, Receiver, Store, receiver, t
+from tests.support.world.callback_parts import Commits, Receiver, Store, receiver, t
 
 SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
 
@@ -360,6 +361,6 @@ def test_the_report_is_kept_small_and_rare(world: World) -> None:
 
 def test_an_assignment_without_a_callback_has_no_callback_sender() -> None:
     anything: Any = None
-    assert callback.from_assignment({}, SOURCE, anything, anything, inc="x") is None
+    assert callback.from_order(None, SOURCE, anything, anything, inc="x") is None
     wanted = {"url": "https://example.com/", "timeoutSeconds": 5, "secret": True, "tableServices": True}
-    assert callback.from_assignment({"callback": wanted}, SOURCE, anything, anything, inc="x") is not None
+    assert callback.from_order(CallbackOrder.from_json(wanted), SOURCE, anything, anything, inc="x") is not None

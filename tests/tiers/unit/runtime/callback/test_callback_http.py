@@ -15,7 +15,7 @@ import pytest
 
 from hudi_runtime.callback import callback_http as http
 from hudi_runtime.callback.callback_http import Sender, Undelivered
-from tests.support.world.callback_samples import Receiver, receiver
+from tests.support.world.callback_parts import Receiver, receiver
 
 WORD = "s3cr3t-bearer-word"
 

@@ -9,7 +9,7 @@ from hudi_operator.api import options as operator_options
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.options import check_allowed, key_options, schema_options, write_options
 from hudi_runtime.process.errors import OptionNotAllowed
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_runtime.process import errors
-from hudi_runtime.process.errors import EXIT_CODES, FailureClass, JavaCause, classify_causes, redact
+from hudi_runtime.process.errors import JavaCause, classify_causes, redact
 
 HUDI = "org.apache.hudi.exception."
 

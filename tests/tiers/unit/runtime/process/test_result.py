@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource, Job, PythonSource
-from hudi_runtime.process.errors import Failure, FailureClass
+from hudi_runtime.process.errors import Failure
 from hudi_runtime.process.result import Tally, termination_message
 from hudi_runtime.process.session import Conflict
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 def test_success() -> None:
@@ -20,14 +21,14 @@ def test_success() -> None:
         "outcome": "Succeeded", "class": None, "message": "", "commits": 1, "records": 10,
         "lastInstant": "3", "lastCompletionTime": "4", "conflicts": 1, "waiting": 0, "caughtUp": False,
     }  # fmt: skip
-    assert tally.conflicts[0]["retriedAs"] == "3"
+    assert tally.conflicts[0].retried_as == "3"
 
 
 def test_conflicts_are_bounded() -> None:
     tally = Tally()
     for number in range(25):
         tally.conflict(Conflict(str(number), "x", ()))
-    assert [entry["instant"] for entry in tally.conflicts] == [str(n) for n in range(15, 25)]
+    assert [entry.instant for entry in tally.conflicts] == [str(n) for n in range(15, 25)]
     assert tally.conflict_count == 25
 
 

@@ -40,7 +40,8 @@ def test_what_is_kept_of_the_grace_for_leaving(grace: float, works: float) -> No
 
 def _program(grace: str | None, sleep: float) -> subprocess.Popen[str]:
     keep = {key: value for key, value in os.environ.items() if key != "HUDI_OPERATOR_STOP_GRACE_SECONDS"}
-    environment = {**keep, "PYTHONPATH": str(ROOT / "spark-images"), **({} if grace is None else {"HUDI_OPERATOR_STOP_GRACE_SECONDS": grace})}
+    path = os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator")))
+    environment = {**keep, "PYTHONPATH": path, **({} if grace is None else {"HUDI_OPERATOR_STOP_GRACE_SECONDS": grace})}
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(sleep)], env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

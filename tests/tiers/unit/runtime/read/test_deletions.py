@@ -15,7 +15,7 @@ from hudi_runtime.read.sources import Batch
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import WriteInfo, write_info
 from hudi_runtime.writer.commit import Committer
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 from tests.support.world.timelines import done, pending, time, timeline
 
 LOG = ".{}_{}.log.1_0-1-2"

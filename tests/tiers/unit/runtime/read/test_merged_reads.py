@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import types
 
+from hudi_contract import job as contract
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.merging import Found, Merge, fault
 from hudi_runtime.read.incremental import _runs, _span
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer.schema import Rules, SchemaMismatch, fit
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 TABLE = types.StructType([types.StructField(name, types.StringType()) for name in ("id", "p", "ts", "v")])
 DELETING = types.StructType([*TABLE.fields, types.StructField("_hoodie_is_deleted", types.BooleanType())])
@@ -47,7 +48,7 @@ def test_partial_updates_and_deletes_do_not_meet_in_log_files() -> None:
     ],
 )
 def test_an_older_operator_does_not_send_it(said: dict[str, str | None] | None, ordering: tuple[str, ...], merge: Merge) -> None:
-    assert Merge.from_json(said, ordering) == merge
+    assert Merge.of(contract.Merge.from_json(said) if said else None, ordering) == merge
 
 
 def test_commits_between_which_another_one_completed_are_read_apart() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.read import context, sources
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context
@@ -18,7 +19,7 @@ from hudi_runtime.read.update import Base, Update, base_of
 from hudi_runtime.table.timeline import parse
 from hudi_runtime.writer import commit
 from hudi_runtime.writer.commit import Committer
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 def name(requested: int, completed: int | None = None, action: str = "commit") -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hudi_runtime.process.errors import FailureClass, OutcomeUnknown, RuntimeFailure
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.process.errors import OutcomeUnknown, RuntimeFailure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import partition_backoff, rewriting
 from hudi_runtime.services.partition_backoff import PartitionBackoff

@@ -8,19 +8,22 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.assignment import ServiceOrder
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import Result, Service
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import triggers
 from hudi_runtime.services.partition_backoff import LEAST_MS, PartitionBackoff
-from hudi_runtime.services.services import FORGET_MS, Services, Slot
-from hudi_runtime.services.triggers import POSTPONED_MS, Done, Result, Service
+from hudi_runtime.services.services import FORGET_MS, Services
+from hudi_runtime.services.tasks import Look, Slot
+from hudi_runtime.services.triggers import POSTPONED_MS, Done
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.service_kinds import Kind
 from tests.support.world.memory_etcd import PREFIX
-from tests.support.world.service_runner_samples import Etcd
+from tests.support.world.putting_etcd import Etcd
 
 C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
 COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
@@ -30,6 +33,10 @@ LAST = "20260101000000010"
 @pytest.fixture(autouse=True)
 def no_executor_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sp, "lost_executors", lambda _spark: False)
+
+
+def order(kind: Service, after_commits: int | None, *, scheduled: bool = False) -> tuple[Service, ServiceOrder]:
+    return kind, ServiceOrder(after_commits=after_commits, scheduled=scheduled)
 
 
 class Session:
@@ -63,7 +70,7 @@ class Rewriting:
     """A service with a plan."""
 
     world: World
-    kind: Kind
+    kind: Service
 
     def look(self) -> None:
         self.world.looks += 1
@@ -86,13 +93,13 @@ class Expiring:
     world: World
 
     def run(self, _options: object) -> Done:
-        return self.world._do("ttl", None, Kind.TTL)
+        return self.world._do("ttl", None, Service.TTL)
 
 
 class World:
     """One table; `outcome` is what Hudi does: a Done, or an error to raise. The names of the calls are in `calls`."""
 
-    def __init__(self, *wanted: Service) -> None:
+    def __init__(self, *wanted: tuple[Service, ServiceOrder]) -> None:
         self.session = Session()
         self.names = list(COMMITS)
         self.calls: list[tuple[str, object]] = []
@@ -105,7 +112,7 @@ class World:
         self.written: dict[str, int] | Exception = {}
         spark: Any = type("Spark", (), {"sparkContext": Context()})
         self.context: Context = spark.sparkContext
-        services = {service.kind: service for service in wanted}
+        services = dict(wanted)
         self.services = Services(spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot)  # type: ignore[arg-type]
 
     # -- Actions
@@ -117,7 +124,7 @@ class World:
     def timeline(self) -> tl.Timeline:
         return tl.parse(self.names)
 
-    def _do(self, name: str, detail: object, kind: Kind) -> Done:
+    def _do(self, name: str, detail: object, kind: Service) -> Done:
         self.calls.append((name, detail))
         self.during.append(self.record(kind))
         if isinstance(self.outcome, Exception):
@@ -126,14 +133,14 @@ class World:
         return self.outcome
 
     def clean(self, _options: object, *, mine: frozenset[str]) -> Done:
-        return self._do("clean", mine, Kind.CLEAN)
+        return self._do("clean", mine, Service.CLEAN)
 
     def archive(self, _options: object) -> Done:
-        return self._do("archive", None, Kind.ARCHIVE)
+        return self._do("archive", None, Service.ARCHIVE)
 
     @property
     def compaction(self) -> Rewriting:
-        return Rewriting(self, Kind.COMPACTION)
+        return Rewriting(self, Service.COMPACTION)
 
     @property
     def expiry(self) -> Expiring:
@@ -141,11 +148,11 @@ class World:
 
     @property
     def clustering(self) -> Rewriting:
-        return Rewriting(self, Kind.CLUSTERING)
+        return Rewriting(self, Service.CLUSTERING)
 
     # -- the test's part
 
-    def record(self, kind: Kind) -> Mapping[str, Any]:
+    def record(self, kind: Service) -> Mapping[str, Any]:
         entry = self.session.etcd.keys.get(f"done/service-{kind.value}")
         return entry.value if entry else {}
 
@@ -162,41 +169,41 @@ class World:
     def look(self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, object]]:
         """What is started after these records were read."""
         before = len(self.calls)
-        self.services.consider(records, listing or self.timeline(), asked or {})
+        self.services.consider(Look(asked or {}, records, listing or self.timeline()))
         if self.services._running is not None:
             self.services._running.result(10)
         return self.calls[before:]
 
-    def patience(self, kind: Kind) -> None:
+    def patience(self, kind: Service) -> None:
         """Let the time until the next try pass."""
         self.session.etcd.set(f"done/service-{kind.value}", **{**self.record(kind), "retryAtMs": 0})
 
 
 def test_a_due_service_runs_once() -> None:
-    world = World(Service(Kind.CLEAN, 2))
+    world = World(order(Service.CLEAN, 2))
     assert world.consider() == [("clean", frozenset())]
     (during,) = world.during
     assert (during["result"], during["failures"]) == ("Running", 1), "written ahead: a run that kills its process is counted"
     assert during["retryAtMs"] > during["atMs"]
     assert during["upTo"] == "", "nothing is served yet"
-    record = world.record(Kind.CLEAN)
+    record = world.record(Service.CLEAN)
     assert (record["result"], record["instant"], record["upTo"], record["failures"], record["retryAtMs"]) == ("Completed", T1, LAST, 0, 0)
     assert world.consider() == []
     assert world.context.properties["spark.scheduler.pool"] == "services"
 
 
 def test_the_order_and_one_at_a_time() -> None:
-    world = World(*(Service(kind, 1) for kind in Kind))
+    world = World(*(order(kind, 1) for kind in Service))
     world.slot._taken.acquire()
     assert world.consider() == [], "another table's service is under way"
     world.slot._taken.release()
-    assert [world.consider()[0][0] for _ in Kind] == ["compaction", "clustering", "ttl", "clean", "archive"]
+    assert [world.consider()[0][0] for _ in Service] == ["compaction", "clustering", "ttl", "clean", "archive"]
     assert world.consider() == []
 
 
 def test_commits_that_were_archived_are_not_forgotten() -> None:
     """Otherwise a service that wants more commits than the active timeline keeps would never be due."""
-    world = World(Service(Kind.CLUSTERING, 5), Service(Kind.ARCHIVE, 1))
+    world = World(order(Service.CLUSTERING, 5), order(Service.ARCHIVE, 1))
     for number in range(3):
         assert world.consider() == [("archive", None)]
         assert world.session.etcd.keys["done/counted"].value["clustering"]["commits"] == number + 2
@@ -206,20 +213,20 @@ def test_commits_that_were_archived_are_not_forgotten() -> None:
     assert world.services.counts(world.timeline(), world.records())["clustering"] == 0, "it has run"
 
 
-@pytest.mark.parametrize("kind", [Kind.CLUSTERING, Kind.TTL])
-def test_a_table_without_commits_is_left_as_it_is(kind: Kind) -> None:
-    world = World(Service(kind, None, scheduled=True))
+@pytest.mark.parametrize("kind", [Service.CLUSTERING, Service.TTL])
+def test_a_table_without_commits_is_left_as_it_is(kind: Service) -> None:
+    world = World(order(kind, None, scheduled=True))
     world.names.clear()
     assert world.consider(**{kind.value: {"nonce": "2026-11-22T03:00:00Z"}}) == []
     assert world.record(kind)["result"] == "NothingToDo"
 
 
 def test_a_tick_is_served_once() -> None:
-    world = World(Service(Kind.CLEAN, None, scheduled=True))
+    world = World(order(Service.CLEAN, None, scheduled=True))
     assert world.consider() == []
     assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == [("clean", frozenset())]
     assert world.consider(clean={"nonce": "2026-11-22T03:00:00Z"}) == []
-    assert world.record(Kind.CLEAN)["nonce"] == "2026-11-22T03:00:00Z"
+    assert world.record(Service.CLEAN)["nonce"] == "2026-11-22T03:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +239,7 @@ def test_a_tick_is_served_once() -> None:
     ],
 )
 def test_settling_and_other_agents_come_first(key: str, value: dict[str, Any]) -> None:
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.session.etcd.set(key, **value)
     assert world.consider() == []
     world.session.etcd.keys.clear()
@@ -241,25 +248,25 @@ def test_settling_and_other_agents_come_first(key: str, value: dict[str, Any]) -
 
 def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
     """Also while its dead owner is being settled, which waits for exactly this, and although compaction is switched off."""
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.names.append(f"{T1}.compaction.inflight")
     world.session.etcd.set(f"instant/{T1}", inc="dead", action="compaction", state="Pending", claimedBy="me")
     world.session.etcd.set("settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}})
     assert world.consider() == [("compaction again", (T1, 0))]
     assert world.during[0]["instant"] == T1
-    assert world.record(Kind.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
+    assert world.record(Service.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
 
 
 def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
-    world = World(Service(Kind.CLUSTERING, 1))
+    world = World(order(Service.CLUSTERING, 1))
     world.names.append(f"{T1}.clustering.inflight")
     world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
     world.outcome = OSError("a file is missing")
     for failures in (0, 1, 2):
         assert world.consider() == [("clustering again", (T1, failures))]
-        assert world.record(Kind.CLUSTERING)["failures"] == failures + 1
+        assert world.record(Service.CLUSTERING)["failures"] == failures + 1
         assert world.consider() == [], "another one must not be planned beside it"
-        world.patience(Kind.CLUSTERING)
+        world.patience(Service.CLUSTERING)
 
 
 def lost_in(world: World, *partitions: str, changed_ms: int | None = None) -> None:
@@ -269,28 +276,28 @@ def lost_in(world: World, *partitions: str, changed_ms: int | None = None) -> No
 
 def test_a_run_that_left_partitions_out_is_followed_by_another_one() -> None:
     """Also when nobody writes any more: they would stay as they are otherwise."""
-    world = World(Service(Kind.CLUSTERING, 1))
+    world = World(order(Service.CLUSTERING, 1))
     lost_in(world, "hot")
     world.outcome = Done(Result.COMPLETED, T1, "done", left_out=1)
     assert world.consider() == [("clustering", None)]
     assert world.during[0]["leftOut"] == 1, "an agent that goes on with the plan knows that something is left out of it"
-    assert world.record(Kind.CLUSTERING)["leftOut"] == 1
+    assert world.record(Service.CLUSTERING)["leftOut"] == 1
     assert (world.consider(), world.looks) == ([], 0), "others write there"
     world.left_out.forget_all_but(())
     world.outcome = Done(Result.COMPLETED, T1, "done")
     assert world.consider() == [("clustering", None)]
     assert world.looks == 1
-    assert world.record(Kind.CLUSTERING)["leftOut"] == 0
+    assert world.record(Service.CLUSTERING)["leftOut"] == 0
     assert (world.consider(), world.looks) == ([], 1)
 
 
 def test_what_seems_quiet_is_looked_at_first() -> None:
-    world = World(Service(Kind.CLUSTERING, 9))
+    world = World(order(Service.CLUSTERING, 9))
     world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
     lost_in(world, "hot", changed_ms=now_ms() - LEAST_MS)
     world.written = {"hot": now_ms()}
     assert (world.consider(), world.looks) == ([], 1)
-    assert world.record(Kind.CLUSTERING)["result"] == "Completed", "what the last run did stays on record"
+    assert world.record(Service.CLUSTERING)["result"] == "Completed", "what the last run did stays on record"
     assert (world.consider(), world.looks) == ([], 1), "not again at once"
     world.left_out.forget_all_but(())
     world.written = OSError("the store is away")
@@ -300,13 +307,13 @@ def test_what_seems_quiet_is_looked_at_first() -> None:
 @pytest.mark.parametrize("loses_in", [(), ("hot",), ("hot", "warm")])
 def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...]) -> None:
     """It may have been begun for no other reason than a partition that is quiet again: what else was in its plan is still to be done."""
-    world = World(Service(Kind.CLUSTERING, 9))
+    world = World(order(Service.CLUSTERING, 9))
     world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
     world.outcome, world.loses_in = RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), loses_in
     assert world.consider() == [("clustering", None)]
-    assert world.record(Kind.CLUSTERING)["result"] == "Postponed"
+    assert world.record(Service.CLUSTERING)["result"] == "Postponed"
     assert world.consider() == [], "it rests first"
-    world.patience(Kind.CLUSTERING)
+    world.patience(Service.CLUSTERING)
     world.outcome = Done(Result.COMPLETED, T1, "done", left_out=len(loses_in))
     assert world.consider() == [("clustering", None)]
     assert world.consider() == []
@@ -314,7 +321,7 @@ def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...
 
 def test_records_read_before_a_run_ended_decide_nothing() -> None:
     """They name an instant that the run has withdrawn meanwhile: executing that again would be counted as a failure."""
-    world = World(Service(Kind.CLUSTERING, 1))
+    world = World(order(Service.CLUSTERING, 1))
     world.names.append(f"{T1}.clustering.requested")
     world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
     read, listed = world.records(), world.timeline()
@@ -328,7 +335,7 @@ def test_what_was_lost_to_a_writer_is_not_tried_at_once() -> None:
 
 
 def test_a_claimed_clean_is_named_to_the_clean() -> None:
-    world = World(Service(Kind.CLEAN, 99))
+    world = World(order(Service.CLEAN, 99))
     world.names.append(f"{T1}.clean.requested")
     world.session.etcd.set(f"instant/{T1}", inc="dead", action="clean", state="Pending", claimedBy="me")
     assert world.consider() == [("clean", frozenset({T1}))]
@@ -342,41 +349,41 @@ def test_an_instant_of_somebody_else_is_not_executed() -> None:
 
 
 def test_a_failure_is_counted_shown_and_repeated_later() -> None:
-    world = World(Service(Kind.COMPACTION, 2))
+    world = World(order(Service.COMPACTION, 2))
     world.outcome = OSError("disk full\nmore")
     assert world.consider() == [("compaction", None)]
-    record = world.record(Kind.COMPACTION)
+    record = world.record(Service.COMPACTION)
     assert (record["result"], record["failures"], record["message"], record["upTo"]) == ("Failed", 1, "OSError: disk full", "")
     assert record["instant"] == T1, "what was planned is named"
     assert world.consider() == [], "not before the next try"
-    world.patience(Kind.COMPACTION)
+    world.patience(Service.COMPACTION)
     assert world.consider() == [("compaction", None)]
-    assert world.record(Kind.COMPACTION)["failures"] == 2
-    world.patience(Kind.COMPACTION)
+    assert world.record(Service.COMPACTION)["failures"] == 2
+    world.patience(Service.COMPACTION)
     world.outcome = Done(Result.NOTHING_TO_DO)
     assert world.consider()
-    assert (world.record(Kind.COMPACTION)["result"], world.record(Kind.COMPACTION)["failures"]) == ("NothingToDo", 0)
+    assert (world.record(Service.COMPACTION)["result"], world.record(Service.COMPACTION)["failures"]) == ("NothingToDo", 0)
 
 
 @pytest.mark.parametrize(
     "error", [NotYet("another incarnation"), RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), RuntimeFailure(FailureClass.LOCK_TIMEOUT, "busy")]
 )
 def test_what_a_writer_wins_is_no_failure(error: Exception) -> None:
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.outcome = error
     world.consider()
-    record = world.record(Kind.CLEAN)
+    record = world.record(Service.CLEAN)
     assert (record["result"], record["failures"]) == ("Postponed", 0)
     assert record["retryAtMs"] > record["atMs"]
 
 
 def test_an_agent_that_stops_has_not_failed() -> None:
     """Its jobs are cancelled; the next agent goes on without a pause."""
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.outcome = OSError("job cancelled")
     world.services.cancel()
     world.consider()
-    record = world.record(Kind.CLEAN)
+    record = world.record(Service.CLEAN)
     assert (record["result"], record["failures"]) == ("Postponed", 0)
     assert record["retryAtMs"] <= now_ms()
 
@@ -395,7 +402,7 @@ def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(
 ) -> None:
     """I12."""
     monkeypatch.setattr(sp, "lost_executors", lambda _spark: lost)
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.outcome = error or world.outcome
     world.consider()
     assert world.services.unproven == unproven
@@ -419,11 +426,11 @@ def test_a_record_without_file_is_given_up() -> None:
 
 
 def test_the_runner_survives_a_silent_etcd() -> None:
-    world = World(Service(Kind.CLEAN, 1))
+    world = World(order(Service.CLEAN, 1))
     world.outcome = OSError("x")
     world.session.etcd.range = lambda prefix: (_ for _ in ()).throw(ConnectionError()) if prefix == "instant/" else []  # type: ignore[method-assign]
     records = Records.from_entries([], prefix=PREFIX)
-    world.services.consider(records, world.timeline(), {})
+    world.services.consider(Look({}, records, world.timeline()))
     assert world.services._running is not None
     assert world.services._running.result(10) is None
     assert world.services.idle

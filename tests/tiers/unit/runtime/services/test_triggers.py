@@ -8,18 +8,22 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.assignment import ServiceOrder, Window
+from hudi_contract.requests import Counted, ServiceDone, ServiceRequest
+from hudi_contract.words import MergeMode, Result, Service
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.services import triggers
 from hudi_runtime.services.service_actions import KEEP_MAX, KEEP_MIN, OPTIONS, Actions, floor, keep_at_least, with_least
-from hudi_runtime.services.triggers import Record, Result, Service, due
+from hudi_runtime.services.triggers import due
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.service_kinds import Kind
 
 NOW = 1_000_000
+NEVER = ServiceRequest()
+"""No tick was asked for."""
 TICK = "2026-11-22T03:00:00Z"
 
 
@@ -46,8 +50,8 @@ def test_commits_of_writers_are_counted() -> None:
 def test_archived_commits_are_counted() -> None:
     found = timeline(done(10, 11), done(12, 13))
     assert triggers.commits_after(found, t(2), None, merge_on_read=True) == 2
-    assert triggers.commits_after(found, t(2), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 8, "one of the two was counted before"
-    assert triggers.commits_after(found, t(3), {"upTo": t(2), "commits": 7, "to": t(11)}, merge_on_read=True) == 2, "the service has run since it was counted"
+    assert triggers.commits_after(found, t(2), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 8, "one of the two was counted before"
+    assert triggers.commits_after(found, t(3), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 2, "the service has run since it was counted"
 
 
 def test_what_a_service_has_written_starts_no_service() -> None:
@@ -60,54 +64,48 @@ def test_what_a_service_has_written_starts_no_service() -> None:
 
 @pytest.mark.parametrize(("commits", "starts"), [(4, False), (5, True), (6, True)])
 def test_after_commits(commits: int, starts: bool) -> None:
-    assert bool(due(Service(Kind.CLEAN, 5), Record(), commits=commits, request=None, now_ms=NOW)) is starts
+    assert bool(due(ServiceOrder(after_commits=5), ServiceDone(), commits=commits, request=NEVER, now_ms=NOW)) is starts
 
 
 @pytest.mark.parametrize(("at", "starts"), [(NOW - 1, False), (NOW, True), (NOW + 59, True), (NOW + 60, False)])
 def test_a_run_begins_within_its_window_only(at: int, starts: bool) -> None:
     raw = {"afterCommits": 5, "scheduled": True, "window": {"fromMs": NOW, "untilMs": NOW + 60}}
-    service = triggers.from_assignment({"services": {"clean": raw}})[Kind.CLEAN]
-    assert bool(due(service, Record(), commits=9, request=None, now_ms=at)) is starts
-    assert bool(due(service, Record(), commits=0, request={"nonce": TICK, "baseline": False}, now_ms=at)) is starts
+    service = triggers.orders({"clean": ServiceOrder.from_json(raw)})[Service.CLEAN]
+    assert bool(due(service, ServiceDone(), commits=9, request=NEVER, now_ms=at)) is starts
+    assert bool(due(service, ServiceDone(), commits=0, request=ServiceRequest(nonce=TICK), now_ms=at)) is starts
 
 
 def test_a_tick_runs_once() -> None:
-    service = Service(Kind.CLEAN, None, scheduled=True)
-    request: dict[str, Any] = {"nonce": TICK, "baseline": False}
-    assert due(service, Record(), commits=99, request=None, now_ms=NOW) == "", "without afterCommits no number of commits starts it"
-    assert TICK in due(service, Record(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), "missed ticks run once: the newest counts"
-    assert due(service, Record(nonce=TICK), commits=0, request=request, now_ms=NOW) == ""
-    assert due(service, Record(), commits=0, request={**request, "baseline": True}, now_ms=NOW) == "", "what was past at the beginning is not run"
-    assert due(Service(Kind.CLEAN, None), Record(), commits=0, request=request, now_ms=NOW) == "", "a request for a service without schedule"
+    service = ServiceOrder(after_commits=None, scheduled=True)
+    request = ServiceRequest(nonce=TICK)
+    assert due(service, ServiceDone(), commits=99, request=NEVER, now_ms=NOW) == "", "without afterCommits no number of commits starts it"
+    assert TICK in due(service, ServiceDone(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), "missed ticks run once: the newest counts"
+    assert due(service, ServiceDone(nonce=TICK), commits=0, request=request, now_ms=NOW) == ""
+    assert due(service, ServiceDone(), commits=0, request=request.but(baseline=True), now_ms=NOW) == "", "what was past at the beginning is not run"
+    assert due(ServiceOrder(after_commits=None), ServiceDone(), commits=0, request=request, now_ms=NOW) == "", "a request for a service without schedule"
 
 
 def test_nothing_before_the_next_try() -> None:
-    service = Service(Kind.COMPACTION, 1)
-    assert due(service, Record(retry_at_ms=NOW + 1), commits=9, request=None, now_ms=NOW) == ""
-    assert due(service, Record(retry_at_ms=NOW), commits=9, request=None, now_ms=NOW)
+    service = ServiceOrder(after_commits=1)
+    assert due(service, ServiceDone(retry_at_ms=NOW + 1), commits=9, request=NEVER, now_ms=NOW) == ""
+    assert due(service, ServiceDone(retry_at_ms=NOW), commits=9, request=NEVER, now_ms=NOW)
     assert [triggers.backoff_ms(n) for n in (0, 1, 2, 3, 60)] == [0, 10_000, 20_000, 40_000, 3_600_000]
 
 
 def test_partitions_that_were_left_out_are_not_forgotten() -> None:
     """A clustering follows when fewer have to be left out: no commit may come any more, and an agent that knows of none has not seen why there were some."""
-    service = Service(Kind.CLUSTERING, 5, window=(NOW, NOW + 60))
+    service = ServiceOrder(after_commits=5, window=Window(from_ms=NOW, until_ms=NOW + 60))
     for now_left_out, starts in ((2, False), (1, True), (0, True)):
-        assert bool(due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW, left_out=now_left_out)) is starts
-    assert due(service, Record(left_out=2), commits=4, request=None, now_ms=NOW + 60) == "", "its window is closed"
-    assert due(service, Record(left_out=2, retry_at_ms=NOW + 2), commits=4, request=None, now_ms=NOW + 1) == ""
-    assert due(service, Record(), commits=4, request=None, now_ms=NOW) == ""
-
-
-def test_record_round_trip() -> None:
-    record = Record(Result.FAILED.value, t(1), "why", 5, 6, 7, 8, t(9), TICK, "inc", 3)
-    assert Record.from_value(record.value(Kind.CLEAN)) == record
-    assert Record.from_value(None) == Record()
+        assert bool(due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW, left_out=now_left_out)) is starts
+    assert due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW + 60) == "", "its window is closed"
+    assert due(service, ServiceDone(left_out=2, retry_at_ms=NOW + 2), commits=4, request=NEVER, now_ms=NOW + 1) == ""
+    assert due(service, ServiceDone(), commits=4, request=NEVER, now_ms=NOW) == ""
 
 
 def test_services_of_an_assignment() -> None:
-    value = {"services": {"clean": {"afterCommits": None, "scheduled": True, "options": {"a": "b"}}, "unknown": {}}}
-    assert triggers.from_assignment(value) == {Kind.CLEAN: Service(Kind.CLEAN, None, True, {"a": "b"})}
-    assert triggers.from_assignment({}) == {}, "an operator that knows no services asks for none"
+    order = ServiceOrder(scheduled=True, options={"a": "b"})
+    assert triggers.orders({"clean": order, "unknown": ServiceOrder()}) == {Service.CLEAN: order}
+    assert triggers.orders({}) == {}, "an operator that knows no services asks for none"
 
 
 # ---- archival
@@ -199,7 +197,7 @@ class Archiving:
         raise AssertionError("no client may be made")
 
     def require_merger(self, merge: merging.Merge) -> None:
-        if merge.mode == merging.CUSTOM:
+        if merge.mode == MergeMode.CUSTOM:
             raise merging.NoMerger(f"no {merge.class_name}")
 
     def archive(self, config: Any) -> int:
@@ -237,7 +235,7 @@ def test_no_service_runs_with_another_policy_than_never() -> None:
 def test_versions_are_not_merged_without_the_class_that_says_how() -> None:
     """I8: nothing is planned, and a plan that is there is not executed; what merges nothing goes on."""
     table: Any = Archiving(9)
-    own = actions(table, merge=merging.Merge(merging.CUSTOM, class_name="com.example.Own"))
+    own = actions(table, merge=merging.Merge(MergeMode.CUSTOM, class_name="com.example.Own"))
     for service in (own.compaction, own.clustering):
         with pytest.raises(merging.NoMerger, match=r"com[.]example[.]Own"):
             service.run({}, planned=lambda _instant: None)

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.shape import ShapeError
 from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.services.service_actions import floor
 from hudi_runtime.settle import settle
 from hudi_runtime.settle.rollback import Outcome
 from hudi_runtime.settle.settle import Records, Settler
+from hudi_runtime.table import timeline as tl
 from tests.support.world.memory_etcd import PREFIX, MemoryEtcd, MemorySession
 
 T1, T2, T3 = "20260101000000001", "20260101000000002", "20260101000000003"
@@ -111,6 +114,21 @@ def test_a_failure_is_counted_and_does_not_stop_the_others(world: World) -> None
     world.run()
     assert world.record("dead")["phase"] == "Swept"
     assert "error" not in world.record("dead")["instants"][T1]
+
+
+def test_a_record_that_cannot_be_read_stays_as_it_is_and_keeps_no_other_waiting(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """I11: whether its instants have an outcome is unknown, so nothing of it is looked at again or forgotten."""
+    world.settle("unread", instants={T1: {"action": "commit", "outcome": "Vanished"}})
+    world.settle("dead")
+    world.instant(T1, "unread")
+    world.instant(T2, "dead")
+    before = world.record("unread")
+    assert world.run() == 1
+    assert world.run() == 0
+    assert (world.record("unread"), world.record("dead")["phase"]) == (before, "Swept")
+    assert capsys.readouterr().err.count("settle/unread is left as it is: SettleRecord.instants.") == 1
+    with pytest.raises(ShapeError):
+        floor(tl.parse([]), Records.from_entries(world.etcd.range(""), prefix=PREFIX))
 
 
 def test_an_unproven_agents_rollback_is_awaited(world: World) -> None:

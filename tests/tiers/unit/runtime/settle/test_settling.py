@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_contract.settle import SettleRecord
 from hudi_runtime.agent import facts
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle import settle
@@ -72,7 +73,7 @@ def test_instants_of_an_incarnation() -> None:
         entry("done/abandoned-dead", inc="dead", instants=["20260101000000000"]),
         entry("report/attempt/x", stage="Writing"),
     )
-    found = settle.instants_of("dead", {"instants": {"20250101000000000": {"action": "commit"}}}, known)
+    found = settle.instants_of("dead", SettleRecord.from_json({"phase": "RollingBack", "instants": {"20250101000000000": {"action": "commit"}}}), known)
     assert set(found) == {T1, T2, "20260101000000000", "20250101000000000"}
 
 
@@ -119,7 +120,7 @@ def test_no_second_listing_without_a_suspect() -> None:
 
 def test_report_is_bounded() -> None:
     timeline = tl.parse([f"202601010000{n:05d}.commit.requested" for n in range(100)])
-    report = facts.report(timeline, inc="a", foreigners=timeline.pending, commits_since={"clean": 3})
+    report = facts.report(timeline, inc="a", foreigners=timeline.pending, commits_since={"clean": 3}).to_json()
     assert len(report["pending"]) == len(report["foreign"]) == 20
     assert report["pendingCount"] == 100
     assert report["commitsSince"] == {"clean": 3}
@@ -173,5 +174,5 @@ def test_a_completed_instant_past_the_clock_is_nobodys_of_ours() -> None:
     timeline = tl.parse([f"{T1}_{T2}.commit", f"{T2}.commit.requested", f"{T3}_{T4}.clean", f"{T1}_{T4}.savepoint", f"{T4}.savepoint.inflight"])
     assert [(i.requested, i.action) for i in facts.written_by_others(timeline, T2)] == [(T3, "clean"), (T1, "savepoint")]
     assert facts.written_by_others(timeline, T4) == ()
-    report = facts.report(timeline, inc="a", foreigners=facts.written_by_others(timeline, T2), commits_since={})
+    report = facts.report(timeline, inc="a", foreigners=facts.written_by_others(timeline, T2), commits_since={}).to_json()
     assert report["foreign"][0] == {"instant": T3, "action": "clean", "completionTime": T4}

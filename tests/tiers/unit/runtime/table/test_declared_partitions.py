@@ -6,11 +6,12 @@ import re
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_operator.api import partitions as declared
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass, JavaCause, classify_causes
+from hudi_runtime.process.errors import JavaCause, classify_causes
 from hudi_runtime.table.partitions import expression, refusal
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import hudi_contract
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Application
-from hudi_runtime.process.errors import FailureClass, RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.process.result import Tally
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
@@ -73,9 +75,10 @@ def test_a_child_of_the_program_does_not_come_back(tmp_path: Path, ending: str, 
         "finally:\n    print('ENDED', os.getpid() == me, flush=True)\n"
     )
     program(tmp_path, code)
+    path = os.pathsep.join(str(Path(module.__file__ or "").parents[up]) for module, up in ((application, 2), (hudi_contract, 1)))
     done = subprocess.run(
         [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "main.py"), str(tmp_path / "status")],
-        env={**os.environ, "PYTHONPATH": str(Path(application.__file__).parents[2])}, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert [line for line in done.stdout.splitlines() if line.startswith("ENDED")] == ["ENDED True"]
     assert os.waitstatus_to_exitcode(int((tmp_path / "status").read_text())) == status

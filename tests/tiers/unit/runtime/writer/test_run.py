@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hudi_runtime.process.errors import FailureClass, PositionLost, RuntimeFailure
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.process.errors import PositionLost, RuntimeFailure
+from hudi_runtime.process.etcd import Entry
 from hudi_runtime.process.result import Tally
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.writer import run as under_test
@@ -207,7 +209,7 @@ class Etcd:
         self.key = key
         if isinstance(self.gate, Exception):
             raise self.gate
-        return None if self.gate is None else SimpleNamespace(value=self.gate)
+        return None if self.gate is None else Entry(key, self.gate, 1)
 
 
 @pytest.mark.parametrize(

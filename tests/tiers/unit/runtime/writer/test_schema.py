@@ -9,10 +9,10 @@ import re
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Job
-from hudi_runtime.process.errors import FailureClass
 from hudi_runtime.writer.schema import Rules, SchemaMismatch, fit
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 FIXED = "id int, p string, ts bigint"
 RULES = Rules(("id", "p"), ("ts",), null_for_missing=True)

@@ -17,7 +17,8 @@ import org.apache.hudi.table.marker.SimpleDirectMarkerBasedDetectionStrategy;
 
 /**
  * Asked in each task, before it writes a file of a file group: has a write that began earlier, and is pending, a marker for that file group?
- * Then this one stops. Manners, not safety: two that look at the same moment see nothing of each other, and Hudi's check at the commit decides.
+ * Then this one stops. Fairness only, safety does not depend on it: two that look at the same moment see nothing of each other, and Hudi's
+ * check at the commit decides.
  *
  * <p>Hudi's own strategy does not say whose marker it is, takes markers for signs of a conflict whose commit has just completed, and fails
  * where the folder of markers is not there (an object store has no empty folders).

@@ -89,7 +89,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     inserts = new InsertConflicts(session.conflictsChecked(current.requestedTime()), buckets, metaClient);
     yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
     if (yields) {
-      letThemSay(metaClient, current, PATIENCE_MILLIS);
+      awaitWritePlans(metaClient, current, PATIENCE_MILLIS);
     }
     Stream<HoodieInstant> candidates =
         Stream.concat(moved.stream().map(m -> m.instant), super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig)).distinct();
@@ -111,7 +111,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
    * ones that have not said it become fewer. Without that a table service would lose to writers that have nothing to do with what it replaces,
    * because writers wait for its plan and begin together when that is made.
    */
-  static void letThemSay(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
+  static void awaitWritePlans(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     metaClient.reloadActiveTimeline();
     while (pendingWrites(metaClient, current).anyMatch(HoodieInstant::isRequested) && System.nanoTime() < end) {

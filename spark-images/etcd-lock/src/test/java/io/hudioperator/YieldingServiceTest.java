@@ -51,9 +51,9 @@ class YieldingServiceTest {
     return metaClient.getActiveTimeline().getInstantsAsStream().filter(i -> i.requestedTime().equals(WRITE)).findFirst().get().getState();
   }
 
-  private void letThemSay(long millis) {
+  private void awaitWritePlans(long millis) {
     HoodieInstant service = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "clustering", SERVICE);
-    assertTimeoutPreemptively(Duration.ofSeconds(30), () -> FencedConflictResolutionStrategy.letThemSay(metaClient, service, millis));
+    assertTimeoutPreemptively(Duration.ofSeconds(30), () -> FencedConflictResolutionStrategy.awaitWritePlans(metaClient, service, millis));
   }
 
   @Test
@@ -64,14 +64,14 @@ class YieldingServiceTest {
               Pause.millis(500);
               touch(WRITE + ".deltacommit.inflight");
             });
-    letThemSay(60_000);
+    awaitWritePlans(60_000);
     assertEquals(HoodieInstant.State.INFLIGHT, stateOfTheWrite());
     says.join();
   }
 
   @Test
   void itDoesNotWaitForEver() {
-    letThemSay(300);
+    awaitWritePlans(300);
     assertEquals(HoodieInstant.State.REQUESTED, stateOfTheWrite());
   }
 }

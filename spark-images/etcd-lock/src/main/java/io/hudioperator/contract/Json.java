@@ -3,6 +3,7 @@ package io.hudioperator.contract;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
@@ -15,6 +16,10 @@ public final class Json {
 
   public static ObjectNode object() {
     return MAPPER.createObjectNode();
+  }
+
+  public static ArrayNode array() {
+    return MAPPER.createArrayNode();
   }
 
   /** An empty object when the text is not a JSON object: values in etcd may have been written by hand. */

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** protocol.json, the data file that operator, agent and this module share: key names, codes, default durations. */
+/** protocol.json, the data file that operator, agent and this module share: key names, codes of errors and of exits, default durations. */
 public final class ProtocolData {
   private static final JsonNode DATA = load();
 
@@ -36,6 +36,11 @@ public final class ProtocolData {
 
   public static int duration(String name) {
     return DATA.get("durations").get(name).asInt();
+  }
+
+  /** What a process exits with that fails for this reason ({@code Fenced}, {@code HeartbeatLost}, …). */
+  public static int exitCode(String failureClass) {
+    return DATA.get("exitCodes").get(failureClass).asInt();
   }
 
   /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>} still in it. */

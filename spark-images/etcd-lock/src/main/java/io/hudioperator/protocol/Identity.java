@@ -32,7 +32,7 @@ public final class Identity {
     priority = priority(EtcdSettings.pick(settings, "priority", env, "HUDI_OPERATOR_PRIORITY", "0"));
     pod = EtcdSettings.pick(settings, "podName", env, "POD_NAME", "");
     namespace = EtcdSettings.pick(settings, "namespace", env, "POD_NAMESPACE", "");
-    podUid = EtcdSettings.pick(settings, "podUid", env, "POD_UID", "");
+    podUid = EtcdSettings.pick(settings, "podUID", env, "POD_UID", "");
     node = EtcdSettings.pick(settings, "node", env, "NODE_NAME", "");
     bootId = EtcdSettings.pick(settings, "bootId", env, null, readBootId());
     appId = EtcdSettings.pick(settings, "appId", env, null, "");
@@ -73,7 +73,7 @@ public final class Identity {
         .put("role", role)
         .put("pod", pod)
         .put("namespace", namespace)
-        .put("podUid", podUid)
+        .put("podUID", podUid)
         .put("node", node)
         .put("bootId", bootId)
         .put("appId", appId)
@@ -87,7 +87,7 @@ public final class Identity {
     return Json.object()
         .put("inc", inc)
         .put("attempt", attempt)
-        .put("podUid", podUid)
+        .put("podUID", podUid)
         .put("nonce", nonce)
         .put("sinceMs", System.currentTimeMillis())
         .toString();

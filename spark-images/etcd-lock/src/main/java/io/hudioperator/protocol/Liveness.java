@@ -2,6 +2,7 @@ package io.hudioperator.protocol;
 
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
+import io.hudioperator.contract.ProtocolData;
 import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.KeyValue;
@@ -30,8 +31,8 @@ public final class Liveness implements Runnable {
     void halt(int exitCode, String why);
   }
 
-  static final int EXIT_FENCED = 15;
-  public static final int EXIT_SILENT = 16;
+  static final int EXIT_FENCED = ProtocolData.exitCode("Fenced");
+  public static final int EXIT_SILENT = ProtocolData.exitCode("HeartbeatLost");
 
   private final EtcdClient etcd;
   private final Identity me;

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Who is next. Manners, not safety: the acquire transaction decides. Order: tickets that were overtaken 8 times, then priority, then age,
- * so that a stream of important writers cannot keep a modest one out for ever (F24).
+ * Who is next. Fairness only, safety does not depend on it: the acquire transaction decides. Order: tickets that were overtaken 8 times, then
+ * priority, then age, so that a stream of important writers cannot keep a modest one out for ever (F24).
  */
 final class Queue {
   static final int MAX_OVERTAKES = 8;

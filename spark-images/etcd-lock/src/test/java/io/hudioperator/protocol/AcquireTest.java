@@ -42,13 +42,13 @@ class AcquireTest {
 
   @Test
   void theLockHasNoLeaseAndNamesItsOwner() {
-    Session session = table.session("ns.a", Map.of("podUid", "uid-1"));
+    Session session = table.session("ns.a", Map.of("podUID", "uid-1"));
     assertTrue(table.acquire(session));
     assertTrue(session.holdsLock());
     JsonNode lock = Json.parse(table.lock().value());
     assertEquals(0, table.lock().lease());
     assertEquals(session.inc(), lock.get("inc").asText());
-    assertEquals("uid-1", lock.get("podUid").asText());
+    assertEquals("uid-1", lock.get("podUID").asText());
     session.release();
     assertNull(table.lock());
     assertFalse(session.holdsLock());

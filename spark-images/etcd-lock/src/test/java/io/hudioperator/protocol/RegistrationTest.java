@@ -45,11 +45,11 @@ class RegistrationTest {
 
   @Test
   void registersWithWhatTheOperatorNeeds() {
-    Session session = table.session("ns.a", Map.of("podUid", "uid-1", "bootId", "boot-1", "priority", "7", "podName", "a"));
+    Session session = table.session("ns.a", Map.of("podUID", "uid-1", "bootId", "boot-1", "priority", "7", "podName", "a"));
     session.setAppId("app-1");
     JsonNode writer = Json.parse(table.etcd.get("writer/" + session.inc()).value());
     assertEquals("ns.a", writer.get("attempt").asText());
-    assertEquals("uid-1", writer.get("podUid").asText());
+    assertEquals("uid-1", writer.get("podUID").asText());
     assertEquals("boot-1", writer.get("bootId").asText());
     assertEquals("app-1", writer.get("appId").asText());
     assertEquals(7, writer.get("priority").asInt());

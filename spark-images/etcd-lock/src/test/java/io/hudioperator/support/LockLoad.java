@@ -154,7 +154,7 @@ final class LockLoad {
   }
 
   private Cycle etcdCycle(int number, String table) {
-    Map<String, String> settings = new HashMap<>(Map.of("tableId", table, "attempt", "load.w" + number, "podUid", "u" + number));
+    Map<String, String> settings = new HashMap<>(Map.of("tableId", table, "attempt", "load.w" + number, "podUID", "u" + number));
     settings.put("basePath", job.get("folder").asText() + "/" + table);
     settings.put("endpoints", job.get("endpoint").asText());
     TableKeys keys = new TableKeys("/hudi", table);

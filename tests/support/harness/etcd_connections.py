@@ -1,4 +1,4 @@
-"""What the tests of etcd adapter share with others."""
+"""Connections of the operator's etcd adapter to the etcd of a test, with the certificate of whoever is named."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What the tests of restores share with others."""
+"""A table with a savepoint and commits after it, a session and an etcd for restores, in one fake."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.storage import Missing
+from tests.support.world.agent_contexts import context
 
 T = [f"2026010100000{n:04d}" for n in range(30)]
 ME, OTHER = "agent-me", "agent-other"
@@ -169,13 +169,7 @@ def keeper(fake: Fake) -> Restores:
     )
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(setLocalProperty=lambda *_: None, setJobGroup=lambda *_, **__: None))
 
-    def beside(run: Callable[[], None]) -> Future[None]:
-        run()
-        over: Future[None] = Future()
-        over.set_result(None)
-        return over
-
-    return Restores(spark, table, session, "flights", "lake/flights", {}, lambda: fake.gate, beside)
+    return Restores(context(table, session, gate=lambda: fake.gate, name="flights", spark=spark))
 
 
 def records(fake: Fake, **writers: str) -> Records:

@@ -1,4 +1,4 @@
-"""What the tests of halves share with others."""
+"""job.json across the halves: as the operator writes it, as the runtime reads it."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from hudi_runtime.job.job import Job
 
 def parsed(table: OperatorTable, of: WriterSpec) -> Job:
     """job.json as the operator writes it, as the runtime reads it."""
-    return Job.from_json(json.loads(json.dumps(configmaps.job(table, of, 2, run=5))))
+    return Job.from_json(json.loads(json.dumps(configmaps.job(table, of, 2, run=5).to_json())))

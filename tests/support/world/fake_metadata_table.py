@@ -1,9 +1,8 @@
-"""What the tests of metadata table share with others."""
+"""A table, a session and an etcd for changes of the metadata table, in one fake."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from hudi_runtime.agent.metadata_table import MetadataTable
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
+from tests.support.world.agent_contexts import NOTHING, context, look
 
 T1, T2 = "20260101000000001", "20260101000000002"
 ME, OTHER = "agent-me", "agent-other"
@@ -74,14 +74,8 @@ class Fake:
 
 
 def serve(fake: Fake, request: dict[str, Any] | None = None, records: Records | None = None, *, known: str = "") -> dict[str, Any]:
-    def beside(run: Callable[[], None]) -> Future[None]:
-        run()
-        done: Future[None] = Future()
-        done.set_result(None)
-        return done
-
     asked = request or ON
     table: Any = fake
-    keeper = MetadataTable(table, table, "t", "lake/t", {}, known or str(asked["nonce"]), lambda: fake.gate, beside)
-    keeper.consider({"metadata": asked}, records or Records({}, {}, {}, {}))
+    keeper = MetadataTable(context(table, table, gate=lambda: fake.gate), known=known or str(asked["nonce"]))
+    keeper.consider(look({"metadata": asked}, records or NOTHING))
     return fake.done

@@ -1,9 +1,8 @@
-"""What the tests of bootstrap share with others."""
+"""What a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that the table begins with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 from hudi_runtime.agent.bootstrap import Bootstrap
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.etcd import Entry
-from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Totals
+from tests.support.world.agent_contexts import context
 
 T1, T2, T3 = (f"2026010100000000{n}" for n in range(1, 4))
 ME, OTHER, UID = "agent-me", "agent-other", "uid-1"
 SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), False)
-NOTHING = Records({}, {}, {}, {})
 
 
 @dataclass
@@ -101,15 +99,8 @@ class Fake:
         stage = SimpleNamespace(numActiveTasks=self.active)
         job = SimpleNamespace(stageIds=[1])
         tracker = SimpleNamespace(getJobIdsForGroup=lambda group: [1], getJobInfo=lambda id: job, getStageInfo=lambda id: stage)
-        context = SimpleNamespace(
+        jobs = SimpleNamespace(
             setLocalProperty=lambda *a: None, setJobGroup=lambda *a, **k: None, statusTracker=lambda: tracker, cancelJobGroup=self.cancelled.append
         )
-        spark: Any = SimpleNamespace(sparkContext=context)
-        return Bootstrap(spark, table, session, SPEC, {"hoodie.table.services.enabled": "false"}, lambda: self.gate, beside)
-
-
-def beside(run: Any) -> Future[None]:
-    done: Future[None] = Future()
-    run()
-    done.set_result(None)
-    return done
+        spark: Any = SimpleNamespace(sparkContext=jobs)
+        return Bootstrap(context(table, session, gate=lambda: self.gate, spec=SPEC, spark=spark, **{"hoodie.table.services.enabled": "false"}))

@@ -1,4 +1,4 @@
-"""What the tests of updates share with others."""
+"""Writers that read counters, add one and write them back (`tests/tiers/hudi/apps/update_code.py`): a lost update is a number that is too small."""
 
 from __future__ import annotations
 

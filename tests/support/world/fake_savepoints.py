@@ -1,4 +1,4 @@
-"""What the tests of savepoints share with others."""
+"""A table with two commits, a session and an etcd for savepoints, in one fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of service runner share with others."""
+"""The etcd in memory with a plain put, as the runner of table services uses it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+"""``P/control/agents/<agent>/<T>``: what an agent must know about a table that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudi_contract.job import Merge
+from hudi_contract.shape import LEFT_OUT, Count, Ms, Record
+from hudi_contract.table_keys import Durations
+from hudi_contract.words import Adoption
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window(Record):
+    """Runs begin only from the first moment until before the second: the window that is open, or opens next."""
+
+    from_ms: Ms
+    until_ms: Ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOrder(Record):
+    """A table service that is to run."""
+
+    after_commits: Count | None = None
+    """None: only its schedule starts it."""
+    scheduled: bool = False
+    """Ticks come as requests."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of Hudi."""
+    window: Window | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackOrder(Record):
+    """A receiver that is told of the table's commits."""
+
+    url: str
+    timeout_seconds: Count
+    secret: bool = False
+    """Whether its Secret is mounted."""
+    table_services: bool = False
+    """Whether commits of table services are told as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignmentRecord(Record):
+    """One table of an agent. A service that is absent does not run."""
+
+    id: str = field(metadata={"name": "T"})
+    """Table id."""
+    path: str
+    table: str
+    """namespace/name of the HudiTable."""
+    name: str
+    type: str
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    hive_style_partitioning: bool = False
+    merge: Merge | None = None
+    hudi_props: Mapping[str, str] = field(default_factory=dict)
+    """Options of Hudi of every client of the table."""
+    adoption: str = Adoption.ADOPT_OR_CREATE
+    metadata_table: str = ""
+    """Nonce of the metadata table that is wanted."""
+    callback: CallbackOrder | None = field(default=None, metadata=LEFT_OUT)
+    services: Mapping[str, ServiceOrder] = field(default_factory=dict)
+    """By a word of `Service`."""
+    lock: Durations | None = None

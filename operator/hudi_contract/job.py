@@ -1,0 +1,239 @@
+"""``job.json``: one attempt of a HudiWriter as the operator describes it to the driver; of an agent, its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_contract.shape import LEFT_OUT, Count, Record
+from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentJob(Record):
+    """`job.json` of an agent."""
+
+    agent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriterName(Record):
+    """The HudiWriter."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptName(Record):
+    """The attempt."""
+
+    id: str
+    number: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(Record):
+    """Which of two versions of a record stays."""
+
+    mode: str = ""
+    """A word of `MergeMode`; empty: EventTime with ordering columns, else CommitTime."""
+    partial_updates: str | None = None
+    """A word of `PartialUpdates`; null: every column of a batch replaces that of the table."""
+    strategy_id: str | None = None
+    """With `Custom`: what the merger's class calls its merge."""
+    class_name: str | None = None
+    """With `Custom`: the merger's class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOfJob(Record):
+    """The table as far as a writer must know it."""
+
+    id: str
+    table: str
+    """namespace/name of the HudiTable."""
+    name: str
+    path: str
+    type: str
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    hive_style_partitioning: bool = False
+    merge: Merge | None = None
+    missing_columns: str = MissingColumns.NULL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Record):
+    """Files to read."""
+
+    format: str
+    paths: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Of Spark's reader."""
+    max_files_per_commit: Count | None = field(default=None, metadata=LEFT_OUT)
+    """None: everything in one commit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hudi(Record):
+    """Another Hudi table, read incrementally."""
+
+    path: str
+    merger: str = field(default="", metadata=LEFT_OUT)
+    """The class that merges it, as its HudiTable says; empty: that is not known."""
+    start_from: str
+    """`Earliest`, `Latest` or a completion time."""
+    order: str
+    """`CompletionTime`, `Fenced` or `OutOfOrder`."""
+    max_commits_per_batch: Count | None = None
+    if_position_lost: str
+    """`Fail` or `Snapshot`."""
+    deletes: str = Deletes.IGNORE
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaValue(Record):
+    """What a record of Kafka holds."""
+
+    format: str
+    """`Json`, `Avro`, `String` or `Binary`."""
+    schema: str = ""
+    metadata: bool = False
+    """Topic, partition, offset and so on as columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaSecurity(Record):
+    """How the brokers are talked to."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    folder: str = ""
+    """Holds the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kafka(Record):
+    """Topics by name, or by pattern (exactly one is set)."""
+
+    bootstrap_servers: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    topic_pattern: str = ""
+    start_from: str
+    """`Earliest`, `Latest` or milliseconds since 1970."""
+    max_offsets_per_commit: Count | None = None
+    if_position_lost: str
+    """`Fail` or `Earliest`."""
+    value: KafkaValue
+    security: KafkaSecurity = field(default_factory=KafkaSecurity)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewedTable(Record):
+    """The newest state of a Hudi table."""
+
+    path: str
+    merger: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Record):
+    """What a query sees under a name: a Hudi table, or files (exactly one is set)."""
+
+    name: str
+    hudi: ViewedTable | None = field(default=None, metadata=LEFT_OUT)
+    files: Files | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sql(Record):
+    """A SELECT over views."""
+
+    query: str
+    views: tuple[View, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Python(Record):
+    """A user's function(spark, context)."""
+
+    file: str
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Record):
+    """Where rows come from: exactly one is set."""
+
+    files: Files | None = field(default=None, metadata=LEFT_OUT)
+    hudi: Hudi | None = field(default=None, metadata=LEFT_OUT)
+    kafka: Kafka | None = field(default=None, metadata=LEFT_OUT)
+    sql: Sql | None = field(default=None, metadata=LEFT_OUT)
+    python: Python | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transform(Record):
+    """A SELECT over each batch."""
+
+    sql: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application(Record):
+    """A user's program that writes by itself."""
+
+    main_file: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictPolicy(Record):
+    """What a writer does about lost races."""
+
+    in_process: Count = 3
+    """Retries of a batch within the attempt."""
+    serialize_after: Count = 0
+    """Races in a row that it loses to one other writer before the two take turns; 0: never."""
+    early_detection: bool = False
+    """Whether a write stops when it meets the marker of a pending one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streaming(Record):
+    """A run that does not end."""
+
+    interval_seconds: Count
+    """Between two looks at the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord(Record):
+    """One attempt of a HudiWriter."""
+
+    writer: WriterName
+    attempt: AttemptName
+    run: Count = 1
+    """Attempts of one run share what was committed; another run begins anew."""
+    driver_pod: str = ""
+    table: TableOfJob
+    source: Source | None = None
+    """None: an application writes by itself, or nothing is read."""
+    transform: Transform | None = None
+    operation: str = Operation.UPSERT
+    duplicates: str = Duplicates.FAIL
+    """Of an operation that looks no key up."""
+    application: Application | None = None
+    conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
+    partitions: tuple[str, ...] = ()
+    """Patterns of partition paths without names of fields: the partitions that it may write; empty: any."""
+    streaming: Streaming | None = None
+    """None: the run ends when its source has nothing more."""
+    hudi_options: Mapping[str, str] = field(default_factory=dict)
+    executors: Count = 0

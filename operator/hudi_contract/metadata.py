@@ -1,0 +1,13 @@
+"""Names in the metadata of commits that the operator's writers and agents make."""
+
+PREFIX = "hudioperator."
+"""`hoodie.datasource.write.commitmeta.key.prefix`: options that begin so become metadata of the commit."""
+WRITER = f"{PREFIX}writer"
+"""namespace/name of the HudiWriter."""
+ATTEMPT = f"{PREFIX}attempt"
+INC = f"{PREFIX}inc"
+"""Incarnation."""
+PROGRESS = f"{PREFIX}progress"
+"""How far the source was read, JSON. A commit without rows that only changes the table's columns has none."""
+BOOTSTRAP = f"{PREFIX}bootstrap"
+"""`BootstrapMark`, JSON."""

@@ -1,0 +1,85 @@
+"""How a process ends: classes of failures, exit codes, and codes of errors.
+
+Exit codes and error codes stand in ``protocol.json``, which the Java module reads as well: its JVM halts with two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from hudi_contract.keys import protocol
+
+
+class FailureClass(StrEnum):
+    """Why an attempt failed, in the runtime's own word. The operator picks back-off and limits by it."""
+
+    USER_ERROR = "UserError"
+    INFRASTRUCTURE = "Infrastructure"
+    ENDED_FOR_CHANGE = "EndedForChange"
+    """The table's gate is closed for a change: the next attempt goes on when it opens."""
+    WRITE_CONFLICT = "WriteConflict"
+    LOCK_TIMEOUT = "LockTimeout"
+    FENCED = "Fenced"
+    """The JVM halts."""
+    HEARTBEAT_LOST = "HeartbeatLost"
+    """Silence of etcd, or an etcd that was set back. The JVM halts."""
+    CLOCK_SKEW = "ClockSkew"
+    OPTION_NOT_ALLOWED = "OptionNotAllowed"
+    STORAGE_UNREACHABLE = "StorageUnreachable"
+    POSITION_LOST = "PositionLost"
+    SCHEMA_MISMATCH = "SchemaMismatch"
+    HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
+    PARTITION_NOT_DECLARED = "PartitionNotDeclared"
+    BAD_DATA = "BadData"
+
+
+class Ending(StrEnum):
+    """`outcome` of a termination message."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class ErrorCode(StrEnum):
+    """Codes that stand in brackets at the beginning of an error."""
+
+    FENCED = "HUDIOP-FENCED"
+    NOT_ADMITTED = "HUDIOP-NOT-ADMITTED"
+    NO_GATE = "HUDIOP-NO-GATE"
+    CLOCK_BEHIND = "HUDIOP-CLOCK-BEHIND"
+    CLOCK_NOT_PAST = "HUDIOP-CLOCK-NOT-PAST"
+    NOT_OWNER = "HUDIOP-NOT-OWNER"
+    NOT_PENDING = "HUDIOP-NOT-PENDING"
+    TOKEN = "HUDIOP-TOKEN"  # noqa: S105 - of the lock, and no secret
+    NO_GUARD = "HUDIOP-NO-GUARD"
+    OTHER_AUTHORITY = "HUDIOP-OTHER-AUTHORITY"
+    PROGRESS_MOVED = "HUDIOP-PROGRESS-MOVED"
+    SCHEMA_MOVED = "HUDIOP-SCHEMA-MOVED"
+    SNAPSHOT_MOVED = "HUDIOP-SNAPSHOT-MOVED"
+    LOCK_TIMEOUT = "HUDIOP-LOCK-TIMEOUT"
+    ETCD_SILENT = "HUDIOP-ETCD-SILENT"
+    ETCD_SET_BACK = "HUDIOP-ETCD-SET-BACK"
+    HUDI_VERSION = "HUDIOP-HUDI-VERSION"
+    STATEMENT = "HUDIOP-STATEMENT"
+    OPTION = "HUDIOP-OPTION"
+    BAD_DATA = "HUDIOP-BAD-DATA"
+    BAD_RECORD = "HUDIOP-BAD-RECORD"
+    """Of the runtime alone, as are the next ones."""
+    PARTITION = "HUDIOP-PARTITION"
+    BATCH_CHANGED = "HUDIOP-BATCH-CHANGED"
+
+    @property
+    def meaning(self) -> str:
+        """What the error says."""
+        data = protocol()
+        return str({**data["errors"], **data["runtimeErrors"]}[self])
+
+
+EXIT_CODES: Mapping[FailureClass, int] = MappingProxyType({FailureClass(name): int(code) for name, code in protocol()["exitCodes"].items()})
+"""Exit code of a process that fails with a class; 0 is success."""
+FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType({code: kind for kind, code in reversed(list(EXIT_CODES.items()))})
+"""What an exit code says when there is no other word: the first class of ``protocol.json`` that has it."""
+HALTS = (FailureClass.FENCED, FailureClass.HEARTBEAT_LOST)
+"""Classes whose exit code is one that the JVM itself halts with."""

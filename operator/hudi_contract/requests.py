@@ -1,0 +1,296 @@
+"""What the operator asks of an agent (``request/<id>``), and what the agent writes down of its work (``done/<action>``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_contract.shape import LEFT_OUT, Count, Ms, Record, Time
+from hudi_contract.words import BootstrapMode, RequestKind, Result, Service
+
+NOTHING_YET = "0"
+"""Completion time before the first commit of a table."""
+
+# ---- requests
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cron(Record):
+    """A schedule."""
+
+    cron: str = ""
+    time_zone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceRequest(Record):
+    """`request/service-<kind>`: the newest tick of a service's schedule."""
+
+    id: str = ""
+    kind: RequestKind = RequestKind.SERVICE
+    service: Service | None = None
+    schedule: Cron | None = None
+    nonce: str = ""
+    """The tick: RFC 3339, UTC."""
+    baseline: bool = False
+    """It had passed when the schedule was first seen, and is not run."""
+
+    @property
+    def tick(self) -> str:
+        """The tick to run; empty when there is none."""
+        return "" if self.baseline else self.nonce
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavepointRequest(Record):
+    """`request/savepoint-<name>`: put behind the closed gate when no writer is left."""
+
+    id: str
+    kind: RequestKind = RequestKind.SAVEPOINT
+    name: str
+    nonce: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreRequest(Record):
+    """`request/restore-<nonce>`: put while the gate names that nonce in `restoring`."""
+
+    id: str
+    kind: RequestKind = RequestKind.RESTORE
+    nonce: str
+    savepoint: str
+    savepoints: tuple[str, ...] = ()
+    """Names in the spec."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapRequest(Record):
+    """`request/bootstrap`: put while the gate was never open, when the agent has reported the empty table."""
+
+    id: str
+    kind: RequestKind = RequestKind.BOOTSTRAP
+    table_uid: str
+    mode: str
+    format: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataRequest(Record):
+    """`request/metadata`: put behind the closed and drained gate; an agent serves it when its own assignment's `metadataTable` is that nonce."""
+
+    id: str
+    kind: RequestKind = RequestKind.METADATA
+    nonce: str
+    enabled: bool
+    options: Mapping[str, str]
+    """Options of Hudi."""
+
+
+# ---- done
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataDone(Record):
+    """`done/metadata`: the last change of the metadata table. No record: Hudi's default."""
+
+    nonce: str = ""
+    result: Result | None = None
+    partitions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = 0
+    retry_at_ms: Ms = 0
+    inc: str = ""
+    at_ms: Ms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapDone(Record):
+    """`done/bootstrap`: `Running` is written ahead, with the failure counted. One of another `tableUID` does not count."""
+
+    table_uid: str = ""
+    mode: str = ""
+    source: str = ""
+    result: Result | None = None
+    code: str = field(default="", metadata=LEFT_OUT)
+    """Why it has failed: `SourceInvalid` or `Failed`."""
+    message: str = field(default="", metadata=LEFT_OUT)
+    instant: Time = field(default="", metadata=LEFT_OUT)
+    completion_time: Time = field(default="", metadata=LEFT_OUT)
+    records: Count | None = field(default=None, metadata=LEFT_OUT)
+    files: Count | None = field(default=None, metadata=LEFT_OUT)
+    bytes: Count | None = field(default=None, metadata=LEFT_OUT)
+    begin_ms: Ms | None = None
+    end_ms: Ms | None = field(default=None, metadata=LEFT_OUT)
+    failures: Count = 0
+    retry_at_ms: Ms = 0
+    inc: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapMark(Record):
+    """What the commit of a bootstrap carries in its metadata: by it the commit is found when its agent died before it could say so."""
+
+    table_uid: str = ""
+    mode: str = BootstrapMode.FULL_RECORD
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavepointDone(Record):
+    """`done/savepoint-<name>`."""
+
+    name: str = ""
+    result: Result | None = None
+    message: str = field(default="", metadata=LEFT_OUT)
+    instant: Time = field(default="", metadata=LEFT_OUT)
+    completion_time: Time = field(default="", metadata=LEFT_OUT)
+    boundary: Time = field(default="", metadata=LEFT_OUT)
+    """Completion time of the last commit in it."""
+    at_ms: Ms | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Taken, or cannot be."""
+        return self.result in (Result.COMPLETED, Result.FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreDone(Record):
+    """`done/restore-<nonce>`, for ever. `Running` is written ahead; until it is `Completed` the gate stays closed."""
+
+    nonce: str = ""
+    savepoint: str = ""
+    result: Result | None = None
+    message: str = field(default="", metadata=LEFT_OUT)
+    boundary: Time = field(default="", metadata=LEFT_OUT)
+    """Completion time up to which everything stays."""
+    newest: Time = field(default="", metadata=LEFT_OUT)
+    """Largest requested time that stays."""
+    undone: Count | None = field(default=None, metadata=LEFT_OUT)
+    undone_instants: tuple[Time, ...] = field(default=(), metadata=LEFT_OUT)
+    """The first ones."""
+    after: Time = field(default="", metadata=LEFT_OUT)
+    """Newest time on the timeline when it was begun."""
+    instant: Time = field(default="", metadata=LEFT_OUT)
+    completion_time: Time = field(default="", metadata=LEFT_OUT)
+    begin_ms: Ms | None = field(default=None, metadata=LEFT_OUT)
+    end_ms: Ms | None = field(default=None, metadata=LEFT_OUT)
+    failures: Count = field(default=0, metadata=LEFT_OUT)
+    at_ms: Ms | None = None
+    inc: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Completed, or refused before anything was changed."""
+        return self.result in (Result.COMPLETED, Result.FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceDone(Record):
+    """`done/service-<kind>`: the last run of a table service.
+
+    `Running` is written ahead with the failure counted and the time of the next try set, so that a run that kills its process does not
+    follow on itself without pause.
+    """
+
+    service: str = ""
+    result: Result | None = None
+    instant: Time = ""
+    message: str = ""
+    at_ms: Ms = 0
+    duration_ms: Count = 0
+    failures: Count = 0
+    retry_at_ms: Ms = 0
+    up_to: Time = ""
+    """Completion time of the last commit that it saw."""
+    nonce: str = ""
+    """The last tick that it served."""
+    inc: str = ""
+    left_out: Count = 0
+    """Partitions that the last clustering has left out: it runs again when fewer have to be, with no further commit nor tick."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(Record):
+    """One service in `done/counted`, written before each archival: commits of which some are in no timeline any more."""
+
+    up_to: Time = ""
+    """Completion time up to which its last run has seen commits."""
+    commits: Count = 0
+    """Commits of writers after that, until `to`."""
+    to: Time = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Created(Record):
+    """`done/create`: written before a table is created; what is found later may be this HudiTable's own half of a creation."""
+
+    table_uid: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignInstant(Record):
+    """A completed instant of a writer without this lock."""
+
+    instant: Time
+    action: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign(Record):
+    """`done/foreign`: completed instants of writers without this lock (past the clock when seen), as long as they are in the active timeline."""
+
+    instants: tuple[ForeignInstant, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abandoned(Record):
+    """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner; swept once more when that one is settled or has left."""
+
+    inc: str = ""
+    instants: tuple[Time, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackPosition(Record):
+    """`done/callback`: how far the receiver of commits has answered 2xx. Made at the first listing with a callback, deleted at the first without."""
+
+    completion_time: Time = NOTHING_YET
+    """Everything that completed until then is delivered."""
+    instant: Time = ""
+    """Requested time of the last delivered one; empty before it."""
+    delivered: Count = 0
+    """Events answered for so far."""
+    archived_to: Time = ""
+    """Largest requested time among commits that were archived undelivered, and told as such; empty when there are none."""
+    lost: Count = 0
+    """Number of those commits."""
+    at_ms: Ms = 0
+    """When the last event was answered for; 0: none was."""
+
+
+REQUESTS: Mapping[RequestKind, type[Record]] = {
+    RequestKind.SERVICE: ServiceRequest,
+    RequestKind.SAVEPOINT: SavepointRequest,
+    RequestKind.RESTORE: RestoreRequest,
+    RequestKind.BOOTSTRAP: BootstrapRequest,
+    RequestKind.METADATA: MetadataRequest,
+}
+
+
+def request_id(kind: RequestKind, name: Any = "") -> str:
+    """Id of a request; the agent's record of it has the same name below ``done/``. ``name``: the service, savepoint or nonce that it is about."""
+    return f"{kind}-{name}" if name else str(kind)
+
+
+def every(kind: RequestKind) -> str:
+    """What the ids of all requests of a kind begin with, of kinds that have names."""
+    return f"{kind}-"
+
+
+def named(kind: RequestKind, id: str) -> str:
+    """What a request is about (service, savepoint or nonce); empty when the id is of another kind."""
+    head, _, name = id.partition("-")
+    return name if head == kind else ""

@@ -1,0 +1,262 @@
+"""How a record is written in JSON: a frozen dataclass whose fields, types and defaults are its shape.
+
+The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer fields: a value of another type is an error that
+names field and rule, a field that this version does not know is kept as it is and written back (`more`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Annotated, Any, ClassVar, Final, Self, Union
+
+JsonDict = dict[str, Any]
+Check = Callable[[object], str]
+"""Empty, or what is wrong with a value."""
+
+MAX_MS = 253_402_300_799_999
+"""Last millisecond of the year 9999."""
+
+
+class ShapeError(ValueError):
+    """A value is not what the contract says. The message names record, field and rule."""
+
+
+# ---- checks
+
+
+def text(limit: int = 1 << 16) -> Check:
+    """A text of at most ``limit`` characters."""
+    return lambda value: "" if isinstance(value, str) and len(value) <= limit else f"is not a text of at most {limit} characters"
+
+
+def whole(most: int = (1 << 63) - 1) -> Check:
+    """A whole number from 0 to ``most``; a flag is none."""
+    return lambda value: "" if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else f"is not a whole number from 0 to {most}"
+
+
+def integer(value: object) -> str:
+    """A whole number of either sign that 64 bits hold."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    return "" if fits else "is not a whole number"
+
+
+def one_of(*words: str) -> Check:
+    """One of some words."""
+    return lambda value: "" if isinstance(value, str) and value in words else f"is not one of {', '.join(words)}"
+
+
+def flag(value: object) -> str:
+    """True or false."""
+    return "" if isinstance(value, bool) else "is not true or false"
+
+
+def listed(item: Check) -> Check:
+    """A list of such items."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, list | tuple):
+            return "is not a list"
+        return next((at(f"[{n}]", wrong) for n, one in enumerate(value) if (wrong := item(one))), "")
+
+    return check
+
+
+def mapped(item: Check) -> Check:
+    """An object whose values are such items, by any name."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, Mapping):
+            return "is not an object"
+        return next((at(f".{str(name)[:64]}", wrong) for name, one in value.items() if (wrong := item(one))), "")
+
+    return check
+
+
+def at(where: str, wrong: str) -> str:
+    """What is wrong, with the place in front of it."""
+    return f"{where}{'' if wrong[0] in '.[' else ' '}{wrong}"
+
+
+Count = Annotated[int, whole()]
+"""0 or more."""
+Ms = Annotated[int, whole(MAX_MS)]
+"""Unix milliseconds of the writing host's wall clock: for people and metrics, never for a decision."""
+Time = Annotated[str, text(32)]
+"""Time of an instant, `yyyyMMddHHmmssSSS`, or another short text."""
+Free = Any
+"""JSON that nobody looks into here."""
+
+LEFT_OUT: Final = {"left out": True}
+"""Metadata of a field that is not written while it has its default."""
+
+
+# ---- types of fields
+
+
+@dataclass(frozen=True)
+class Type:
+    """How values of one type are checked, read, written, and named in docs/design/contracts.md."""
+
+    check: Check
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any]
+    name: str
+    parts: tuple[type[Record], ...] = ()
+    """Records in it."""
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def type_of(hint: Any) -> Type:
+    """The type that an annotation stands for. Raises TypeError for one that records do not have."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return dataclasses.replace(type_of(arguments[0]), check=arguments[1])
+    if origin in (Union, types.UnionType):
+        (inner,) = (type_of(part) for part in arguments if part is not types.NoneType)
+        return dataclasses.replace(inner, write=lambda value: None if value is None else inner.write(value))
+    if origin is tuple:
+        item = type_of(arguments[0])
+        return Type(listed(item.check), lambda v: tuple(map(item.read, v)), lambda v: [item.write(one) for one in v], f"[{item.name}]", item.parts)
+    if origin is not None and issubclass(origin, Mapping):
+        item = type_of(arguments[1])
+        return Type(
+            mapped(item.check),
+            lambda v: {name: item.read(one) for name, one in v.items()},
+            lambda v: {name: item.write(one) for name, one in v.items()},
+            f"{{name: {item.name}}}",
+            item.parts,
+        )
+    return _plain(hint)
+
+
+def _plain(hint: Any) -> Type:
+    if hint is Any:
+        return Type(lambda value: "", _same, _same, "JSON")
+    if issubclass(hint, Record):
+        return Type(hint.wrong, hint.from_json, lambda value: value.to_json(), hint.__name__, (hint,))
+    if issubclass(hint, StrEnum):
+        words = [word.value for word in hint]
+        return Type(one_of(*words), hint, str, " | ".join(words))
+    if issubclass(hint, Enum):  # one whose order counts: its names are the words
+        return Type(one_of(*(word.name for word in hint)), lambda name: hint[name], lambda value: value.name, " | ".join(word.name for word in hint))
+    known = {str: Type(text(), _same, str, "text"), int: Type(integer, _same, int, "number"), bool: Type(flag, _same, bool, "true | false")}
+    if hint not in known:
+        raise TypeError(f"records have no fields of type {hint}")
+    return known[hint]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a record."""
+
+    attribute: str
+    name: str
+    """In JSON."""
+    type: Type
+    default: Any
+    """`dataclasses.MISSING`: none."""
+    left_out: bool
+    optional: bool
+    """None stands for null."""
+
+
+def json_name(attribute: str) -> str:
+    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``; a trailing ``_`` keeps a word of Python apart and is not written."""
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), re.sub(r"_uid\b", "UID", attribute.rstrip("_")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Base of all records. Subclasses are frozen dataclasses with keywords only."""
+
+    REQUIRED: ClassVar[frozenset[str]] = frozenset()
+    """Fields (names in JSON) without which a value says nothing: absent, null or empty is an error."""
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Fields that this version does not know."""
+
+    @classmethod
+    def wrong(cls, value: object) -> str:
+        """Empty, or what is wrong with a value of JSON: field and rule."""
+        if not isinstance(value, Mapping):
+            return "is not an object"
+        for name in sorted(cls.REQUIRED):
+            if value.get(name) in (None, ""):
+                return f".{name} is missing"
+        for one in fields_of(cls):
+            found = value.get(one.name)
+            if found is None:
+                if one.default is dataclasses.MISSING:
+                    return f".{one.name} is missing"
+            elif wrong := one.type.check(found):
+                return at(f".{one.name}", wrong)
+        return ""
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read it. Raises ShapeError."""
+        if wrong := cls.wrong(value):
+            raise ShapeError(at(cls.__name__, wrong))
+        return cls.known(value)
+
+    @classmethod
+    def known(cls, value: object) -> Self:
+        """What can be believed of a value: a field that is absent, or not of its type, has its default. Raises ShapeError for a record without defaults."""
+        found = value if isinstance(value, Mapping) else {}
+        said: JsonDict = {}
+        for one in fields_of(cls):
+            raw = found.get(one.name)
+            if raw is not None and not one.type.check(raw):
+                said[one.attribute] = one.type.read(raw)
+            elif one.default is dataclasses.MISSING:
+                raise ShapeError(f"{cls.__name__}.{one.name} is missing")
+        names = {one.name for one in fields_of(cls)}
+        return cls(**said, more={name: raw for name, raw in found.items() if name not in names})
+
+    def to_json(self) -> JsonDict:
+        """As it is written; fields of a newer version included."""
+        written: JsonDict = dict(self.more)
+        for one in fields_of(type(self)):
+            value = getattr(self, one.attribute)
+            if not (one.left_out and value == one.default):
+                written[one.name] = None if value is None else one.type.write(value)
+        return written
+
+    def but(self, **changes: Any) -> Self:
+        """The record with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+_FIELDS: dict[type[Record], tuple[Field, ...]] = {}
+
+
+def fields_of(record: type[Record]) -> tuple[Field, ...]:
+    """The fields of a record, in their order."""
+    if record not in _FIELDS:
+        _FIELDS[record] = _read_fields(record)
+    return _FIELDS[record]
+
+
+def _read_fields(record: type[Record]) -> tuple[Field, ...]:
+    hints = typing.get_type_hints(record, include_extras=True)
+    found = []
+    for one in dataclasses.fields(record):
+        if one.name != "more":
+            default = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+            optional = types.NoneType in typing.get_args(hints[one.name])
+            name = str(one.metadata.get("name") or json_name(one.name))
+            found.append(Field(one.name, name, type_of(hints[one.name]), default, bool(one.metadata.get("left out")), optional))
+    return tuple(found)
+
+
+def every_but(record: type[Record], *names: str) -> frozenset[str]:
+    """Names (in JSON) of all fields of a record but some."""
+    return frozenset(one.name for one in fields_of(record)) - set(names)

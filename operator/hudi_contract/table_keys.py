@@ -1,0 +1,203 @@
+"""Records of the lock protocol: who may acquire, who lives, who holds the lock, whose an instant is (docs/design/protocol.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from hudi_contract.keys import default_seconds
+from hudi_contract.shape import LEFT_OUT, Count, Ms, Record, Time
+from hudi_contract.words import FencingMode, GateState, InstantState, Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class Durations(Record):
+    """Durations of the lock in seconds; one that is absent is the default of ``protocol.json``."""
+
+    lease_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    keep_alive_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    rpc_timeout_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    silence_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    max_clock_skew_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    drain_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
+    """D: a request that was on the wire at the end of its sender has landed or died after it."""
+
+    @property
+    def drain(self) -> int:
+        """The drain in force."""
+        return self.drain_seconds if self.drain_seconds is not None else default_seconds("drainSeconds")
+
+    def settings(self) -> dict[str, str]:
+        """What the Java session is told; what is absent it takes from the gate."""
+        return {name: str(value) for name, value in self.to_json().items() if isinstance(value, int)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Record):
+    """Who may acquire the table's lock, and under which mode, versions and durations. Missing: nobody may."""
+
+    REQUIRED: ClassVar[frozenset[str]] = frozenset({"state"})
+
+    state: GateState | None = None
+    """None: there is no gate, or nobody can read it."""
+    admitted: tuple[str, ...] = ()
+    """Attempts that may acquire although the gate is closed: they started while it was open."""
+    mode: FencingMode | None = None
+    protocol_version: Count | None = None
+    table_version: Count | None = None
+    hudi_version: str = ""
+    path: str = ""
+    """Canonical base path."""
+    concurrency: str = ""
+    """`spec.concurrency.mode` in force."""
+    insert_conflicts: str = ""
+    """What of two inserts is a conflict; empty: `Key`."""
+    lock: Durations | None = None
+    authority: str = ""
+    """UUID of the lock authority, kept for ever: the table's marker names it."""
+    cluster_id: str = ""
+    """The etcd cluster that the gate was made in."""
+    table: str = ""
+    """namespace/name of the HudiTable; empty: released by its last one."""
+    table_uid: str = ""
+    accepted_floor: Count = field(default=0, metadata=LEFT_OUT)
+    """Revision from which a person has lifted a freeze; 0: nobody has."""
+    non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
+    """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""
+    adopted: bool = field(default=False, metadata=LEFT_OUT)
+    """It was open for this HudiTable before: what was pending without an owner until then has been looked at."""
+    restore_baseline: str = field(default="", metadata=LEFT_OUT)
+    """Nonce of `spec.restore` when the gate opened for this HudiTable first: it is never carried out."""
+    restoring: str = field(default="", metadata=LEFT_OUT)
+    """Closed for the restore of that nonce, with no writer left."""
+    closed_for: str = field(default="", metadata=LEFT_OUT)
+    """The change that it is closed for, in words: a run that reads it between two commits ends (F44)."""
+    closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
+    """When it was closed for a change; `changeTimeoutSeconds` count from then, whichever operator looks."""
+    reason: str = field(default="", metadata=LEFT_OUT)
+    """Why it is frozen."""
+
+    @property
+    def was_open(self) -> bool:
+        """Whether it was open for its HudiTable before, or is."""
+        return self.adopted or self.state is GateState.OPEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admit(Record):
+    """An attempt that may register."""
+
+    attempt: str = ""
+    role: str = ""
+    at_ms: Ms = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration(Record):
+    """An incarnation: one start of a JVM (of an agent: one JVM and table session)."""
+
+    inc: str = ""
+    attempt: str = ""
+    role: str = ""
+    pod: str = ""
+    namespace: str = ""
+    pod_uid: str = ""
+    node: str = ""
+    boot_id: str = ""
+    """Boot of the node, as the JVM has read it."""
+    app_id: str = ""
+    """Spark's application id, from the second `register` on."""
+    priority: int = 0
+    protocol_version: Count | None = None
+    wall_clock_ms: Ms | None = None
+
+    @property
+    def is_agent(self) -> bool:
+        """Role agent."""
+        return self.role == Role.AGENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alive(Record):
+    """Heartbeat of an incarnation, on its lease."""
+
+    inc: str = ""
+    n: Count = 0
+    """Counts puts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lock(Record):
+    """The table's lock. No lease; in mode LeaseOnly that of its owner."""
+
+    REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
+
+    inc: str = ""
+    attempt: str = ""
+    pod_uid: str = ""
+    nonce: str = ""
+    since_ms: Ms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket(Record):
+    """A place in the queue for the lock, on the lease of its incarnation."""
+
+    inc: str = ""
+    priority: int = 0
+    overtaken: Count = 0
+    since_ms: Ms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstantRecord(Record):
+    """Whose an instant is. It precedes every file of the instant (F12), and goes when the instant is completed or gone."""
+
+    REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
+
+    inc: str = ""
+    action: str = ""
+    """Hudi's action on the timeline."""
+    state: InstantState | None = None
+    claimed_by: str = field(default="", metadata=LEFT_OUT)
+    """Incarnation of the agent that is its only executor (I12)."""
+    at_ms: Ms = 0
+
+    @property
+    def pending(self) -> bool:
+        """Not given up by its owner."""
+        return self.state is InstantState.PENDING
+
+    @property
+    def abandoned(self) -> bool:
+        """Given up by its owner, for ever."""
+        return self.state is InstantState.ABANDONED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock(Record):
+    """The table's clock: no instant of this lock is older (I10)."""
+
+    value: Time = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fence(Record):
+    """An incarnation that may never acquire, publish or register again (I2)."""
+
+    inc: str = ""
+    reason: str = ""
+    at_ms: Ms = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting(Record):
+    """The node that an incarnation was seen alive on, when that node said the registered boot id (F43)."""
+
+    inc: str = ""
+    pod_uid: str = ""
+    node: str = ""
+    node_uid: str = ""
+    machine: str = ""
+    """System UUID of the node."""
+    boot_id: str = ""

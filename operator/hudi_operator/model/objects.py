@@ -1,0 +1,62 @@
+"""The objects of one look, as the API server stores them and as types. Each is parsed once, by whoever asks first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
+from hudi_operator.api.tolerant import read_table
+
+JsonDict = dict[str, Any]
+
+
+class ReadTable(NamedTuple):
+    """A HudiTable as far as it can be read."""
+
+    spec: TableSpec | None
+    """None: nobody can say which table it is. Beside an ``error`` it is good for fencing and settling alone (F69)."""
+    error: str
+    """Field and reason of what cannot be read; empty when all can."""
+
+
+class ReadWriter(NamedTuple):
+    """``spec`` is None when it cannot be read; ``error`` then says why."""
+
+    obj: JsonDict
+    spec: WriterSpec | None
+    error: str
+
+
+@dataclass(frozen=True)
+class Objects:
+    """A HudiTable (None when it does not exist: its writers wait) and the HudiWriters that reference it, in name order."""
+
+    table: JsonDict | None
+    writers: tuple[JsonDict, ...] = ()
+
+    @cached_property
+    def table_spec(self) -> ReadTable:
+        """The table as far as it can be read."""
+        return ReadTable(*read_table(self.table)) if self.table is not None else ReadTable(None, "")
+
+    @cached_property
+    def writer_specs(self) -> tuple[ReadWriter, ...]:
+        """The writers, in the same order."""
+        return tuple(_read_writer(obj) for obj in self.writers)
+
+
+def _read_writer(obj: JsonDict) -> ReadWriter:
+    try:
+        return ReadWriter(obj, WriterSpec.from_object(obj), "")
+    except SpecError as error:
+        return ReadWriter(obj, None, str(error))
+
+
+def read_whole(obj: JsonDict) -> ReadTable:
+    """Another HudiTable than the one of the look: of one that cannot be read whole nothing is believed."""
+    try:
+        return ReadTable(TableSpec.from_object(obj), "")
+    except SpecError as error:
+        return ReadTable(None, str(error))

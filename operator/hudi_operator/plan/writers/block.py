@@ -1,0 +1,13 @@
+"""What keeps a writer that queues from starting."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Block(NamedTuple):
+    """Why a writer waits: a CamelCase reason and a message for its conditions, and who or what it waits for."""
+
+    reason: str
+    message: str
+    blocked_by: str

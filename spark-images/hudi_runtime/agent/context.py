@@ -1,0 +1,65 @@
+"""What everything that an agent does at one table works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from hudi_contract.table_keys import Gate
+from hudi_contract.words import GateState
+from hudi_runtime.agent.keys import AgentKeys
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.services.tasks import Slot
+from hudi_runtime.settle.agent_session import AgentSession
+from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.settle.settle import Records
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """One table of an agent, with the session that is open there."""
+
+    spark: SparkSession
+    slot: Slot
+    keys: AgentKeys
+    spec: TableSpec
+    table: AgentTable
+    session: AgentSession
+    options: Mapping[str, str]
+    """Hudi's options of the agent's own clients."""
+    ended: set[str] = field(default_factory=set)
+    """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
+
+    @property
+    def name(self) -> str:
+        """The Hudi table's name."""
+        return self.spec.name
+
+    @property
+    def label(self) -> str:
+        """Namespace and name of the HudiTable."""
+        return self.spec.table
+
+    def records(self) -> Records:
+        """Everything that is recorded of the table, read now."""
+        return Records.from_entries(self.session.etcd.range(""), prefix=self.keys.table_prefix)
+
+    def gate(self) -> Gate:
+        """The table's gate, read now; one without a state when there is none."""
+        return self.keys.gate()
+
+    def gate_state(self) -> GateState | None:
+        """State of the table's gate, read now; None when there is none."""
+        return self.gate().state
+
+
+def client_options(spec: TableSpec, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Options of the agent's own clients: the table's, without inline services; nothing chooses instants by itself."""
+    return {
+        **wanted,
+        "hoodie.table.services.enabled": "false",
+        "hoodie.rollback.avoid.duplicate.plan": "true",
+        "hoodie.write.lock.etcd.table_id": spec.id,
+    }

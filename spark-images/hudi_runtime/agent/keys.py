@@ -1,0 +1,49 @@
+"""The keys of one table in etcd, as its agent reads and writes them. Those of `AgentSession.etcd` are relative to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_contract.keys import TIMELINE, Kind, TableKeys
+from hudi_contract.reports import TimelineReport
+from hudi_contract.table_keys import Gate
+from hudi_runtime.process.etcd import Etcd, read
+
+
+class AgentKeys:
+    """Keys of one table. Every question is answered by etcd as it is now."""
+
+    def __init__(self, etcd: Etcd, table_id: str) -> None:
+        self._etcd = etcd
+        self._id = table_id
+
+    @property
+    def prefix(self) -> str:
+        """What all keys of this installation begin with."""
+        return self._etcd.prefix
+
+    @property
+    def table_prefix(self) -> str:
+        """What the table's own keys begin with."""
+        return self._keys.tables
+
+    @property
+    def _keys(self) -> TableKeys:
+        return TableKeys(self._etcd.prefix, self._id)
+
+    def gate(self) -> Gate:
+        """The table's gate; one without a state when there is none."""
+        return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
+
+    def requests(self) -> dict[str, Mapping[str, Any]]:
+        """What the operator asks for, by the request's id."""
+        return {entry.name: entry.value for entry in self._etcd.range(self._keys.every(Kind.REQUEST))}
+
+    def fenced(self, inc: str) -> bool:
+        """Whether the operator has ended this incarnation at the table."""
+        return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
+
+    def report(self, told: TimelineReport) -> None:
+        """Put the agent's word about the timeline."""
+        self._etcd.put(self._keys.of(Kind.REPORT, TIMELINE), told.to_json())

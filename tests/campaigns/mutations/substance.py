@@ -1,0 +1,49 @@
+"""What of a source an outcome can depend on: not its comments, docstrings and layout, and of a file of tests not the tests that nobody has named."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+from functools import cache
+
+_JAVA = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/|\s+', re.DOTALL)
+"""Literals, which stay as they are; comments and blanks."""
+
+
+@cache
+def substance(name: str, text: str, tests: frozenset[str] = frozenset()) -> str:
+    """The substance of a file. ``tests``: of a Python file of tests the names of those that count; empty: all of it counts.
+
+    A file that is no Python although it should be is its text.
+    """
+    if name.endswith(".java"):
+        return _JAVA.sub(_of_java, text)
+    if not name.endswith(".py"):
+        return text
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [one for one in node.body if not _is_text(one)]
+    if tests:
+        others = {one for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and _is_another(one.name, tests)}
+        used = {node.id for one in tree.body if one not in others for node in ast.walk(one) if isinstance(node, ast.Name)}
+        tree.body = [one for one in tree.body if one not in others or one.name in used]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _of_java(match: re.Match[str]) -> str:
+    found = match[0]
+    return found if found[0] in "\"'" else " "
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring, or one below an attribute."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_another(name: str, tests: Collection[str]) -> bool:
+    return name.lower().startswith("test") and name not in tests

@@ -1,0 +1,114 @@
+"""What everybody does who is a kubelet for a test: looks at pods again and again, binds them, and writes what has become of them.
+
+`local_kubelet` runs a process for each pod as it was rendered; `tests/campaigns/crashes/agents.py` tells a JVM that is warm already which agent pod it is;
+`operator_world` has no process at all. What a real kubelet writes is `kubelet_words`.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.harness.servers import Cluster
+
+JsonDict = dict[str, Any]
+
+
+class Looking(ABC):
+    """A thread that looks at the pods from `look_on` to `look_no_more`. A look that fails is told in `failure`, and the next one is taken."""
+
+    failure = ""
+
+    def look_on(self, name: str, *, every: float) -> None:
+        """Begin. ``every``: seconds between two looks."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._loop, args=(every,), name=name, daemon=True)
+        self._thread.start()
+
+    def look_no_more(self, seconds: float) -> None:
+        """End, and wait for a look that is under way; nothing when none was ever taken."""
+        if hasattr(self, "_ended"):
+            self._ended.set()
+            self._thread.join(seconds)
+
+    def _loop(self, every: float) -> None:
+        while not self._ended.wait(every):
+            try:
+                self._look()
+            except (AssertionError, OSError) as error:
+                self.failure = f"{type(error).__name__}: {error}"
+
+    @abstractmethod
+    def _look(self) -> None:
+        """Look at every pod once."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where the pods of a namespace are said to run."""
+
+    cluster: Cluster
+    namespace: str
+    host_ip: str
+    pod_ip: str
+    runtime: str
+    """Scheme of the containers' ids."""
+
+    def path(self, name: str = "") -> str:
+        """Of a pod in the API, or of all."""
+        return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")
+
+    def bind(self, pod: JsonDict, node: str) -> None:
+        """Schedule a pod."""
+        name = pod["metadata"]["name"]
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        self.cluster.request("POST", f"{self.path(name)}/binding", binding)
+
+    def runs(self, pod: JsonDict, *, since: str) -> None:
+        """Its container runs. ``since``: RFC 3339."""
+        self._tell(pod, "Running", {"running": {"startedAt": since}}, since)
+
+    def has_ended(self, pod: JsonDict, *, exit_code: int, message: str, since: str, at: str) -> None:
+        """Its container has ended at that time."""
+        terminated = {
+            "exitCode": exit_code,
+            "reason": "Completed" if exit_code == 0 else "Error",
+            "message": message,
+            "startedAt": since,
+            "finishedAt": at,
+            "containerID": self._id(pod),
+        }
+        self._tell(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated}, since)
+
+    def _id(self, pod: JsonDict) -> str:
+        return f"{self.runtime}://{pod['metadata']['uid']}"
+
+    def _tell(self, pod: JsonDict, phase: str, state: JsonDict, since: str) -> None:
+        container, runs = pod["spec"]["containers"][0], phase == "Running"
+        ready = "True" if runs else "False"
+        conditions = {"PodScheduled": "True", "Initialized": "True", "ContainersReady": ready, "Ready": ready}
+        status = {
+            "phase": phase,
+            "conditions": [{"type": kind, "status": value} for kind, value in conditions.items()],
+            "hostIP": self.host_ip,
+            "podIP": self.pod_ip,
+            "podIPs": [{"ip": self.pod_ip}],
+            "startTime": since,
+            "containerStatuses": [
+                {
+                    "name": container["name"],
+                    "image": container["image"],
+                    "imageID": self.runtime,
+                    "ready": runs,
+                    "started": runs,
+                    "restartCount": 0,
+                    "containerID": self._id(pod),
+                    "lastState": {},
+                    "state": state,
+                }
+            ],
+        }
+        self.cluster.request("PATCH", f"{self.path(pod['metadata']['name'])}/status", {"status": status}, "application/merge-patch+json")

@@ -1,0 +1,40 @@
+"""The audit's answer about a table that has come to rest: what says "ask again" is asked again, and has to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+TIMES = 6
+"""How often the audit is run at most. One run takes seconds, and what it met (a clean, a settling) usually has ended when it is over."""
+PAUSE = 3.0
+"""Seconds between two runs."""
+
+
+def settled(
+    ask: Callable[[], T],
+    checks: Callable[[T], Iterable[Mapping[str, Any]]],
+    wanted: Mapping[str, str],
+    *,
+    times: int = TIMES,
+    pause: float = PAUSE,
+) -> T:
+    """The first answer whose checks (as JSON, all of those in `wanted`) have the outcomes that are wanted.
+
+    Asked again only while every other outcome is of a check that says so itself (`askAgain`): a violation is never looked at twice here.
+    AssertionError with the checks that differ, and how often was asked.
+    """
+    for asked in range(1, times + 1):
+        answer = ask()
+        found = {check["name"]: check for check in checks(answer)}
+        assert found.keys() == wanted.keys(), f"asked for {sorted(wanted)}, the audit has {sorted(found)}"
+        wrong = [check for name, check in found.items() if check["outcome"] != wanted[name]]
+        if not wrong:
+            return answer
+        if asked == times or not all(check["askAgain"] for check in wrong):
+            break
+        time.sleep(pause)
+    told = "\n".join(f"{one['name']}: {one['outcome']}, wanted {wanted[one['name']]}: {one['sentence']}: {'; '.join(one['findings'])}" for one in wrong)
+    raise AssertionError(f"asked {asked} of at most {times} times:\n{told}")

@@ -1,0 +1,105 @@
+"""Names that others import, store or watch: a later change of one is a decision, and shows in `public-names.txt`.
+
+Written by `python -m tests.tiers.unit.contract.test_public_names`; what leaves the list must be told in CHANGELOG.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hudi_contract import naming
+from hudi_operator.model import classify
+from hudi_operator.observability import Metrics
+from tests.support import ROOT, crds
+
+LIST = Path(__file__).with_name("public-names.txt")
+PACKAGES = ("operator/hudi_contract", "operator/hudi_operator/model", "operator/hudi_operator/plan", "spark-images/hudi_runtime")
+_WORD = re.compile("[A-Z][a-z]+([A-Z][a-z0-9]*)*")
+
+
+def fields(plural: str) -> Iterator[str]:
+    """Fields of spec and status with type and choices, columns, and the names of the kind."""
+    spec = crds.crd(plural)["spec"]
+    yield " ".join([spec["group"], *(version["name"] for version in spec["versions"]), *spec["names"]["shortNames"], *spec["names"]["categories"]])
+    for column in spec["versions"][0]["additionalPrinterColumns"]:
+        yield f"column {column['name']}: {column['jsonPath']}"
+    for part in ("spec", "status"):
+        for path, field in crds.fields(crds.schema(plural, part), part):
+            yield " ".join([path, field.get("type", "quantity"), *map(str, field.get("enum", ()))])
+
+
+def words(package: str) -> set[str]:
+    """Words in code: types and reasons of conditions, reasons of events, states, phases, classes of attempts. Docstrings do not count."""
+    found = set()
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _WORD.fullmatch(node.value):
+                found.add(node.value)
+    return found
+
+
+def exported() -> list[str]:
+    """What user code imports from the runtime."""
+    found = []
+    for node in ast.parse((ROOT / "spark-images" / "hudi_runtime" / "api" / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            found += ast.literal_eval(node.value)
+    for node in ast.parse((ROOT / "spark-images" / "hudi_runtime" / "api" / "positions.py").read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            found += [f"positions.{name}" for name in ast.literal_eval(node.value)]
+    return sorted(found)
+
+
+def metadata_keys() -> list[str]:
+    """Keys in the metadata of commits."""
+    texts = [path.read_text() for path in (ROOT / "spark-images" / "hudi_runtime").rglob("*.py")]
+    return sorted({key for text in texts for key in re.findall(r"hudioperator\.[a-z]+\b", text)} - {"hudioperator.io"})
+
+
+def leaves(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for name, entry in value.items():
+            yield from leaves(entry, f"{at}.{name}" if at else name)
+    else:
+        yield at
+
+
+def sections() -> dict[str, list[str]]:
+    """The whole list."""
+    protocol = json.loads((ROOT / "operator" / "hudi_contract" / "protocol.json").read_text())
+    values = yaml.safe_load((ROOT / "charts" / "hudi-operator" / "values.yaml").read_text())
+    labels = {f"{name} = {value}" for name, value in vars(naming).items() if name.isupper() and isinstance(value, str)}
+    metrics = [f"{m._name} {m._type} {' '.join(m._labelnames)}".strip() for m in Metrics().registry._collector_to_names]
+    return {
+        "HudiTable": list(fields("huditables")),
+        "HudiWriter": list(fields("hudiwriters")),
+        "Values of the chart": list(leaves(values, "")),
+        "Words of conditions, events, states and classes": sorted(set().union(*map(words, PACKAGES))),
+        "Exit codes of a driver": [f"{code} {name}" for code, name in classify.EXIT_CODES.items()],
+        "Error codes": sorted(protocol["errors"]),
+        "Keys in etcd": sorted(f"{key['range']}/{key['path']}" for key in protocol["keys"].values()),
+        "Keys in the metadata of commits": metadata_keys(),
+        "Labels, annotations, finalizers and other names": sorted(labels),
+        "Metrics": sorted(metrics),
+        "hudi_runtime.api": exported(),
+    }
+
+
+def page() -> str:
+    """The list as text."""
+    return "".join(f"# {title}\n" + "".join(f"{line}\n" for line in lines) + "\n" for title, lines in sections().items())
+
+
+def test_public_names_are_the_known_ones() -> None:
+    assert page() == LIST.read_text(), "a change of a public name: if it is meant, run `python -m tests.tiers.unit.contract.test_public_names`"
+
+
+if __name__ == "__main__":
+    LIST.write_text(page())

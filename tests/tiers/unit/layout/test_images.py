@@ -1,0 +1,35 @@
+"""What an image must have is what its Dockerfile copies and what decides whether the image is built again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support import ROOT
+
+PACKAGES = {
+    "Dockerfile": ("operator/hudi_contract", "operator/hudi_operator"),
+    "spark-images/Dockerfile": ("operator/hudi_contract", "spark-images/hudi_runtime"),
+}
+
+
+@pytest.mark.parametrize("dockerfile", PACKAGES)
+def test_every_package_that_is_imported_is_in_the_image(dockerfile: str) -> None:
+    """The contract is in both images: operator and runtime read and write the same records with it."""
+    copied = re.findall(r"^COPY (\S+) (\S+)$", (ROOT / dockerfile).read_text(), re.MULTILINE)
+    packages = {source: target for source, target in copied if (ROOT / source / "__init__.py").exists()}
+    assert tuple(packages) == PACKAGES[dockerfile]
+    (path,) = re.findall(r"PYTHONPATH=(\S+)", (ROOT / dockerfile).read_text())
+    assert set(packages.values()) == {f"{path}/{source.rpartition('/')[2]}" for source in packages}
+    for source, _ in copied:
+        if "target/" not in source:  # what Maven makes
+            assert (ROOT / source).exists(), source
+
+
+@pytest.mark.parametrize("dockerfile", PACKAGES)
+def test_a_change_of_a_package_builds_the_image_again(dockerfile: str) -> None:
+    script = (ROOT / "hack/images/build-images").read_text().replace("$directory", "$REPO/spark-images").replace("\\\n", " ")
+    (inputs,) = [line for line in script.splitlines() if re.search(r"^\s*image \w+ ", line) and f'"$REPO/{dockerfile}"' in line]
+    assert {package for package in PACKAGES[dockerfile] if f'"$REPO/{package}"' in inputs} == set(PACKAGES[dockerfile])
+    assert re.search(r'^\s*image \w+ "\$REPO" ', inputs), "built from the repository's root"

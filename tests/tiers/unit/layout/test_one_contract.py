@@ -1,0 +1,121 @@
+"""The contract stands in hudi_contract alone: operator and runtime spell no key, read no record as a dict, and use no word of the protocol as a text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_contract import keys, outcomes, words
+from hudi_contract.settle import Phase
+from tests.support import ROOT
+
+HALVES = ("operator/hudi_operator", "spark-images/hudi_runtime")
+KEY = re.compile(r"^/?(?:control|tables|control/agents)?/?(?:" + "|".join(keys.Kind) + r")/")
+"""Begins a key: `settle/`, `/control/`… with more behind it."""
+RANGE = re.compile(r"(?:^|/)(?:" + "|".join(keys.RANGES) + r")/")
+TIMERS = ("alive/", "proof/", "drain/")
+"""The operator's own timers are named by incarnation as well; they never reach etcd."""
+WORDS = {
+    *(word.value for of in (words.GateState, words.InstantState, words.FencingMode) for word in of),
+    *(phase.name for phase in Phase if phase is not Phase.Fenced),
+    *(code.value for code in outcomes.ErrorCode),
+    words.Outcome.ROLLED_BACK.value,
+    words.Outcome.REEXECUTED.value,
+} - {"Pending"}
+"""Words that mean one thing wherever they stand; Pending is a phase of pods, too."""
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+    """Texts that are no docstrings, with their lines. False: something stands before it (a later part of an f-string)."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values[1:]}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value, id(node) not in inner
+
+
+def keys_by_hand(tree: ast.AST) -> list[str]:
+    every = ((line, text) for line, text, first in texts(tree) if RANGE.search(text) or (first and KEY.match(text)))
+    return [f"{line}: {text}" for line, text in every if not text.startswith(TIMERS)]
+
+
+def words_by_hand(tree: ast.AST) -> list[str]:
+    """States and phases that are compared, or looked for, as texts."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            sides += [part for side in sides if isinstance(side, ast.Tuple | ast.Set | ast.List) for part in side.elts]
+            found += [f"{node.lineno}: {side.value}" for side in sides if isinstance(side, ast.Constant) and side.value in WORDS]
+    return found
+
+
+def raw_records(tree: ast.AST) -> list[str]:
+    """`stored.value["field"]`, `entry.value.get("field")`: a field of a value in etcd that no class has read."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            value: ast.AST = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            value = node.func.value
+        else:
+            continue
+        if isinstance(value, ast.Attribute) and value.attr == "value":
+            found.append(f"{node.lineno}: {ast.unparse(node)}")
+        if isinstance(value, ast.Attribute) and value.attr == "gate":
+            found.append(f"{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+RULES = {"keys": keys_by_hand, "words": words_by_hand, "records": raw_records}
+
+
+def sources(half: str) -> list[Path]:
+    return sorted((ROOT / half).rglob("*.py"))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("half", HALVES)
+def test_nothing_of_the_contract_is_said_twice(half: str, rule: str) -> None:
+    assert sources(half)
+    found = {str(path.relative_to(ROOT)): hits for path in sources(half) if (hits := RULES[rule](ast.parse(path.read_text())))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("keys", 'etcd.get(f"settle/{inc}")'),
+        ("keys", 'etcd.get("instant/" + t)'),
+        ("keys", 'etcd.get(f"{prefix}/control/{table}/gate")'),
+        ("keys", 'etcd.put("done/create", value)'),
+        ("words", 'gate.state == "closed"'),
+        ("words", 'record.phase in ("Swept", "Settled")'),
+        ("words", 'item.state != "Abandoned"'),
+        ("words", 'code == "HUDIOP-FENCED"'),
+        ("records", 'view.gate.get("state")'),
+        ("records", 'entry.value["inc"]'),
+        ("records", 'entry.value.get("claimedBy")'),
+    ],
+)
+def test_what_is_said_twice_is_found(rule: str, code: str) -> None:
+    assert RULES[rule](ast.parse(code))
+
+
+def test_both_halves_use_the_contract() -> None:
+    for half in HALVES:
+        users = [path for path in sources(half) if re.search(r"^from hudi_contract", path.read_text(), re.MULTILINE)]
+        assert len(users) >= 20, half
+
+
+def test_the_codes_of_the_data_file_are_those_of_the_enums() -> None:
+    """The Java module compares its own with the same file."""
+    data = keys.protocol()
+    assert {code.value for code in outcomes.ErrorCode} == {*data["errors"], *data["runtimeErrors"]}
+    assert all(code.meaning for code in outcomes.ErrorCode)
+    assert set(data["exitCodes"]) == {kind.value for kind in outcomes.FailureClass}
+    assert {kind.value for kind in keys.Kind} == set(data["keys"])

@@ -1,0 +1,1 @@
+"""What tests and campaigns share, where it judges."""
