@@ -114,7 +114,7 @@ def _dump(listed: Path, folder: Path) -> None:
 
 
 def _java(*arguments: str) -> None:
-    done = subprocess.run([str(_program()), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    done = subprocess.run([str(_program()), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-4000:]
 
 
