@@ -30,6 +30,9 @@ def storage_options(endpoint: str) -> dict[str, str]:
 
 
 def jars() -> str:
+    """Class path of the session: SPARK_READ_CLASS_PATH, or the jars of the image."""
+    if given := os.environ.get("SPARK_READ_CLASS_PATH"):
+        return given
     cache = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
     return ":".join(str(path) for path in sorted((cache / "jars").glob("*.jar")))
 
@@ -59,7 +62,7 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 def main(endpoint: str, table: str, output: Path) -> None:
     options = storage_options(endpoint)
     # A process of a minute is not worth the optimising compiler.
-    java = f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    java = f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC {os.environ.get('SPARK_READ_JAVA_OPTIONS', '')}"
     spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java}, options)
     path = f"s3a://{table}"
     expected, keys = output / "expected.parquet", output / "keys.json"

@@ -17,8 +17,9 @@ import yaml
 
 from tests.support import CACHE, ROOT
 from tests.support.evidence import RAW
+from tests.support.harness.class_archive import BUNDLE
 from tests.support.harness.etcd_server import free_port
-from tests.support.harness.local import BUNDLE, JAR
+from tests.support.harness.local import JAR
 from tests.support.harness.processes import until
 from tests.support.harness.stock import ZooKeeper
 

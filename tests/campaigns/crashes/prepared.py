@@ -13,7 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.harness.local import BUNDLE, World, rows, until
+from tests.support.harness.class_archive import BUNDLE
+from tests.support.harness.local import World, rows, until
 
 NAME, PARTITION = "flights", "p"
 SEED = rows(range(5), "a", "seed", 1) + rows(range(5, 9), "b", "seed", 1)

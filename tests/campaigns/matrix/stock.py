@@ -13,7 +13,8 @@ from hudi_runtime.table import timeline as tl
 from tests.campaigns.matrix.setup import LIMIT, Setup
 from tests.campaigns.matrix.workload import CLEANED, COMPACTED, LOST, REST, Row, Work
 from tests.support import CACHE
-from tests.support.harness.local import BUNDLE, JAVA_OPTIONS, PLAIN_SPARK, S3_JARS, Process, until
+from tests.support.harness.class_archive import BUNDLE, S3_JARS
+from tests.support.harness.local import PLAIN_SPARK, SHORT_LIVED, Process, until
 from tests.support.harness.stock import StockWriter
 from tests.support.harness.stock_tables import OPTIONS
 
@@ -51,7 +52,7 @@ class Stock:
 
     def _writer(self, number: int, skip: int) -> Process:
         jars = ":".join(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS))
-        spark = {**PLAIN_SPARK, "spark.driver.extraClassPath": jars, "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+        spark = {**PLAIN_SPARK, "spark.driver.extraClassPath": jars, "spark.driver.extraJavaOptions": SHORT_LIVED}
         if self.setup.cell.storage == "s3":
             spark |= {f"spark.hadoop.{key}": value for key, value in self.setup.world.s3_settings().items()}
         job = {"path": self.path, "batches": self.job.one, "skip": skip, "options": options(self.setup), "spark": spark}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.metadata import version
 
 from tests.support import CACHE
-from tests.support.harness.local import BUNDLE
+from tests.support.harness.class_archive import BUNDLE
 
 
 @lru_cache

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.harness.local import ALL_JARS, JAR, JAVA_OPTIONS, Process
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, Process
 from tests.support.harness.lost_executor import EXECUTOR
 
 EXECUTORS = {
     "spark.master": "local-cluster[1,1,512]",
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
-    "spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS]),
+    "spark.executor.extraClassPath": CLASS_PATH,
 }
 
 

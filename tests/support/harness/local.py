@@ -36,7 +36,7 @@ from hudi_runtime.audit.keys import of_table  # noqa: E402
 from hudi_runtime.table import timeline as tl  # noqa: E402
 from hudi_runtime.table.hudi import Table as HudiTable  # noqa: E402
 from tests.support import CACHE, oracle  # noqa: E402
-from tests.support.harness import merger, own_look  # noqa: E402
+from tests.support.harness import class_archive, merger, own_look  # noqa: E402
 from tests.support.harness.etcd_server import EtcdServer, Key, free_port  # noqa: E402
 from tests.support.harness.processes import Process, until  # noqa: E402
 from tests.support.trace.conform import assert_conform  # noqa: E402
@@ -45,7 +45,12 @@ from tests.support.trace.events import read_files  # noqa: E402
 RUNTIME_PATH = ("spark-images", "operator")
 """Folders of the repository whose packages the Spark image has below /opt/hudi: hudi_runtime and hudi_contract."""
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
-JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
+CLASS_PATH = ":".join([*class_archive.CLASS_PATH, str(JAR)])
+"""What an image has on its class path."""
+SHORT_LIVED = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
+"""Options of JVMs that live for a moment."""
+JAVA_OPTIONS = f"{SHORT_LIVED} {class_archive.java_options()}".rstrip()
+"""Of those with `CLASS_PATH`."""
 PLAIN_SPARK = {
     "spark.driver.memory": "700m",
     "spark.driver.host": "127.0.0.1",
@@ -56,11 +61,6 @@ PLAIN_SPARK = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
 }
 """Of a writer that knows nothing of this project."""
-BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
-S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
-KAFKA_JARS = ("spark-sql-kafka-0-10_2.12-3.5.7.jar", "spark-token-provider-kafka-0-10_2.12-3.5.7.jar", "kafka-clients-3.4.1.jar", "commons-pool2-2.11.1.jar")
-ALL_JARS = tuple(str(CACHE / "jars" / jar) for jar in (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar"))
-"""What the image has beside our own."""
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
@@ -377,7 +377,7 @@ class World:
 
     def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any], image: str) -> dict[str, str]:
         folder.mkdir(parents=True)
-        jars = [str(JAR), *ALL_JARS, *([self._merger] if image == merger.IMAGE else [])]
+        jars = [CLASS_PATH, *([self._merger] if image == merger.IMAGE else [])]
         spark = {
             **spark,
             "spark.driver.extraClassPath": ":".join(jars),
@@ -478,7 +478,7 @@ class World:
         spark = spark_conf.agent_defaults(storage, config or self._config)
         if executor:
             more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
-            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": ":".join([str(JAR), *ALL_JARS])}
+            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": CLASS_PATH}
         hudi = hudi_conf.common_defaults()
         return self._environment(folder, name=pod or name, spark=spark, hudi=hudi, job={"agent": name}, image=storage.image)
 
@@ -518,7 +518,7 @@ class World:
         if self._spark is None:
             from pyspark.sql import SparkSession
 
-            jars = ":".join([*ALL_JARS, self._merger])
+            jars = ":".join([*class_archive.CLASS_PATH, self._merger])
             builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")

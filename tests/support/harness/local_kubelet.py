@@ -21,7 +21,7 @@ from typing import Any
 from tests.support import ROOT
 from tests.support.harness.kubelet_parts import Host, Looking
 from tests.support.harness.kubelet_words import MESSAGE_LIMIT
-from tests.support.harness.local import ALL_JARS, JAR, JAVA_OPTIONS, RUNTIME_PATH
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, RUNTIME_PATH
 from tests.support.harness.processes import Process
 from tests.support.harness.servers import Cluster
 
@@ -189,7 +189,7 @@ class Kubelet(Looking):
         options = next(line.partition("=")[2] for line in lines if line.startswith("spark.driver.extraJavaOptions="))
         lines = [line for line in lines if not line.startswith("spark.driver.extraJavaOptions=")]
         lines += [
-            f"spark.driver.extraClassPath={':'.join([str(JAR), *ALL_JARS])}",
+            f"spark.driver.extraClassPath={CLASS_PATH}",
             f"spark.driver.extraJavaOptions={options} {JAVA_OPTIONS} -Djava.io.tmpdir={place}/tmp",
             f"spark.local.dir={place}/tmp",
         ]

@@ -13,8 +13,9 @@ from typing import Any
 import pyspark
 
 from tests.support import CACHE, ROOT
+from tests.support.harness.class_archive import BUNDLE, S3_JARS
 from tests.support.harness.etcd_server import free_port
-from tests.support.harness.local import ACCESS_KEY, BUNDLE, JAVA_OPTIONS, PLAIN_SPARK, S3_JARS, SECRET_KEY, Process, Row, World, until
+from tests.support.harness.local import ACCESS_KEY, PLAIN_SPARK, SECRET_KEY, SHORT_LIVED, Process, Row, World, until
 
 SESSION_SECONDS = 4
 """ZooKeeper session of a stock writer; Hudi's default is 60, the same story takes longer then."""
@@ -90,7 +91,7 @@ class Stock:
         return {
             **PLAIN_SPARK,
             "spark.driver.extraClassPath": ":".join(jars),
-            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
             "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
             "spark.hadoop.fs.s3a.endpoint": self._endpoint,
             "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",

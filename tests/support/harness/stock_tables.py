@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hudi_operator.plan.gate import adoption
 from tests.support import CACHE
-from tests.support.harness.local import BUNDLE, PLAIN_SPARK, S3_JARS, Process, Row, Table, World, until
+from tests.support.harness.class_archive import BUNDLE, S3_JARS
+from tests.support.harness.local import PLAIN_SPARK, Process, Row, Table, World, until
 from tests.support.harness.stock import StockWriter
 
 OPTIONS = {

@@ -18,8 +18,8 @@ from hudi_runtime.audit import Keys, Outcome, Report, audit
 from hudi_runtime.audit import rows as row_checks
 from hudi_runtime.audit.look import Look
 from hudi_runtime.table import timeline as tl
-from tests.support import CACHE, ROOT
-from tests.support.harness.local import ACCESS_KEY, BUNDLE, JAR, S3_JARS, SECRET_KEY, Row, World, rows
+from tests.support import ROOT
+from tests.support.harness.local import ACCESS_KEY, CLASS_PATH, JAVA_OPTIONS, SECRET_KEY, Row, World, rows
 
 OPTIONS = {
     "hoodie.table.name": "audited",
@@ -307,11 +307,11 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 2; a table and JSON; the expected rows from a file."""
     expected = tmp_path / "expected.json"
     expected.write_text("\n".join(json.dumps({"id": i, "p": p, "v": v, "ts": ts}) for i, p, v, ts in FINAL))
-    jars = ":".join(str(jar) for jar in (JAR, *(CACHE / "jars" / jar for jar in (BUNDLE, *S3_JARS))))
+    settings = ["--conf", f"spark.driver.extraClassPath={CLASS_PATH}", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
     options = [f"--option={key}={value}" for key, value in lake.world.s3_settings().items() if not key.endswith(".key")]
 
     def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hudi_runtime.audit", lake.url(path.name), "--conf", f"spark.driver.extraClassPath={jars}", *options, *words]
+        command = [sys.executable, "-m", "hudi_runtime.audit", lake.url(path.name), *settings, *options, *words]
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
         keep |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
         env = {**keep, "PYTHONPATH": os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator"))), "TZ": "UTC"}

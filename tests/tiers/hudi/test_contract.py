@@ -18,7 +18,7 @@ from hudi_runtime.process.etcd import Etcd
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.table.storage import Missing, Storage
 from tests.support.harness.etcd_server import pki
-from tests.support.harness.local import ALL_JARS, JAR, World
+from tests.support.harness.local import CLASS_PATH, World
 from tests.support.world.callback_parts import Store
 from tests.support.world.fake_table import FakeStorage
 from tests.support.world.meeting import Meeting
@@ -35,8 +35,7 @@ def gateway() -> Iterator[Any]:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    jars = os.path.join(os.path.dirname(__import__("pyspark").__file__), "jars", "*")
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {':'.join([str(JAR), *ALL_JARS, jars])} pyspark-shell"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {CLASS_PATH} pyspark-shell"
     gateway = launch_gateway()
     others = SparkContext._gateway, SparkContext._jvm
     SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm  # PySpark reads every Java exception through these, whichever JVM threw it

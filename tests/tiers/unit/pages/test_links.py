@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,8 +12,19 @@ import pytest
 from tests.support import ROOT
 
 FOLDERS = ("charts", "crds", "demo", "docs", "examples", "hack", "operator", "spark-images", "tests")
-PAGES = sorted(path for path in [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))] if "target" not in path.parts)
 LINK = re.compile(r"(?<!!)\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+
+
+def below(folder: Path) -> list[Path]:
+    """Pages below a folder. Maven may be at work in its own folder meanwhile."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "target"]
+        found += [Path(place, name) for name in files if name.endswith(".md")]
+    return found
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in below(ROOT / folder))])
 
 
 def prose(text: str) -> str:

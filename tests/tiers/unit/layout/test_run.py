@@ -1,0 +1,107 @@
+"""`tests/run`: what runs side by side, what is set up once, and that nobody's failure is lost."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ROOT
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script as a module, with its logs in a folder of the test's own."""
+    monkeypatch.setattr(sys, "argv", ["run"])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader = importlib.machinery.SourceFileLoader("tests_run", str(ROOT / "tests" / "run"))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, loader.name, module)
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "OUT", tmp_path)
+    return module
+
+
+REPORT = '<testsuites><testsuite tests="2" failures="{}" errors="0" skipped="0"/></testsuites>'
+
+
+def tier(runner: Any, name: str, command: str = "true", *, setup: tuple[str, ...] = (), failures: int = 0, code: int = 0, minutes: int = 1) -> Any:
+    """A tier of a shell command that leaves a report."""
+    report = f"{command} && echo '{REPORT.format(failures)}' >{runner.OUT / name}.xml; exit {code}"
+    return runner.Tier(name, name, tuple(("sh", "-c", one) for one in setup), ("sh", "-c", report), minutes)
+
+
+def test_every_tier_is_in_one_lane(runner: Any) -> None:
+    names = [name for lane in runner.LANES for name in lane]
+    assert sorted(names) == sorted(tier.name for tier in runner.TIERS)
+    builds = [tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))]
+    assert not builds, "a tier that builds the jar anew while others run with it"
+
+
+def test_lanes_run_side_by_side_and_their_common_set_up_once(runner: Any, tmp_path: Path) -> None:
+    def meet(mine: str, other: str) -> str:
+        return f"touch {tmp_path / mine}; for i in $(seq 200); do [ -e {tmp_path / other} ] && break; sleep 0.05; done; [ -e {tmp_path / other} ]"
+
+    once = f"echo x >>{tmp_path / 'once'}"
+    rows: dict[str, Any] = {}
+    left, right = tier(runner, "left", meet("a", "b"), setup=(once,)), tier(runner, "right", meet("b", "a"), setup=(once,))
+    runner.run_lanes([[left], [right, tier(runner, "last", f"[ -e {tmp_path / 'right.xml'} ]")]], rows)
+    assert {name: row[1:] for name, row in rows.items()} == {"left": (2, 0), "right": (2, 0), "last": (2, 0)}
+    assert (tmp_path / "once").read_text() == "x\n"
+
+
+def test_quick_tiers_run_beside_the_set_up_and_the_others_after_it(runner: Any, tmp_path: Path) -> None:
+    def wait(path: Path) -> str:
+        return f"for i in $(seq 200); do [ -e {path} ] && break; sleep 0.05; done; [ -e {path} ]"
+
+    quick, done = tmp_path / "quick", tmp_path / "done"
+    rows: dict[str, Any] = {}
+    first = tier(runner, runner.QUICK[0], f"touch {quick}; {wait(done)}")
+    lanes = [[first, tier(runner, "left", f"[ -e {done} ]")], [tier(runner, "right", f"[ -e {done} ]", setup=(wait(quick), f"sleep 0.3; touch {done}"))]]
+    runner.run_lanes(lanes, rows)
+    assert {name: row[2] for name, row in rows.items()} == {runner.QUICK[0]: 0, "left": 0, "right": 0}, rows
+
+
+def test_what_fails_is_told_and_the_others_run(runner: Any) -> None:
+    rows: dict[str, Any] = {}
+    failing = ("unset", "red", "silent", "green")
+    lanes = [
+        [tier(runner, "unset", setup=("exit 3",)), tier(runner, "red", failures=1, code=1)],
+        [runner.Tier("silent", "", (), ("true",), 1), tier(runner, "green")],
+    ]
+    runner.run_lanes(lanes, rows)
+    assert [rows[name][2] for name in failing] == [1, 1, 1, 0], rows
+    assert "set-up" in rows["unset"][0]
+    assert rows["red"][0].startswith("FAILED (exit 1")
+    assert rows["silent"][0].startswith("FAILED (exit 0"), "a tier without a report has shown nothing"
+
+
+def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs is interrupted as by a person, so that fixtures tear down; nothing more is started."""
+
+    def long(name: str) -> Any:
+        body = f"import time\ntry:\n  open(r'{tmp_path / name}', 'w'); time.sleep(60)\nexcept KeyboardInterrupt:\n  open(r'{tmp_path / name}.down', 'w')"
+        return runner.Tier(name, name, (), (sys.executable, "-c", body), 1)
+
+    class GivesUp(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            if self.name in {"a-more", "b"} and not runner.ENDING.is_set():
+                while not all((tmp_path / name).exists() for name in "ab"):
+                    time.sleep(0.02)
+                raise SystemExit(143)
+            super().join(timeout)
+
+    monkeypatch.setattr(runner.threading, "Thread", GivesUp)
+    rows: dict[str, Any] = {}
+    with pytest.raises(SystemExit):
+        runner.run_lanes([[long("a"), long("more")], [long("b")]], rows)
+    assert sorted(path.name for path in tmp_path.glob("*.down")) == ["a.down", "b.down"]
+    assert not (tmp_path / "more").exists()
