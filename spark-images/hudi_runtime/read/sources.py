@@ -66,12 +66,12 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
         raise UserCodeError("the job has neither a source nor an application")
 
 
-def transform(spark: SparkSession, frame: DataFrame, sql: str | None) -> DataFrame:
-    """The user's SELECT over the view `source`."""
+def transform(frame: DataFrame, sql: str | None) -> DataFrame:
+    """The user's SELECT over the view `source`, in the session that the rows are of: a program may have made one, and views are a session's own (F96)."""
     if not sql:
         return frame
     frame.createOrReplaceTempView("source")
-    return spark.sql(sql)
+    return frame.sparkSession.sql(sql)
 
 
 def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:

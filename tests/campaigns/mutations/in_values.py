@@ -149,6 +149,13 @@ VALUES = (
         f"{FILES}::test_what_follows_the_value_of_a_record_is_not_left_out",
     ),
     mutation(
+        "the-view-of-another-session",
+        "F96",
+        "rows of a session that the program has made are left out, and those of the batch before are written twice",
+        a("read/sources", "    return frame.sparkSession.sql(sql)\n", "    return SparkSession.builder.getOrCreate().sql(sql)\n"),
+        f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
+    ),
+    mutation(
         "a-record-without-a-key",
         "F80",
         "a row without a record key comes to Hudi, which fails in the middle of the write",

@@ -144,6 +144,17 @@ def test_rows_are_stored_and_found_in_one_way(name: str) -> None:
     assert "owned by the operator" in table(**{name.replace(".", "__"): "false"})
 
 
+def test_a_session_is_in_utc() -> None:
+    """F95: the time zone was accepted and not obeyed, so times without a zone were read as others than the user meant."""
+    problem = options.spark_problem({"spark.sql.session.timeZone": "Europe/Berlin"})
+    assert "spark.sql.session.timeZone'] = 'Europe/Berlin'" in problem
+    assert "source.files.options.timeZone" in problem
+
+
+def test_why_an_option_is_refused_is_its_own_reason() -> None:
+    assert "a key that stands twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
+
+
 @pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])
 def test_what_services_say_is_not_said_twice(name: str) -> None:
     assert "spec.services" in table(**{name.replace(".", "__"): "5"})
