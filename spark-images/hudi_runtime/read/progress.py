@@ -39,8 +39,8 @@ class Progress:
     files: frozenset[SourceFile] = field(default_factory=frozenset)
     instant: str = ""
     completion: str = ""
-    run: int = 0
-    """The run that counted batches; 0 for other sources."""
+    run: str = ""
+    """The run that counted batches (`Job.run`); empty for other sources."""
     hudi: Mapping[str, object] | None = None
     """`path` of the source table and the position in it; None when the commit is not of such a source."""
     kafka: Mapping[str, object] | None = None
@@ -68,7 +68,7 @@ def digest_of(files: Iterable[SourceFile]) -> str:
     return digest.hexdigest()[:32]
 
 
-def batches_checkpoint(run: int, count: int) -> dict[str, object]:
+def batches_checkpoint(run: str, count: int) -> dict[str, object]:
     """Checkpoint of a source that counts the batches of one run."""
     return {"count": count, "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32], "manifest": "", "run": run}
 
@@ -95,7 +95,7 @@ def of_checkpoint(checkpoint: Mapping[str, object], *, files: frozenset[SourceFi
         files=files,
         instant=instant,
         completion=completion,
-        run=int(str(checkpoint.get("run", 0))),
+        run=str(checkpoint.get("run", "")),
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
     )

@@ -186,7 +186,7 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
         yield _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
 
 
-def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress) -> Iterator[Batch]:
     """What the function gives, without the batches that this run has committed already."""
     committed = done.count if done.run == run else 0
     function = _function(spark, source)
@@ -209,7 +209,7 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             yield _counted(frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None)
 
 
-def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: str, done: pg.Progress) -> Iterator[Batch]:
     """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
     if done.run == run:
         return

@@ -156,6 +156,13 @@ VALUES = (
         f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
     ),
     mutation(
+        "a-run-of-a-deleted-writer",
+        "F97",
+        "a HudiWriter that is deleted and applied again takes what the old one has committed for its own, and writes nothing",
+        a("job/job", 'run=f"{told.writer.uid}/{told.run}"', "run=str(told.run)"),
+        "tests/tiers/unit/runtime/read/test_progress.py::test_a_writer_that_is_applied_again_begins_a_run_of_its_own",
+    ),
+    mutation(
         "a-record-without-a-key",
         "F80",
         "a row without a record key comes to Hudi, which fails in the middle of the write",

@@ -9,10 +9,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_runtime.job.job import Job
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.progress import Progress, SourceFile
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
+from tests.support.world.runtime_samples import JOB
 
 FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
 
@@ -61,8 +63,19 @@ def test_a_rewritten_file_is_another_file() -> None:
 
 
 def test_batches_differ() -> None:
-    digests = {str(pg.batches_checkpoint(run, count)["digest"]) for run in (1, 2) for count in (1, 2)}
+    digests = {str(pg.batches_checkpoint(run, count)["digest"]) for run in ("u/1", "u/2") for count in (1, 2)}
     assert len(digests) == 4
+
+
+def test_a_writer_that_is_applied_again_begins_a_run_of_its_own() -> None:
+    """F97: the first run of the new HudiWriter was taken for that of the deleted one, and what it should have written for committed."""
+    old = Job.from_json(JOB)
+    new = Job.from_json({**JOB, "writer": {**JOB["writer"], "uid": "another"}})
+    done = pg.of_checkpoint(pg.batches_checkpoint(old.run, 1))
+    assert old.writer == new.writer
+    assert done.run == Job.from_json({**JOB, "attempt": {"id": "default.w-2", "number": 2}}).run, "the next attempt goes on"
+    assert done.run != new.run
+    assert done.run != Job.from_json({**JOB, "run": 2}).run
 
 
 def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
