@@ -100,6 +100,7 @@ OWNED_HUDI = (
     Rule("hoodie.*index.update.partition.path", _STORED),
     Rule("hoodie.bucket.index.hash.field", _STORED),
     Rule("hoodie.bloom.index.use.metadata", _STORED),
+    Rule("hoodie.bloom.index.prune.by.ranges", _STORED),
     Rule("hoodie.logfile.data.block.format", _STORED),
     Rule("hoodie.parquet.outputtimestamptype", _STORED),
     Rule("hoodie.parquet.field_id.*", _STORED),

@@ -136,10 +136,17 @@ def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hoodie.combine.before.upsert", "hoodie.bucket.index.hash.field", "hoodie.parquet.outputTimestampType", "hoodie.logfile.data.block.format"]
+    "name",
+    [
+        "hoodie.combine.before.upsert",
+        "hoodie.bucket.index.hash.field",
+        "hoodie.parquet.outputTimestampType",
+        "hoodie.logfile.data.block.format",
+        "hoodie.bloom.index.prune.by.ranges",
+    ],
 )
 def test_rows_are_stored_and_found_in_one_way(name: str) -> None:
-    """F93: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
+    """F93, F102: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
     assert "owned by the operator" in options.hudi_problem({name: "false"})
     assert "owned by the operator" in table(**{name.replace(".", "__"): "false"})
 

@@ -309,6 +309,13 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     assert settings["spark.kubernetes.executor.limit.cores"] == "2"
 
 
+def test_a_bloom_index_does_not_go_by_ranges() -> None:
+    """F102: files name their least and greatest key by two orders."""
+    name = "hoodie.bloom.index.prune.by.ranges"
+    assert hudi_conf.hudi_defaults(table(index={"type": "Bloom"}))[name] == "false"
+    assert name not in hudi_conf.hudi_defaults(table())
+
+
 @pytest.mark.parametrize("spec", [{}, EXECUTORS], ids=["local", "executors"])
 def test_what_a_writer_may_set_is_obeyed(spec: JsonDict) -> None:
     """F95: a setting that is accepted and then overwritten is one that the user believes in."""
