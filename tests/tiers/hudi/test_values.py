@@ -46,6 +46,7 @@ def test_a_partition_is_a_value_that_its_path_gives_back(world: World) -> None:
 @pytest.mark.parametrize("threshold", ["-1", "10485760"], ids=["sorted", "broadcast"])
 def test_rows_that_a_join_leaves_out_are_not_asked(world: World, threshold: str) -> None:
     """F101: Spark moved the check below the join, and a writer was refused for rows that its batch did not have."""
+    # local files: the batch's own files, no table
     spark, folder = world.spark(), f"file://{world.folder}/landing/joined-{threshold}"
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", threshold)
     spark.createDataFrame([("", "b", "v", 1), ("k", "a", "v", 1)], SCHEMA).write.parquet(f"{folder}/rows")

@@ -14,7 +14,7 @@ from hudi_runtime.read import progress as pg
 from hudi_runtime.read.progress import Progress, SourceFile
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
-from tests.support.world.runtime_samples import JOB
+from tests.support.world.job_json import JOB
 
 FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
 
