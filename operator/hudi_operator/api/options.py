@@ -35,7 +35,7 @@ _TWICE = "one record for each key: a key that stands twice in a batch would be t
 _STORED = "all writers of a table store and find its rows in one way (F93)"
 _LEFT_OUT = "rows of a file that cannot be read for a moment would be left out, of the table's own files too"
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
-_TWICE = "incremental readers get rows twice or not at all after a log compaction"
+_READERS = "incremental readers get rows twice or not at all after a log compaction"
 
 OWNED_HUDI = (
     Rule("hoodie.write.concurrency.*", _LOCK),
@@ -74,7 +74,7 @@ OWNED_HUDI = (
     Rule("hoodie.clustering.updates.*", _LOCK),
     Rule("hoodie.clustering.rollback.*", _LOCK),
     Rule("hoodie.clustering.*expiration*", _SERVICE),
-    Rule("hoodie.log.compaction.*", _TWICE),
+    Rule("hoodie.log.compaction.*", _READERS),
     Rule("hoodie.write.auto.upgrade", _TABLE),
     Rule("hoodie.write.table.version", _TABLE),
     Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
@@ -100,6 +100,7 @@ OWNED_HUDI = (
     Rule("hoodie.*index.update.partition.path", _STORED),
     Rule("hoodie.bucket.index.hash.field", _STORED),
     Rule("hoodie.bloom.index.use.metadata", _STORED),
+    Rule("hoodie.bloom.index.prune.by.ranges", _STORED),
     Rule("hoodie.logfile.data.block.format", _STORED),
     Rule("hoodie.parquet.outputtimestamptype", _STORED),
     Rule("hoodie.parquet.field_id.*", _STORED),
@@ -169,6 +170,8 @@ ALLOWED_HUDI = (
 _IDENTITY = "the operator decides who runs what and where"
 _GUARD = "the guarded storage of the table must not be replaced"
 _CODE = "code is added through the image, not by options"
+_ZONE = "a writer's session is in UTC (F95): source.files.options.timeZone says the zone of a source's times, to_utc_timestamp in SQL that of a column"
+_CALENDAR = "all writers of a table write dates in one calendar"
 OWNED_SPARK = (
     Rule("spark.hoodie.*", "use spec.hudiOptions"),
     Rule("spark.hadoop.hoodie.*", "use spec.hudiOptions"),
@@ -194,8 +197,8 @@ OWNED_SPARK = (
         "spark.sql.files.ignore*",
         "rows of a file that cannot be read would be left out, of the table's own files too: source.files.options says it of a source",
     ),
-    Rule("spark.sql.session.timezone", "all writers and readers of a table take times as UTC"),
-    Rule("spark.sql.parquet.*rebasemodeinwrite", "all writers of a table write dates of long ago in one way"),
+    Rule("spark.sql.session.timezone", _ZONE),
+    Rule("spark.sql.parquet.*rebasemodeinwrite", _CALENDAR),
     Rule("spark.sql.extensions", _CODE),
     Rule("spark.sql.catalog*", _CODE),
     Rule("spark.serializer", _CODE),

@@ -143,6 +143,9 @@ def _index(table: TableSpec) -> dict[str, str]:
     if not table.index_type:
         return {}
     options = {"hoodie.index.type": table.index_type.upper()}
+    if table.index_type == "Bloom":
+        # Files of bulk inserts and clusterings name their least and greatest key by another order than the index compares by (F102).
+        options["hoodie.bloom.index.prune.by.ranges"] = "false"
     if table.index_type == "Bucket":
         # Consistent hashing moves records between file groups: a table service, and none for several writers.
         options["hoodie.index.bucket.engine"] = "SIMPLE"

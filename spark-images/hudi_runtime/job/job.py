@@ -172,8 +172,9 @@ class Job:
     writer: str
     attempt: str
     number: int
-    run: int
-    """Attempts of one run share what was committed; another run begins anew."""
+    run: str
+    """Uid of the HudiWriter and number of the run. Attempts of one run share what was committed; another run, also that of a HudiWriter which was
+    deleted and applied again, begins anew (F97)."""
     table: TableSpec
     source: Source | None
     transform: str | None
@@ -215,7 +216,7 @@ class Job:
             writer=f"{told.writer.namespace}/{told.writer.name}",
             attempt=told.attempt.id,
             number=told.attempt.number,
-            run=told.run,
+            run=f"{told.writer.uid}/{told.run}",
             table=TableSpec.of(told.table),
             source=_source(told.source),
             transform=told.transform.sql if told.transform is not None else None,

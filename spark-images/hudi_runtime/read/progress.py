@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hudi_contract import metadata
@@ -39,8 +39,8 @@ class Progress:
     files: frozenset[SourceFile] = field(default_factory=frozenset)
     instant: str = ""
     completion: str = ""
-    run: int = 0
-    """The run that counted batches; 0 for other sources."""
+    run: str = ""
+    """The run that counted batches (`Job.run`); empty for other sources."""
     hudi: Mapping[str, object] | None = None
     """`path` of the source table and the position in it; None when the commit is not of such a source."""
     kafka: Mapping[str, object] | None = None
@@ -68,7 +68,7 @@ def digest_of(files: Iterable[SourceFile]) -> str:
     return digest.hexdigest()[:32]
 
 
-def batches_checkpoint(run: int, count: int) -> dict[str, object]:
+def batches_checkpoint(run: str, count: int) -> dict[str, object]:
     """Checkpoint of a source that counts the batches of one run."""
     return {"count": count, "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32], "manifest": "", "run": run}
 
@@ -95,7 +95,7 @@ def of_checkpoint(checkpoint: Mapping[str, object], *, files: frozenset[SourceFi
         files=files,
         instant=instant,
         completion=completion,
-        run=int(str(checkpoint.get("run", 0))),
+        run=str(checkpoint.get("run", "")),
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
     )
@@ -144,33 +144,42 @@ def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | No
     return checkpoint if isinstance(checkpoint, dict) else None
 
 
-def read(table: Table, writer: str) -> tuple[Progress, str]:
-    """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline)."""
+def read(table: Table, writer: str, *, of_files: bool = False) -> tuple[Progress, str]:
+    """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline).
+
+    `of_files`: a HudiWriter that reads files goes on from its newest commit of files, also when it has read something else since (F103).
+    """
     timeline = table.timeline()
     last = timeline.last_completed
     base = last.completion if last else "0"
-    for instant, info in table.commits(tuple(reversed(timeline.completed))):
-        checkpoint = parse_checkpoint(info, writer)
-        if checkpoint is not None:
+    for instant, checkpoint in _checkpoints(table, writer, tuple(reversed(timeline.completed)), archived=lambda _: True):
+        if not of_files or checkpoint.get("manifest"):
             return _load(table.storage, writer, checkpoint, instant), base
-    if table.has_archive():
-        for instant, info in table.archived_commits():
-            checkpoint = parse_checkpoint(info, writer)
-            if checkpoint is not None:
-                return _load(table.storage, writer, checkpoint, instant), base
     return Progress(), base
 
 
+def _checkpoints(
+    table: Table, writer: str, active: tuple[tl.Instant, ...], *, archived: Callable[[tl.Instant], bool]
+) -> Iterator[tuple[tl.Instant, Mapping[str, object]]]:
+    """The writer's checkpoints in these commits, and then in archived ones, the newest first."""
+    for instant, info in table.commits(active):
+        if (checkpoint := parse_checkpoint(info, writer)) is not None:
+            yield instant, checkpoint
+    if table.has_archive():
+        for instant, info in table.archived_commits():
+            if archived(instant) and (checkpoint := parse_checkpoint(info, writer)) is not None:
+                yield instant, checkpoint
+
+
 def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
-    """Digests of the writer's progress at each savepoint: a restore would bring it back. None is taken while an attempt runs."""
+    """Digests of the writer's manifests at each savepoint: a restore would bring them back. No savepoint is made while an attempt runs."""
     timeline = table.timeline()
     found = set()
     for savepoint in (s for s in timeline.savepoints if not s.pending):
-        before = tuple(i for i in reversed(timeline.completed) if i.completion < savepoint.completion)
-        checkpoint = next((checkpoint for _, info in table.commits(before) if (checkpoint := parse_checkpoint(info, writer)) is not None), None)
-        if checkpoint is None and table.has_archive():
-            archived = (info for i, info in table.archived_commits() if i.completion < savepoint.completion)
-            checkpoint = next((checkpoint for info in archived if (checkpoint := parse_checkpoint(info, writer)) is not None), None)
+        until = savepoint.completion
+        before = tuple(i for i in reversed(timeline.completed) if i.completion < until)
+        checkpoints = _checkpoints(table, writer, before, archived=lambda i, until=until: i.completion < until)  # type: ignore[misc]
+        checkpoint = next((checkpoint for _, checkpoint in checkpoints if checkpoint.get("manifest")), None)
         if checkpoint is not None:
             found.add(str(checkpoint["digest"]))
     return frozenset(found)

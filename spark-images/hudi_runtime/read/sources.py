@@ -66,12 +66,12 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
         raise UserCodeError("the job has neither a source nor an application")
 
 
-def transform(spark: SparkSession, frame: DataFrame, sql: str | None) -> DataFrame:
-    """The user's SELECT over the view `source`."""
+def transform(frame: DataFrame, sql: str | None) -> DataFrame:
+    """The user's SELECT over the view `source`, in the session that the rows are of: a program may have made one, and views are a session's own (F96)."""
     if not sql:
         return frame
     frame.createOrReplaceTempView("source")
-    return spark.sql(sql)
+    return frame.sparkSession.sql(sql)
 
 
 def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
@@ -186,7 +186,7 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
         yield _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
 
 
-def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress) -> Iterator[Batch]:
     """What the function gives, without the batches that this run has committed already."""
     committed = done.count if done.run == run else 0
     function = _function(spark, source)
@@ -209,7 +209,7 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
             yield _counted(frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None)
 
 
-def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: int, done: pg.Progress) -> Iterator[Batch]:
+def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: str, done: pg.Progress) -> Iterator[Batch]:
     """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
     if done.run == run:
         return

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, functions
 from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_runtime.job.job import Job
 from hudi_runtime.process.errors import RuntimeFailure
-from hudi_runtime.table.values import NO_VALUE, PARTITION_KINDS
+from hudi_runtime.table.values import NO_VALUE, PARTITION_KINDS, nowhere
 
 SHOWN = 5
 
@@ -29,7 +29,9 @@ def held(frame: DataFrame, job: Job) -> DataFrame:
     stray = frame.where(~declared).select(path.alias("path")).limit(1).collect()
     if stray:
         raise RuntimeFailure(FailureClass.PARTITION_NOT_DECLARED, refusal(str(stray[0]["path"]), job.partitions))
-    told = functions.concat(functions.lit(f"[{ErrorCode.PARTITION}] partition "), path, functions.lit(refusal("", job.partitions).removeprefix("partition ")))
+    told = functions.concat(
+        functions.lit(f"[{ErrorCode.PARTITION}] partition "), path, functions.lit(refusal("", job.partitions).removeprefix("partition ")), nowhere()
+    )
     return frame.where(functions.when(declared, functions.lit(True)).otherwise(functions.raise_error(told).cast("boolean")))
 
 

@@ -119,7 +119,7 @@ class Committer:
 
     def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
         """The rows as the user's SELECT makes them. Raises UserCodeError when it leaves out which of them are deletes: they would be written as rows."""
-        frame = transform(self._spark, rows, self._job.transform)
+        frame = transform(rows, self._job.transform)
         if batch.deletes and DELETED not in frame.columns:
             raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which says what to delete (source.hudi.deletes is Carry): select it")
         return frame

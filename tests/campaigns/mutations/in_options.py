@@ -20,8 +20,15 @@ OPTIONS = (
         "an-administrator-may-allow-log-compaction",
         "I9",
         "a table's options may switch log compaction on: readers that follow it get rows twice, or never",
-        o("api/options", '    Rule("hoodie.log.compaction.*", _TWICE),\n'),
+        o("api/options", '    Rule("hoodie.log.compaction.*", _READERS),\n'),
         "tests/tiers/unit/api/test_options.py::test_what_is_on_no_list_is_refused_until_an_administrator_adds_it",
+    ),
+    mutation(
+        "a-time-zone-that-nobody-obeys",
+        "F95",
+        "a writer may set a time zone for its session, which stays in UTC: its times are wrong by hours",
+        o("api/options", '    Rule("spark.sql.session.timezone", _ZONE),\n'),
+        "tests/tiers/unit/api/test_options.py::test_a_session_is_in_utc",
     ),
     mutation(
         "keys-that-stand-twice-in-a-batch",

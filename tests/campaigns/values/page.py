@@ -51,6 +51,9 @@ RULES = """\
   and dates only in a MergeOnRead table: Hudi cannot compare others when it reads a log file, nor these two when it updates a CopyOnWrite table.
 * Keys of a map are text; intervals and empty arrays and maps without a type are refused, and so are names of columns and fields that are not made of
   letters, digits and `_`.
+* A key column of `float` or `double` does not hold -0.0, which is the number 0.0 and would be another key.
+* No partition lies in the folder of another one: of a text column that has `a`, a new value `a/b` is refused, and of one that has `a/b` the value `a`
+  (by the storage wrapper, so programs are refused, too). Two writers that bring the first row of each at the same moment are not seen.
 * A text column of a key of several columns holds neither `__null__` nor `__empty__`, nor `,<key column>:`; Hudi writes such a key as one text, and
   two records could get the same one.
 * A file that cannot be read (cut off, empty Parquet, no gzip) or a line that does not parse (no JSON, too many or too few columns of CSV)

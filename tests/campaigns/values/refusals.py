@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pyspark.sql.functions import expr
+
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import classify
 from hudi_runtime.table import values
@@ -46,6 +48,7 @@ def _batches(spark: Any) -> Iterator[tuple[str, str, Any, TableSpec]]:
     for value in NO_PATHS:
         yield "partition", value, row(partition=value), SPEC
     yield from (("key", shown, row(key=value), SPEC) for shown, value in (("NULL", None), ("''", "")))
+    yield "key of double", "-0.0", row().withColumn("id", expr("double('-0.0')")), SPEC
     for shown, key, other in (("NULL, NULL", None, None), ("NULL, ''", None, ""), ("'__null__', 'v'", "__null__", "v"), ("'1,v:2', 'v'", "1,v:2", "v")):
         yield "key of several columns", shown, row(key=key, v=other), SEVERAL
     yield "ordering", "NULL", row(ts=None), SPEC

@@ -414,9 +414,9 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
-        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have)."""
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have), applied (another word: applied again)."""
         self.written[table.id] = table.folder
-        uid = hashlib.sha256(f"{table.id}/{name}".encode()).hexdigest()
+        uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
         writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
         attempt, pod = writer.attempt_id(number), writer.driver_pod(number)

@@ -181,6 +181,16 @@ def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> Non
                 frame.collect()
 
 
+def test_a_frame_of_another_session_is_transformed_itself(world: World) -> None:
+    """F96: the view of the batch before was transformed once more, in the place of the rows of a session that the program had made."""
+    spark = world.spark()
+    sql = "SELECT id, upper(v) AS v FROM source"
+    first = sources.transform(spark.createDataFrame([(1, "one")], "id int, v string"), sql)
+    assert [tuple(row) for row in first.collect()] == [(1, "ONE")]
+    second = sources.transform(spark.newSession().createDataFrame([(2, "two")], "id int, v string"), sql)
+    assert [tuple(row) for row in second.collect()] == [(2, "TWO")]
+
+
 def test_odd_files_are_each_committed_once(world: World, agent: Process) -> None:
     """F85, F87, with a real writer that commits file by file."""
     table = world.table("odd-files")

@@ -116,13 +116,14 @@ def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
     arguments = {"batches": [{"rows": rows([1], "a", "one", 1)}, {"rows": rows([2], "a", "two", 1)}]}
     source, context = PythonSource(str(USER_CODE), "batches", arguments), SimpleNamespace(arguments=arguments, base_of_batch=lambda: None)
 
-    def given(run: int, done: Progress) -> list[list[Row]]:
+    def given(run: str, done: Progress) -> list[list[Row]]:
         return [found_rows(batch.frame) for batch in sources._python_batches(world.spark(), source, context, run=run, done=done)]
 
     everything = [rows([1], "a", "one", 1), rows([2], "a", "two", 1)]
     assert given(1, Progress()) == everything
-    assert given(3, Progress(count=1, digest="d", run=3)) == everything[1:]
-    assert given(4, Progress(count=2, digest="d", run=3)) == everything
+    assert given("u/3", Progress(count=1, digest="d", run="u/3")) == everything[1:]
+    assert given("u/4", Progress(count=2, digest="d", run="u/3")) == everything
+    assert given("v/3", Progress(count=2, digest="d", run="u/3")) == everything, "another HudiWriter of that name (F97)"
 
 
 def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -> None:
@@ -135,11 +136,11 @@ def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -
     views = (View("events", path, None), View("names", "", files))
     source = SqlSource("SELECT events.id, p, name AS v, ts FROM events JOIN names ON events.id = names.id", views)
     mine = Table(spark, f"{path}-mine")
-    (batch,) = sources._sql_batches(spark, source, mine, run=2, done=Progress(count=1, digest="d", run=1))
+    (batch,) = sources._sql_batches(spark, source, mine, run="u/2", done=Progress(count=1, digest="d", run="u/1"))
     assert found_rows(batch.frame) == [(1, "a", "one", 1), (2, "a", "two", 1)]
-    assert list(sources._sql_batches(spark, source, mine, run=2, done=Progress(count=1, digest=batch.digest, run=2))) == []
-    (everything,) = sources._sql_batches(spark, replace(source, query="SELECT * FROM events"), mine, run=1, done=Progress())
+    assert list(sources._sql_batches(spark, source, mine, run="u/2", done=Progress(count=1, digest=batch.digest, run="u/2"))) == []
+    (everything,) = sources._sql_batches(spark, replace(source, query="SELECT * FROM events"), mine, run="u/1", done=Progress())
     assert everything.frame.columns == ["id", "p", "v", "ts"]
     with pytest.raises(Exception, match="nowhere") as refused:
-        list(sources._sql_batches(spark, replace(source, query="SELECT * FROM nowhere"), mine, run=1, done=Progress()))
+        list(sources._sql_batches(spark, replace(source, query="SELECT * FROM nowhere"), mine, run="u/1", done=Progress()))
     assert classify(refused.value).kind is FailureClass.USER_ERROR

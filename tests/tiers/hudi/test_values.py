@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from hudi_runtime.job.job import FilesSource
 from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, sources
 from hudi_runtime.read.progress import Progress
-from hudi_runtime.table import values
+from hudi_runtime.table import partitions, values
 from tests.support.harness.local import AGENT, Process, World, rows, until
 from tests.support.harness.refused_values import NO_PATHS, SCHEMA, SPEC, refusal
 
@@ -40,6 +41,21 @@ def test_a_partition_is_a_value_that_its_path_gives_back(world: World) -> None:
         with pytest.raises(RuntimeFailure, match=r"column p: it is .*; a partition column holds text, whole numbers, booleans or dates") as wrong:
             values.held(taken.selectExpr("id", f"cast(null AS {kind}) AS p", "v", "ts"), SPEC)
         assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
+
+
+@pytest.mark.parametrize("threshold", ["-1", "10485760"], ids=["sorted", "broadcast"])
+def test_rows_that_a_join_leaves_out_are_not_asked(world: World, threshold: str) -> None:
+    """F101: Spark moved the check below the join, and a writer was refused for rows that its batch did not have."""
+    # local files: the batch's own files, no table
+    spark, folder = world.spark(), f"file://{world.folder}/landing/joined-{threshold}"
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", threshold)
+    spark.createDataFrame([("", "b", "v", 1), ("k", "a", "v", 1)], SCHEMA).write.parquet(f"{folder}/rows")
+    spark.createDataFrame([("k",)], "id string").write.parquet(f"{folder}/wanted")
+    frame = spark.read.parquet(f"{folder}/rows").join(spark.read.parquet(f"{folder}/wanted"), "id")
+    assert refusal(frame) == ""
+    declared: Any = SimpleNamespace(table=SPEC, partitions=("a",))
+    assert partitions.held(frame, declared).count() == 1
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def test_an_ordering_column_has_a_value(world: World) -> None:
@@ -79,6 +95,17 @@ def test_a_record_has_a_key(world: World) -> None:
             values.held(frame, SPEC, delete=True).write.format("noop").mode("overwrite").save()
     assert refusal(spark.createDataFrame([(" ", "a", "v", 1)], SCHEMA)) == ""
     assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", "Hudi makes the keys of such a table"
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_zero_is_one_key(world: World, kind: str) -> None:
+    """F99: 0.0 and -0.0 are equal to every query, and were two records with one key."""
+    spark = world.spark()
+    zeros = spark.sql(f"SELECT CAST(id AS {kind}) AS id, 'a' AS p, 'v' AS v, 1L AS ts FROM VALUES ('0.0'), ('-1.5'), ('NaN'), ('-Infinity') AS t(id)")
+    assert refusal(zeros) == ""
+    for spec, rest in ((SPEC, ""), (replace(SPEC, record_keys=("id", "v")), ", v='v'")):
+        said = refusal(zeros.union(zeros.where("id = 0").withColumn("id", -functions.col("id"))), spec)
+        assert said == f"[HUDIOP-BAD-DATA] column id of record id='-0.0'{rest} is '-0.0': {values.NEGATIVE_ZERO}"
 
 
 def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(world: World) -> None:

@@ -55,6 +55,17 @@ def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
     table.audited([(number, "a", f"f{number // 10}", 1) for number in range(60)])
 
 
+@pytest.mark.extra
+def test_what_is_applied_again_under_the_same_name_writes(world: World, agent: Process) -> None:
+    """F97: it ended as Succeeded, without a commit: the deleted writer had committed as many batches in its first run."""
+    table = made(world, agent, "applied-again")
+    for word, number in (("first", 1), ("second", 2)):
+        writer = table.writer("same", applied=word, python={"batches": [{"rows": rows([number], "a", word, 1)}]})
+        assert writer.wait() == 0, writer.log()[-4000:]
+        assert writer.termination()["commits"] == 1
+    table.audited([*rows([1], "a", "first", 1), *rows([2], "a", "second", 1)])
+
+
 @pytest.mark.parametrize(("kind", "retries"), [("CopyOnWrite", 3), ("MergeOnRead", 0)])
 def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: str, retries: int) -> None:
     """I9: the loser is told so, its instant is Abandoned and rolled back; with retries left it commits under a new instant."""

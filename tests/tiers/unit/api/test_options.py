@@ -136,12 +136,30 @@ def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hoodie.combine.before.upsert", "hoodie.bucket.index.hash.field", "hoodie.parquet.outputTimestampType", "hoodie.logfile.data.block.format"]
+    "name",
+    [
+        "hoodie.combine.before.upsert",
+        "hoodie.bucket.index.hash.field",
+        "hoodie.parquet.outputTimestampType",
+        "hoodie.logfile.data.block.format",
+        "hoodie.bloom.index.prune.by.ranges",
+    ],
 )
 def test_rows_are_stored_and_found_in_one_way(name: str) -> None:
-    """F93: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
+    """F93, F102: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
     assert "owned by the operator" in options.hudi_problem({name: "false"})
     assert "owned by the operator" in table(**{name.replace(".", "__"): "false"})
+
+
+def test_a_session_is_in_utc() -> None:
+    """F95: the time zone was accepted and not obeyed, so times without a zone were read as others than the user meant."""
+    problem = options.spark_problem({"spark.sql.session.timeZone": "Europe/Berlin"})
+    assert "spark.sql.session.timeZone'] = 'Europe/Berlin'" in problem
+    assert "source.files.options.timeZone" in problem
+
+
+def test_why_an_option_is_refused_is_its_own_reason() -> None:
+    assert "a key that stands twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
 
 
 @pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])

@@ -360,7 +360,7 @@ def test_a_job() -> None:
         retryPolicy={"writeConflict": {"inProcess": 6}},
     )
     job = parsed(table, of)
-    assert (job.writer, job.attempt, job.number, job.run) == ("lake/load", of.attempt_id(2), 2, 5)
+    assert (job.writer, job.attempt, job.number, job.run) == ("lake/load", of.attempt_id(2), 2, f"{of.ref.uid}/5")
     assert job.source == FilesSource("csv", ("s3a://landing/x",), {"header": "true"}, 3)
     assert (job.transform, job.operation, job.duplicates, job.interval) == ("SELECT * FROM source", "insert", "Drop", 9)
     assert (job.serialize_after, job.early_detection, job.in_process_retries) == (4, True, 6)

@@ -309,6 +309,22 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     assert settings["spark.kubernetes.executor.limit.cores"] == "2"
 
 
+def test_a_bloom_index_does_not_go_by_ranges() -> None:
+    """F102: files name their least and greatest key by two orders."""
+    name = "hoodie.bloom.index.prune.by.ranges"
+    assert hudi_conf.hudi_defaults(table(index={"type": "Bloom"}))[name] == "false"
+    assert name not in hudi_conf.hudi_defaults(table())
+
+
+@pytest.mark.parametrize("spec", [{}, EXECUTORS], ids=["local", "executors"])
+def test_what_a_writer_may_set_is_obeyed(spec: JsonDict) -> None:
+    """F95: a setting that is accepted and then overwritten is one that the user believes in."""
+    wanted = {name: "777" for name in spark_conf.spark_defaults(table(), writer(**spec), 1, CONFIG) if not options.spark_problem({name: "777"})}
+    settings = spark_conf.spark_defaults(table(), writer(**spec, sparkConf=wanted), 1, CONFIG)
+    assert wanted
+    assert {name: settings[name] for name in wanted} == wanted
+
+
 def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
     wanted = ["-XX:+UseSerialGC", "-XX:-ExitOnOutOfMemoryError"]
     settings = spark_conf.spark_defaults(table(), writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}), 1, CONFIG)

@@ -141,7 +141,7 @@ def test_a_transform_that_leaves_the_mark_out_is_refused(monkeypatch: pytest.Mon
     committer: Any = Committer.__new__(Committer)
     committer._spark, committer._job = None, SimpleNamespace(transform="SELECT")
     frame: Any = SimpleNamespace(columns=["id", "p"])
-    monkeypatch.setattr("hudi_runtime.writer.commit.transform", lambda spark, rows, sql: frame)
+    monkeypatch.setattr("hudi_runtime.writer.commit.transform", lambda rows, sql: frame)
     batch = Batch(frame, {}, "", sources.pg.Progress())
     assert committer._transformed(batch, frame) is frame
     with pytest.raises(UserCodeError, match="no column _hoodie_is_deleted, which says what to delete"):

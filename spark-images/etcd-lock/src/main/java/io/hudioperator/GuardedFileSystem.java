@@ -90,7 +90,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
   public FSDataOutputStream create(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -106,7 +106,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -115,7 +115,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, EnumSet<CreateFlag> flags, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, fs::listStatus, () -> fs.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
   }
@@ -131,7 +131,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, fs::listStatus, () -> super.primitiveCreate(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -181,7 +181,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
         to,
         fs::listStatus,
         () -> {
-          DataFiles.require(to, getConf());
+          DataFiles.require(to, this);
           return fs.rename(from, to);
         });
   }
@@ -194,7 +194,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
         to,
         fs::listStatus,
         () -> {
-          DataFiles.require(to, getConf());
+          DataFiles.require(to, this);
           super.rename(from, to, options);
           return true;
         });
@@ -208,21 +208,21 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, Path from, Path to) throws IOException {
-    DataFiles.require(to, getConf());
+    DataFiles.require(to, this);
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, from, to);
   }
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, boolean overwrite, Path[] from, Path to) throws IOException {
-    DataFiles.require(to, getConf());
+    DataFiles.require(to, this);
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, overwrite, from, to);
   }
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, boolean overwrite, Path from, Path to) throws IOException {
-    DataFiles.require(to, getConf());
+    DataFiles.require(to, this);
     TimelineGuard.refuse("copyFromLocalFile", to);
     fs.copyFromLocalFile(deleteSource, overwrite, from, to);
   }

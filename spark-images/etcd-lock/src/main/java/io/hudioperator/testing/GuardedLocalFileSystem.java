@@ -24,7 +24,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
   public FSDataOutputStream create(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, this::listStatus, () -> super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -40,7 +40,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, this::listStatus, () -> super.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
@@ -49,7 +49,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, EnumSet<CreateFlag> flags, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, this::listStatus, () -> super.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
   }
@@ -59,7 +59,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
   public FSDataOutputStream createNonRecursive(
       Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path, this::listStatus, () -> super.createNonRecursive(path, permission, overwrite, bufferSize, replication, blockSize, progress));
   }
@@ -75,7 +75,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
       Progressable progress,
       Options.ChecksumOpt checksum)
       throws IOException {
-    DataFiles.require(path, getConf());
+    DataFiles.require(path, this);
     return TimelineGuard.create(
         path,
         this::listStatus,
@@ -113,7 +113,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
         to,
         this::listStatus,
         () -> {
-          DataFiles.require(to, getConf());
+          DataFiles.require(to, this);
           return super.rename(from, to);
         });
   }
@@ -126,7 +126,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
         to,
         this::listStatus,
         () -> {
-          DataFiles.require(to, getConf());
+          DataFiles.require(to, this);
           super.rename(from, to, options);
           return true;
         });
@@ -140,7 +140,7 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
 
   @Override
   public void copyFromLocalFile(boolean deleteSource, Path from, Path to) throws IOException {
-    DataFiles.require(to, getConf());
+    DataFiles.require(to, this);
     TimelineGuard.refuse("copyFromLocalFile", to);
     super.copyFromLocalFile(deleteSource, from, to);
   }

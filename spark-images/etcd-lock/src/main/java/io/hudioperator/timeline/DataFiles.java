@@ -4,11 +4,14 @@ import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TablePath;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.session.OpenSessions;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -22,6 +25,7 @@ public final class DataFiles {
   private static final String INSTANT = "_\\d{14,20}";
   private static final Pattern DATA =
       Pattern.compile("[^.].*_\\d+-\\d+-\\d+" + INSTANT + "\\.\\w+|\\..+" + INSTANT + "\\.log\\.\\d+(?:_\\d+-\\d+-\\d+)?(?:\\.cdc)?");
+  private static final String OF_PARTITION = ".hoodie_partition_metadata";
   private static final Pattern PARTITION = Pattern.compile("\\.hoodie_partition_metadata.*");
   private static final Pattern MARKER = Pattern.compile(".+\\.marker\\.(?:CREATE|APPEND|MERGE)");
   private static final Pattern MARKERS = Pattern.compile("\\.hoodie/(?:metadata/\\.hoodie/)?\\.temp/\\d{14,20}/.+");
@@ -35,16 +39,17 @@ public final class DataFiles {
    * a file with any other name is about to be created among the data of a table that this process writes (F78): whatever saves it, readers and
    * services take it for a part of the table. A process that knows no table at all is not asked where.
    */
-  public static void require(Path path, Configuration conf) throws IOException {
+  public static void require(Path path, FileSystem fs) throws IOException {
     if (!isNamedByHudi(path)) {
       requireNotAmongData(path);
       return;
     }
-    List<String> bases = bases(conf);
+    List<String> bases = bases(fs.getConf());
     String file = TablePath.comparable(path.toString());
     for (String base : bases) {
       if (file.startsWith(base + "/")) {
         requireBelow(file.substring(base.length() + 1), path);
+        requireBesideOthers(base, path, fs);
         return;
       }
     }
@@ -82,6 +87,36 @@ public final class DataFiles {
     if (!allowed) {
       throw ErrorCode.BAD_DATA.refusal("the partition of a row leads into a folder of Hudi's own: " + path);
     }
+  }
+
+  /**
+   * No partition lies in the folder of another one ({@code a/b} in {@code a}, F100): who lists folders does not look into a partition for more of
+   * them, and a metadata table that is made anew would leave its rows out for good.
+   */
+  private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
+    Path folder = file.getParent();
+    if (!PARTITION.matcher(file.getName()).matches() || TablePath.comparable(folder.toString()).equals(base)) {
+      return;
+    }
+    for (Path above = folder.getParent(); TablePath.comparable(above.toString()).startsWith(base + "/"); above = above.getParent()) {
+      if (fs.exists(new Path(above, OF_PARTITION))) {
+        throw nested(folder, above);
+      }
+    }
+    try {
+      for (FileStatus child : fs.listStatus(folder)) {
+        if (child.isDirectory() && !child.getPath().getName().startsWith(".")) {
+          throw nested(child.getPath(), folder);
+        }
+      }
+    } catch (FileNotFoundException e) {
+      return; // a new one, on an object store
+    }
+  }
+
+  private static TimelineRefusedException nested(Path inner, Path outer) {
+    return ErrorCode.BAD_DATA.refusal(
+        "the folder " + inner + " lies in " + outer + ", which is a partition: values of a partition column are not the beginning of others before a /");
   }
 
   private static List<String> bases(Configuration conf) {

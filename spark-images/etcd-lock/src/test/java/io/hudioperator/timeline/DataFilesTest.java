@@ -132,6 +132,19 @@ class DataFilesTest {
     created(".hoodie/anything");
   }
 
+  /** F100: `a` and then `a/b`, or the other way round. */
+  @Test
+  void noPartitionLiesInTheFolderOfAnother() throws IOException {
+    created("a/.hoodie_partition_metadata");
+    created("c/d/.hoodie_partition_metadata");
+    created("c/e/.hoodie_partition_metadata");
+    for (String relative : new String[] {"a/b/.hoodie_partition_metadata", "a/b/f/.hoodie_partition_metadata_0", "c/.hoodie_partition_metadata"}) {
+      assertCode(ErrorCode.BAD_DATA, assertThrows(TimelineRefusedException.class, () -> create(relative), relative));
+    }
+    created("ab/.hoodie_partition_metadata");
+    created(".hoodie_partition_metadata"); // of a table without partitions
+  }
+
   @Test
   void otherFilesAreNotAskedAbout() throws IOException {
     java.nio.file.Path folder = Files.createTempDirectory("plain-");
