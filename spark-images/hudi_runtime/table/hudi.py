@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession, types
 
 from hudi_runtime.job import merging
 from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.listings import of_folders
 from hudi_runtime.table.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
@@ -224,7 +225,7 @@ class Table:
             if not found.enabled():
                 raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
             folders = self.java_list(f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths())
-            listed = json.loads(self._jvm.io.hudioperator.Listings.ofFolders(found.getAllFilesInPartitions(folders)))
+            listed = of_folders(self._jvm, found.getAllFilesInPartitions(folders))
         finally:
             found.close()
         return {self.storage.relative(path): size for path, _, size in listed}

@@ -5,11 +5,12 @@ Every failed listing raises: an empty answer always means "empty", never "could 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from hudi_runtime.table.listings import of_statuses
 
 _FOLDERS_AT_ONCE = 200
 
@@ -113,7 +114,7 @@ class Storage:
 
     def _statuses(self, statuses: Any) -> list[tuple[str, bool, int]]:
         """Full path, whether it is a folder, and size in bytes of each; one call for all of them."""
-        return [(path, folder, size) for path, folder, size in json.loads(self._jvm.io.hudioperator.Listings.ofStatuses(statuses))]
+        return of_statuses(self._jvm, statuses)
 
     def read(self, relative: str) -> str:
         """Content of a text file. Raises Missing."""

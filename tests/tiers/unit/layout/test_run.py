@@ -88,7 +88,17 @@ def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, mon
     """What runs is interrupted as by a person, so that fixtures tear down; nothing more is started."""
 
     def long(name: str) -> Any:
-        body = f"import time\ntry:\n  open(r'{tmp_path / name}', 'w'); time.sleep(60)\nexcept KeyboardInterrupt:\n  open(r'{tmp_path / name}.down', 'w')"
+        # The handler is set, because a run in the background of a shell has SIGINT ignored.
+        body = "\n".join(
+            (
+                "import signal, time",
+                "signal.signal(signal.SIGINT, signal.default_int_handler)",
+                "try:",
+                f"  open(r'{tmp_path / name}', 'w'); time.sleep(60)",
+                "except KeyboardInterrupt:",
+                f"  open(r'{tmp_path / name}.down', 'w')",
+            )
+        )
         return runner.Tier(name, name, (), (sys.executable, "-c", body), 1)
 
     class GivesUp(threading.Thread):
