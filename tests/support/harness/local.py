@@ -120,9 +120,9 @@ class Table:
     def gate(self, state: str, *, admitted: Sequence[str] = (), **more: object) -> None:
         said = gate.parameters(self.spec).to_json()
         value = {
+            **said,
             "state": state,
             "admitted": list(admitted),
-            **said,
             "mode": self.mode,
             "lock": said["lock"] | {"drainSeconds": self.drain},
             "authority": self.world.authority,

@@ -149,11 +149,13 @@ class Emitter:
             self.operator("settle-update", key=key, detail=PHASES[y.phase])
 
     def _agent(self, t: State) -> int:
-        """An agent that can write the bookkeeping of this step."""
+        """An agent that can write the bookkeeping of this step. Raises StopIteration when there is none."""
         return next(j for j in self.c.agents if t.incs[j].driver and not t.incs[j].phase)
 
     def _outcome(self, k: int, t: State) -> None:
-        """What became of an instant, in its owner's settle record."""
+        """What became of an instant, in its owner's settle record. When the last agent died meanwhile, its successor writes it, before `Swept`."""
+        if not any(t.incs[j].driver and not t.incs[j].phase for j in self.c.agents):
+            return
         self.told.add(k)
         key = f"settle/{self.incs[self.c.owner(k)]}"
         self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=t.instants[k].outcome)
