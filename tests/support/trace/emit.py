@@ -149,13 +149,14 @@ class Emitter:
             self.operator("settle-update", key=key, detail=PHASES[y.phase])
 
     def _agent(self, t: State) -> int:
-        """An agent that can write the bookkeeping of this step. Raises StopIteration when there is none."""
-        return next(j for j in self.c.agents if t.incs[j].driver and not t.incs[j].phase)
+        """An agent that can write the bookkeeping of this step. Raises Coarser when there is none."""
+        for j in self.c.agents:
+            if t.incs[j].driver and not t.incs[j].phase:
+                return j
+        raise Coarser
 
     def _outcome(self, k: int, t: State) -> None:
-        """What became of an instant, in its owner's settle record. When the last agent died meanwhile, its successor writes it, before `Swept`."""
-        if not any(t.incs[j].driver and not t.incs[j].phase for j in self.c.agents):
-            return
+        """What became of an instant, in its owner's settle record."""
         self.told.add(k)
         key = f"settle/{self.incs[self.c.owner(k)]}"
         self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=t.instants[k].outcome)
@@ -170,6 +171,8 @@ class Emitter:
             elif x.rolled == 1 and y.roller != x.roller:
                 self.jvm(y.roller, "claim", instant=self.rollbacks[k])
             if x.rolled == 1 and y.rolled == 2:
+                if s.incs[y.roller].phase:
+                    raise Coarser
                 self.finished[y.roller] = self.rollbacks[k]
                 self.jvm(y.roller, "publish", instant=self.rollbacks[k], token=self.tokens[y.roller], detail=self.time())
                 first = self.planners[k]
@@ -204,8 +207,15 @@ class Emitter:
                 self.jvm(i, "keepalive", ok=False)
 
 
+class Coarser(Exception):
+    """No trace is like this step: the model lets a fenced agent act until its death is proven, and a rollback's publication and file are one step.
+
+    A real transaction of a fenced agent is refused.
+    """
+
+
 def walk(c: Configuration, seed: int, longest: int = 600) -> list[Event] | None:
-    """The trace of one random walk to the end; None: it took too long."""
+    """The trace of one random walk to the end; None: it took too long, or no trace of real transactions is like it (Coarser)."""
     choose = random.Random(seed)
     s = choose.choice(initial(c))
     emitter = Emitter(c, choose)
@@ -215,6 +225,9 @@ def walk(c: Configuration, seed: int, longest: int = 600) -> list[Event] | None:
         if not possible or (settled(s, c) and all(x.pc != "off" or c.roles[i] == "agent" for i, x in enumerate(s.incs))):
             break
         t = choose.choices([t for _, t in possible], [0.1 if any(word in label for word in FAULTS) else 1.0 for label, _ in possible])[0]
-        emitter.emit(s, t)
+        try:
+            emitter.emit(s, t)
+        except Coarser:
+            return None
         s = t
     return emitter.events if settled(s, c) else None
