@@ -1,7 +1,8 @@
-"""An example of a receiver of commits (docs/use/callbacks.md): `receiver.py FOLDER [PORT]`, Python's standard library alone.
+"""An example of a receiver of commits (docs/use/callbacks.md): `receiver.py FOLDER [PORT]`. It needs only Python's standard library.
 
-Each event is one line of FOLDER/events.jsonl, once: a repeat is answered 2xx and dropped by its id. The answer is given after the line is on the disk:
-whatever was answered 2xx is not sent again. With TOKEN in the environment, requests without `Authorization: Bearer TOKEN` are refused.
+Each event is stored once, as one line of FOLDER/events.jsonl: a repeat is recognized by its id, answered 2xx and dropped. The answer is sent after
+the line is on disk: an event that was answered 2xx is not sent again. With TOKEN in the environment, requests without
+`Authorization: Bearer TOKEN` are refused.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ LIMIT = 1_000_000
 
 
 class Receiver(ThreadingHTTPServer):
-    """Keeps events in a file, and their ids in memory."""
+    """Stores events in a file, and their ids in memory."""
 
     def __init__(self, folder: Path, *, port: int, token: str, host: str = "") -> None:
-        """`port` 0: a free one."""
+        """`port` 0: any free port."""
         super().__init__((host, port), Handler)
         self.token = token
         self._lock = threading.Lock()
@@ -31,7 +32,7 @@ class Receiver(ThreadingHTTPServer):
         self._seen = {json.loads(line)["id"] for line in self._file if line.endswith("\n")}
 
     def keep(self, event: dict[str, object]) -> None:
-        """Store it, unless it is known."""
+        """Store the event, unless its id is known."""
         with self._lock:
             if event["id"] not in self._seen:
                 self._file.write(json.dumps(event) + "\n")
@@ -41,12 +42,12 @@ class Receiver(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers 204 when the event is kept, and 4xx when it cannot be."""
+    """Answers 204 when the event is stored, and 4xx when it cannot be."""
 
     server: Receiver
 
     def do_POST(self) -> None:
-        """One event."""
+        """Receive one event."""
         self.send_response(self._status())
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -66,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         return 204
 
     def log_message(self, format: str, *args: object) -> None:
-        """Events are in the file."""
+        """Log nothing: the events are in the file."""
 
 
 if __name__ == "__main__":

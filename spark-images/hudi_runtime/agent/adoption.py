@@ -1,7 +1,7 @@
-"""A table that was there before its HudiTable: what must fit before its gate opens for the first time (docs/use/migrate.md).
+"""Adoption of a table that existed before its HudiTable: the checks before its gate opens for the first time (docs/use/migrate.md).
 
-Everything that does not fit is named with its value, and nothing is written. Pending instants of the former writers are reported and never
-touched here: what a person has named, the operator hands over as instants of a fenced incarnation, and settling brings them to an end (I7).
+Each mismatch is reported with its value, and nothing is written. Pending instants of the former writers are reported and never touched here:
+the operator assigns the instants that a person has named to a fenced incarnation, and settling finishes them (I7).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hudi_runtime.table.storage import Missing
 
 SKEW = timedelta(seconds=5)
 BEAT_SECONDS = 150.0
-"""A heartbeat file that is younger speaks for a living writer: Hudi renews it every 60 s unless told otherwise."""
+"""A younger heartbeat file indicates a living writer: Hudi renews it every 60 s by default."""
 TIMEZONE = "hoodie.table.timeline.timezone"
-#: What a writer's configuration may not say about itself in the table's own properties: Hudi would let it win over ours.
+#: Writer options that the table's own properties must not set: Hudi would let them override ours.
 _HOSTILE = (
     "hoodie.write.",
     "hoodie.clean",
@@ -45,7 +45,7 @@ _BUCKET = re.compile(r"^000(\d{5})-")
 
 
 class NotAdopted(Exception):
-    """The table may not be used as its HudiTable says; `code` is the reason of a condition, `exists` whether there is one at the path."""
+    """The table cannot be used as its HudiTable specifies; `code` is the reason of a condition, `exists` whether there is a table at the path."""
 
     def __init__(self, code: str, message: str, *, exists: bool = True) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class NotAdopted(Exception):
 
 
 class PendingInstants(Exception):
-    """Instants without an owner that stop the adoption; `beating` are those whose writer lives, by its heartbeat."""
+    """Instants without an owner block the adoption; `beating` are those whose writer is alive according to its heartbeat."""
 
     def __init__(self, timeline: tl.Timeline, instants: tuple[tl.Instant, ...], beating: Collection[str]) -> None:
         super().__init__(f"pending instants of writers without this lock: {', '.join(i.requested for i in instants)}")
@@ -62,7 +62,7 @@ class PendingInstants(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """What the table says: its properties, the key generator that they mean, its timeline, and the file groups of its last write."""
+    """The state of the table: its properties, the key generator that they imply, its timeline, and the file groups of its last write."""
 
     properties: Mapping[str, str]
     key_generator: str
@@ -71,9 +71,9 @@ class Found:
 
 
 def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
-    """Raise NotAdopted when the policy allows no table of somebody else at the path. `mine`: this HudiTable has begun to create it.
+    """Raise NotAdopted when the policy does not allow an existing table at the path. `mine`: this HudiTable has begun to create it.
 
-    A bootstrap accepts one that never had a commit: it holds nothing.
+    A bootstrap accepts a table that never had a commit: it holds nothing.
     """
     if policy == Adoption.CREATE and not mine:
         raise NotAdopted(AgentError.TABLE_EXISTS, f"spec.adoption.policy is {Adoption.CREATE}, and there is a Hudi table at {table.path}")
@@ -86,7 +86,7 @@ def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
 
 
 def look(table: AgentTable) -> Found:
-    """Read what `problems` judges. Raises when anything cannot be read."""
+    """Read the input of `problems`. Raises when anything cannot be read."""
     config = table.meta_client().getTableConfig()
     properties = {str(key): str(value) for key, value in dict(config.getProps()).items()}
     timeline = table.timeline()
@@ -96,7 +96,7 @@ def look(table: AgentTable) -> Found:
 
 
 def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: datetime) -> list[str]:
-    """What does not fit, a sentence each with the names and values. `options` are the table's Hudi options, `now` has a time zone."""
+    """One sentence for each mismatch, with names and values. `options` are the table's Hudi options, `now` has a time zone."""
     properties = found.properties
     wanted = {
         "hoodie.datasource.write.partitionpath.urlencode": "false",
@@ -122,7 +122,7 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
 
 
 def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:
-    """A bucket index is told by the names of its file groups alone: no property says it."""
+    """Detect a bucket index by the names of the file groups: no table property records it."""
     buckets = [int(match[1]) for group in file_groups if (match := _BUCKET.match(group))]
     is_bucket, count = options.get("hoodie.index.type") == "BUCKET", int(options.get("hoodie.bucket.index.num.buckets") or 0)
     if not file_groups:
@@ -137,7 +137,7 @@ def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str
 
 
 def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:
-    """Times only grow (I10). Hudi's own default is the local time of whoever wrote."""
+    """Times only grow (I10). By default Hudi writes the local time of the writer."""
     limit = (now.astimezone(UTC) + SKEW).strftime("%Y%m%d%H%M%S999")
     newest = timeline.maximum
     if newest[:14] <= limit[:14]:
@@ -146,7 +146,7 @@ def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:
 
 
 def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int) -> frozenset[str]:
-    """Those instants whose heartbeat file is younger than BEAT_SECONDS; a writer that was told to be EAGER has none."""
+    """The instants whose heartbeat file is younger than BEAT_SECONDS; a writer with the EAGER policy has none."""
     found = set()
     for instant in instants:
         try:
@@ -159,13 +159,13 @@ def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int)
 
 
 def report(base: TimelineReport, waiting: PendingInstants) -> TimelineReport:
-    """`report/timeline` of a table that waits for its adoption, from that of its timeline."""
+    """`report/timeline` of a table that waits for its adoption, based on the report of its timeline."""
     foreign = tuple(item.but(beating=item.instant in waiting.beating) for item in base.foreign)
     return base.but(foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:500]))
 
 
 def take_over(table: AgentTable, name: str, options: Mapping[str, str]) -> None:
-    """The one write of an adoption, under the table's lock (which leaves the marker): instants are in UTC from now on, whoever writes them."""
+    """The only write of an adoption, under the table's lock (which leaves the marker): from now on every writer writes instants in UTC."""
     with table.locked(table.write_config(name, options)):
         if str(table.meta_client().getTableConfig().getTimelineTimezone().name()) != "UTC":
             table.set_property(TIMEZONE, "UTC")

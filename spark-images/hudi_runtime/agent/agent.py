@@ -36,17 +36,17 @@ from hudi_runtime.services.tasks import Slot
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0
 HAND_OVER_SECONDS = 90.0
-"""How long other tables may go on with what they are at when the operator has ended this process's incarnation at one; its pod then has a grace of 120."""
+"""How long running work at other tables may continue after the operator has ended this process's incarnation at one; its pod then has a grace of 120 s."""
 HAND_OVER_CLOSE_SECONDS = 20.0
 THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
 
 
 class MustEnd(Exception):
-    """Another generation has to go on, when this one and its executors are proven dead."""
+    """This process must end: another generation continues when this one and its executors are proven dead."""
 
 
 class Agent:
-    """Steps every assigned table about once a second; a table that hangs or fails keeps no other from being served."""
+    """Steps every assigned table about once a second; a table that hangs or fails does not block the others."""
 
     def __init__(self, spark: SparkSession, name: str, *, stop: Stop, handing_over: threading.Event) -> None:
         self._spark = spark
@@ -56,22 +56,22 @@ class Agent:
         self._etcd: Etcd = unbound(spark)
         self._assignments: dict[str, Assignment] = {}
         self._left: list[Assignment] = []
-        """Of tables that are not this agent's any more; the operator settles these incarnations."""
+        """Assignments of tables that this agent no longer serves; the operator settles their incarnations."""
         self._running: dict[str, tuple[Future[None], float]] = {}
         self._unread: dict[str, str] = {}
-        """Why assignments cannot be read, by table."""
+        """The error of each assignment that cannot be read, by table."""
         self._slot = Slot()
         self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
 
     def run(self) -> None:
-        """Serve until asked to stop; raises when the JVM is gone, etcd was set back, or another generation has to go on."""
+        """Serve until a stop is requested; raises when the JVM is gone, etcd was set back, or another generation must continue."""
         while not self._stopping():
             try:
                 self._tick()
             except Exception as error:
                 if sp.jvm_exit_code() is not None or isinstance(error, MustEnd) or ErrorCode.ETCD_SET_BACK in str(error):
-                    raise  # the last: nothing is sent to that etcd any more, another agent begins with what it says now
-                # etcd is silent: nothing can be decided, the Java sessions halt the JVM when it lasts.
+                    raise  # etcd was set back: send nothing more to it; another agent begins with its present content
+                # etcd does not answer: nothing can be decided. The Java sessions halt the JVM when this lasts.
                 print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
             if not self._stopping():
                 self._stop.wait(TICK_SECONDS)
@@ -83,7 +83,7 @@ class Agent:
         return self._stop.requested or self._handing_over.is_set()
 
     def _fence_stands(self) -> bool:
-        """Whether this process is to end because of one of its tables: the fence comes before the signal, and its heartbeat may not have seen it yet."""
+        """Whether this process must end because of one of its tables: the fence precedes the signal, and the heartbeat may not have seen it yet."""
         try:
             return any(assignment.fence_stands() for assignment in (*self._assignments.values(), *self._left))
         except Exception:
@@ -93,7 +93,7 @@ class Agent:
         if sp.jvm_exit_code() is not None:
             raise ConnectionError("the JVM has ended")
         if any(assignment.must_end for assignment in self._assignments.values()):
-            raise MustEnd("a table service has ended after an executor was lost: that one may still write, so another agent goes on when its end is proven")
+            raise MustEnd("a table service ended after an executor was lost: that executor may still write, so another agent continues when its end is proven")
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return
@@ -108,7 +108,7 @@ class Agent:
             self._step(table_id, self._assignments[table_id])
 
     def _take(self, table_id: str, value: Mapping[str, Any]) -> bool:
-        """Take charge of a table; False when its assignment cannot be read, which is its trouble alone."""
+        """Begin to serve a table; False when its assignment cannot be read, which affects no other table."""
         try:
             self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
         except ShapeError as error:
@@ -143,7 +143,7 @@ class Agent:
             self._left.append(assignment)
 
     def _hand_over(self) -> None:
-        """The incarnation at one table was ended: nothing more is done there; each other table is left when what it is at has come to its end (F48)."""
+        """The operator ended the incarnation at one table: do nothing more there, and leave each other table when its running work has ended (F48)."""
         self._handing_over.set()
         print(f"agent {self._name}: its incarnation at a table was ended, another agent takes over", file=sys.stderr, flush=True)
         timer = threading.Timer(HAND_OVER_SECONDS + HAND_OVER_CLOSE_SECONDS, lambda: os._exit(0))

@@ -1,4 +1,4 @@
-"""One table of an agent: prepared, then served about once a second. A pass never raises for a reason that another table could not share."""
+"""One table of an agent: prepared, then served about once a second. A pass raises only for reasons that may affect other tables as well."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from hudi_runtime.table import timeline as tl
 LIST_SECONDS = 5.0
 """Between two listings while something is pending."""
 IDLE_LIST_SECONDS = 15.0
-"""Otherwise: commits of our writers are seen in etcd at once, listings cost requests at the store, foreign writers are rare."""
+"""Between two listings otherwise: etcd shows commits of our writers at once, listings cost requests at the store, foreign writers are rare."""
 RETRY_SECONDS = 3.0
 MAX_RETRY_SECONDS = 15.0
 
@@ -59,7 +59,7 @@ class Assignment:
         self._trouble = _Trouble(self.spec.table)
         self._listing = _Listing()
         self._bucket = Bucket(spark, self.spec.path)
-        # How far the preparation has come: the storage has answered, the session is open, everything is there that works on the table.
+        # The steps of the preparation: the storage has answered, the session is open, the tasks exist.
         self._table: AgentTable | None = None
         self._context: AgentContext | None = None
         self._tasks: Tasks | None = None
@@ -76,21 +76,21 @@ class Assignment:
 
     @property
     def must_end(self) -> bool:
-        """Whether this agent may not go on: what it has left pending is for the next one, when every executor of this one is proven dead (I12)."""
+        """Whether this agent must not continue: the next agent takes its pending instants when every executor of this one is proven dead (I12)."""
         return self._tasks is not None and self._tasks.services.unproven
 
     @property
     def fenced(self) -> bool:
-        """Whether this process knows that its incarnation at the table was ended: it does nothing there any more (I2)."""
+        """Whether this process knows that its incarnation at the table is fenced: it does nothing there any more (I2)."""
         return self._session is not None and self._session.state == FENCED
 
     def fence_stands(self) -> bool:
-        """The same, asked of etcd."""
+        """Whether etcd has the fence of this incarnation."""
         session = self._session
         return session is not None and (self.fenced or self._keys.fenced(session.inc))
 
     def step(self) -> None:
-        """One pass: read etcd, and do what is due."""
+        """Run one pass: read etcd and do the work that is due."""
         if self._trouble.rests:
             return
         try:
@@ -126,7 +126,7 @@ class Assignment:
     # -- preparation ---------------------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Storage first (so that a wrong key is reported whatever else is missing), then the session, then the table."""
+        """Prepare the storage first (so that a wrong key is always reported), then the session, then the table."""
         if self._table is None:
             exists = preparation.probe(self._spark, self.spec.path)
             self._table = AgentTable(self._spark, self.spec.path)
@@ -182,7 +182,7 @@ class Assignment:
         self._listing.done()
 
     def _written_by_others(self, session: AgentSession, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
-        """Completed instants of writers without this lock, as long as they are in the active timeline; on record, for the next agent."""
+        """Completed instants of writers without this lock that are in the active timeline; recorded for the next agent."""
         clock, known = session.etcd.get(CLOCK_KEY), read(session.etcd.get(FOREIGN_KEY), Foreign)
         found = {(i.requested, i.action): i for i in facts.written_by_others(timeline, clock.read(Clock).value)} if clock else {}
         before = [(item.instant, item.action) for item in known.instants]
@@ -208,7 +208,7 @@ class Assignment:
         return self._tasks is None or self._tasks.idle
 
     def retire(self, *, gone: bool) -> None:
-        """Begin nothing any more: this assignment is to be closed. `gone`: the table is not this agent's any more, so nobody waits for its bootstrap."""
+        """Begin no new work: this assignment will be closed. `gone`: this agent no longer has the table, so its bootstrap is cancelled."""
         self._retired = True
         if self._tasks is not None:
             self._tasks.stop_telling()
@@ -216,12 +216,12 @@ class Assignment:
                 self._tasks.cancel_bootstrap()
 
     def cancel_service(self) -> None:
-        """Ask what is under way, if anything, to end."""
+        """Ask running work to end."""
         if self._tasks is not None:
             self._tasks.cancel()
 
     def close(self) -> bool:
-        """Give claims back and leave; False when the operator has to settle this incarnation."""
+        """Release claims and leave; False when the operator must settle this incarnation."""
         if self._tasks is not None:
             self._tasks.stop_telling()
             if not self._tasks.give_back():
@@ -230,7 +230,7 @@ class Assignment:
 
 
 class _Trouble:
-    """What keeps a table from being served, told once, and for how long it rests before the next try."""
+    """The back-off of a table that cannot be served: the reason, logged once, and the time of the next try."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -240,15 +240,15 @@ class _Trouble:
 
     @property
     def rests(self) -> bool:
-        """Whether the next try is still to come."""
+        """Whether the next try is not yet due."""
         return time.monotonic() < self._until
 
     def rest(self, seconds: float) -> None:
-        """Try again after so long."""
+        """Set the time until the next try."""
         self._until = time.monotonic() + seconds
 
     def met(self, reason: str) -> None:
-        """Something keeps it from going on; each time in a row the rest is longer."""
+        """Record a failure; the pause grows with each consecutive failure."""
         self._failures += 1
         self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=MAX_RETRY_SECONDS))
         if reason != self._reason:
@@ -256,7 +256,7 @@ class _Trouble:
         self._reason = reason
 
     def over(self) -> None:
-        """Nothing keeps it any more."""
+        """Reset after a success."""
         self._failures, self._reason = 0, ""
 
 
@@ -270,17 +270,17 @@ class _Listing:
         self._interval = 0.0
 
     def due(self, records: Records) -> bool:
-        """Whether etcd says that the timeline has changed, or the last listing is old."""
+        """Whether the timeline has changed according to etcd, or the last listing is old."""
         fingerprint = tuple(sorted((name, entry.mod_revision) for name, entry in records.instants.items()))
         changed, self._fingerprint = fingerprint != self._fingerprint, fingerprint
         return changed or time.monotonic() - self._at >= self._interval
 
     def expire(self) -> None:
-        """The next pass lists again."""
+        """Make the next pass list again."""
         self._interval = 0.0
 
     def done(self) -> None:
-        """It was listed just now, and everything that belongs to it is reported."""
+        """Record that the timeline was listed now and reported."""
         self._at = time.monotonic()
         self._interval = LIST_SECONDS if self.timeline.pending else IDLE_LIST_SECONDS
 

@@ -1,8 +1,8 @@
-"""Bootstrap: the table's first commit, written by the agent from a plain dataset behind the gate that was never open (RFC-22 R14, R15).
+"""Bootstrap: the agent writes the table's first commit from a plain dataset, behind the gate that was never open (RFC-22 R14, R15).
 
-The operator asks in `request/bootstrap`. The commit is an ordinary bulk insert under an ordinary instant: recorded before its file, published under
-the lock, rolled back by settling when its agent dies, and never by Hudi's inline rollback of bootstraps. `done/bootstrap` is written ahead of each
-try. Whether a try has succeeded is told by the commit's own metadata, so that an agent that dies after its commit does not repeat it.
+The operator requests it in `request/bootstrap`. The commit is an ordinary bulk insert under an ordinary instant: recorded before its file, published
+under the lock, rolled back by settling when its agent dies, and never by Hudi's inline rollback of bootstraps. `done/bootstrap` is written ahead of
+each try. The commit's own metadata shows whether a try has succeeded, so the commit of an agent that died after it is not repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hudi_runtime.table import timeline as tl
 KEY = request_id(RequestKind.BOOTSTRAP)
 DONE = Kind.DONE.of(KEY)
 WORD = metadata.BOOTSTRAP
-"""In the commit's metadata: which HudiTable has begun with it, and where its rows come from."""
+"""Key in the commit's metadata: the HudiTable that was bootstrapped by it, and the source of its rows."""
 INSERTS = frozenset({"commit", "deltacommit"})
 MESSAGE_LIMIT = 500
 QUIET_SECONDS = 120
@@ -43,7 +43,7 @@ OPTIONS = {
 
 
 class Bootstrap(LongTask):
-    """The bootstrap of one table. The instant of a try that is cancelled is given up."""
+    """The bootstrap of one table. A cancelled try abandons its instant."""
 
     def __init__(self, context: AgentContext) -> None:
         super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
@@ -53,7 +53,7 @@ class Bootstrap(LongTask):
         self.spec = context.spec
 
     def consider(self, look: Look) -> None:
-        """Begin a try when one is asked for and due, and nothing of an earlier one is left (I7, I12)."""
+        """Begin a try when one is requested and due, and nothing of an earlier one is left (I7, I12)."""
         asked = look.requests.get(KEY)
         if asked is None or not self.idle or self._cancelled:
             return
@@ -63,12 +63,12 @@ class Bootstrap(LongTask):
             return
         if look.records.settling() or look.records.other_agents(self.session.inc):
             return
-        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires
+        if self.context.gate_state() != GateState.CLOSED:  # R14: only agents may acquire
             return
         self._begin(lambda: self._run(request, record))
 
     def _record(self, request: BootstrapRequest) -> BootstrapDone:
-        """`done/bootstrap` of the HudiTable that asks; one that says nothing when there is none."""
+        """`done/bootstrap` of the requesting HudiTable; an empty record when there is none."""
         known = read(self.session.etcd.get(DONE), BootstrapDone)
         return known if known.table_uid == request.table_uid else BootstrapDone()
 
@@ -98,7 +98,7 @@ class Bootstrap(LongTask):
 
     def _write(self, request: BootstrapRequest, ahead: BootstrapDone) -> BootstrapDone:
         if request.mode != BootstrapMode.FULL_RECORD:
-            raise UserCodeError(f"mode {request.mode} is not offered, {BootstrapMode.FULL_RECORD} is")
+            raise UserCodeError(f"mode {request.mode} is not supported, only {BootstrapMode.FULL_RECORD}")
         self._require_empty()
         self._enter_pool(f"{KEY} of {self.spec.table}")
         source = dataset.read(self.spark, self.spec, request.path, request.format)
@@ -117,23 +117,23 @@ class Bootstrap(LongTask):
         if found is None:
             raise OutcomeUnknown("the write ended without error, but the timeline has no commit of it")
         if found.records != source.rows:
-            said = f"the dataset had {source.rows} rows when it was looked at: it was changed meanwhile, or something is wrong; compare"
+            said = f"the dataset had {source.rows} rows when it was checked: either it was changed meanwhile or rows are wrong; compare both"
             return found.but(message=said)
         return found
 
     def _require_empty(self) -> None:
-        """A table with commits is somebody's: it is adopted, not begun (I4, I8)."""
+        """Require a table without commits: a table with commits is adopted, not bootstrapped (I4, I8)."""
         written = [i.requested for i in self.table.timeline().completed if i.action in tl.WRITE_ACTIONS]
         if written or self.table.has_archive():
             raise RuntimeFailure(
-                FailureClass.INFRASTRUCTURE, f"{self.table.path} has commits already ({written[0] if written else 'archived'}): it begins once"
+                FailureClass.INFRASTRUCTURE, f"{self.table.path} already has commits ({written[0] if written else 'archived'}): it is bootstrapped only once"
             )
         pending = [i.requested for i in self.table.timeline().pending]
         if pending:
             raise NotYet(f"instant {pending[0]} is pending")
 
     def _found(self, request: BootstrapRequest, ahead: BootstrapDone) -> BootstrapDone | None:
-        """The record with what the completed commit of this bootstrap says, whichever agent has made it; None when there is none."""
+        """The record completed from the metadata of this bootstrap's commit, whichever agent made it; None when there is no such commit."""
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         completed = self.table.timeline().completed
@@ -148,7 +148,7 @@ class Bootstrap(LongTask):
     # -- failures ------------------------------------------------------------------------------------------------------------------
 
     def _failed(self, ahead: BootstrapDone, error: Exception, *, before: int) -> None:
-        """Put on record why, and give the instant up. etcd silent: the record written ahead stands, and the operator settles this agent."""
+        """Record the reason, and abandon the instant. Without an answer of etcd the record written ahead stands, and the operator settles this agent."""
         try:
             secrets, waiting = environment_secrets(), isinstance(error, NotYet) or self._cancelled
             said = str(error) if isinstance(error, NotYet) else classify(error, secrets=secrets).message or str(error)
@@ -159,12 +159,12 @@ class Bootstrap(LongTask):
             self.session.etcd.put(DONE, told.but(message=message).to_json())
             self._end_own()
         except Exception as second:
-            self._say(f"left as it is: {type(second).__name__}: {first_line(str(second), limit=200, secrets=environment_secrets())}")
+            self._say(f"not recorded: {type(second).__name__}: {first_line(str(second), limit=200, secrets=environment_secrets())}")
 
     def _end_own(self) -> None:
-        """Declare Abandoned what a failed try of this incarnation has left pending, so that settling rolls it back (F4).
+        """Declare the pending instants of a failed try of this incarnation Abandoned, so that settling rolls them back (F4).
 
-        Raises NotYet when there was something, OutcomeUnknown when a publication is unknown or tasks do not end: it stays Pending then.
+        Raises NotYet when there were any, and OutcomeUnknown when a publication is unknown or tasks do not end: then they stay Pending.
         """
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
@@ -179,11 +179,11 @@ class Bootstrap(LongTask):
         raise NotYet(f"instant {left[0]} of a failed try is rolled back first")
 
     def _inserts(self, instant: str) -> bool:
-        """Whether an own instant was recorded for an insert: settling records rollbacks beside this thread, and nothing else of an agent inserts."""
+        """Whether an own instant was recorded for an insert: settling records rollbacks in parallel, and an agent inserts only in a bootstrap."""
         return read(self.session.etcd.get(Kind.INSTANT.of(instant)), InstantRecord).action in INSERTS
 
     def _await_tasks(self) -> None:
-        """Wait until no task of this bootstrap runs: a cancelled job is reported as ended before."""
+        """Wait until no task of this bootstrap runs: Spark reports a cancelled job as ended before its tasks have ended."""
         tracker, end = self.spark.sparkContext.statusTracker(), time.monotonic() + IDLE_SECONDS
         while True:
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]

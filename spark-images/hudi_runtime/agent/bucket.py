@@ -1,6 +1,6 @@
-"""Settings of an S3 bucket that damage tables, asked through S3's own API (docs/operate/stores.md). They are reported; nothing is decided by them.
+"""Settings of an S3 bucket that damage tables, read through S3's own API (docs/operate/stores.md). They are reported; no decision depends on them.
 
-What the store does not implement, or the table's credentials may not ask, is not known.
+A setting is unknown when the store does not implement it, or when the table's credentials may not read it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ S3_EXCEPTION = "com.amazonaws.services.s3.model.AmazonS3Exception"
 _NO_SUCH_SETTING = frozenset({"NoSuchLifecycleConfiguration", "ObjectLockConfigurationNotFoundError", "ReplicationConfigurationNotFoundError"})
 AGAIN_SECONDS = 3600.0
 LIMIT = 200
-"""Characters of a rule's name that are shown."""
+"""Shown length of a rule's name, in characters."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A lifecycle rule that is switched on. `days`: after which it removes or moves objects; 0: on a day; None: it does neither."""
+    """An enabled lifecycle rule. It removes or moves objects after `days`; 0: on a fixed date; None: it does neither."""
 
     name: str
     prefix: str
@@ -36,16 +36,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the API has answered; None: not known."""
+    """The answers of the API; None: unknown."""
 
     rules: tuple[Rule, ...] | None = None
     retention: str | None = None
-    """Of Object Lock, for every new object; empty: none."""
+    """Retention by Object Lock for every new object; empty: none."""
     replicas: tuple[str, ...] | None = None
 
 
 def harmful(settings: Settings, prefix: str) -> list[str]:
-    """What damages a table whose keys begin with `prefix`, one sentence each, with the name of the rule."""
+    """One sentence for each setting that damages a table whose keys begin with `prefix`, with the name of the rule."""
     found = []
     folder = f"{prefix.strip('/')}/"
     for rule in settings.rules or ():
@@ -60,7 +60,7 @@ def harmful(settings: Settings, prefix: str) -> list[str]:
 
 
 def unknown(settings: Settings) -> list[str]:
-    """What the store has not told."""
+    """Names of the settings that are unknown."""
     asked = {"lifecycle rules": settings.rules, "Object Lock": settings.retention, "replication": settings.replicas}
     return [name for name, answer in asked.items() if answer is None]
 
@@ -75,7 +75,7 @@ class Bucket:
         self._found: BucketSettings | None = None
 
     def look(self) -> BucketSettings | None:
-        """For the report; None where there is no bucket of S3."""
+        """The settings for the report; None when the store is not an S3 bucket."""
         if time.monotonic() - self._asked >= AGAIN_SECONDS:
             settings = ask(self._spark, self._path)
             self._asked = time.monotonic()
@@ -87,7 +87,7 @@ class Bucket:
 
 
 def ask(spark: SparkSession, path: str) -> Settings | None:
-    """Ask the store of `path` with the table's own client; None when it is no bucket of S3."""
+    """Ask the store of `path` with the table's own client; None when it is not an S3 bucket."""
     context: Any = spark.sparkContext
     fs = context._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(context._jsc.hadoopConfiguration())
     if str(fs.getClass().getName()) == GUARD:
@@ -106,7 +106,7 @@ def ask(spark: SparkSession, path: str) -> Settings | None:
 
 
 def _answer(question: Callable[[], T], none: T) -> T | None:
-    """The answer; `none` when the store says that there is no such setting; None when it does not say."""
+    """The answer; `none` when the store answers that the setting does not exist; None when the answer is unknown."""
     try:
         return question()
     except Py4JJavaError as error:
@@ -117,7 +117,7 @@ def _answer(question: Callable[[], T], none: T) -> T | None:
 
 
 def rules(configuration: Any) -> tuple[Rule, ...]:
-    """Of the SDK's BucketLifecycleConfiguration (None: there is none): those that are switched on and may match files without tags."""
+    """Rules of the SDK's BucketLifecycleConfiguration (None: there is none) that are enabled and may match files without tags."""
     if configuration is None:
         return ()
     found = []
@@ -140,7 +140,7 @@ def _predicates(predicate: Any) -> list[Any]:
 
 
 def _days(rule: Any) -> int | None:
-    """Expiry, or the move to another class of storage, which may be one that nobody can read at once. Of the current version: old ones may go."""
+    """Days until the current version expires or moves to another storage class, which may not be readable at once. Old versions may go."""
     moves = list(rule.getTransitions() or ())
     days = [int(rule.getExpirationInDays()), *(int(move.getDays()) for move in moves)]
     if rule.getExpirationDate() is not None or any(move.getDate() is not None for move in moves):
@@ -149,7 +149,7 @@ def _days(rule: Any) -> int | None:
 
 
 def retention(configuration: Any) -> str:
-    """Of the SDK's ObjectLockConfiguration: mode and duration for every new object; empty: none."""
+    """Mode and duration of the SDK's ObjectLockConfiguration for every new object; empty: none."""
     rule = configuration.getRule() if configuration is not None else None
     default = rule.getDefaultRetention() if rule is not None else None
     if default is None:
@@ -158,5 +158,5 @@ def retention(configuration: Any) -> str:
 
 
 def replicas(configuration: Any) -> tuple[str, ...]:
-    """Of the SDK's BucketReplicationConfiguration: names of the rules that are switched on."""
+    """Names of the enabled rules of the SDK's BucketReplicationConfiguration."""
     return tuple(sorted(str(name) for name, rule in dict(configuration.getRules() or {}).items() if str(rule.getStatus()) == "Enabled"))

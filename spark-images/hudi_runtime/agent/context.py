@@ -1,4 +1,4 @@
-"""What everything that an agent does at one table works with."""
+"""The context that all tasks of an agent at one table share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hudi_runtime.settle.settle import Records
 
 @dataclass(frozen=True)
 class AgentContext:
-    """One table of an agent, with the session that is open there."""
+    """One table of an agent, with its open session."""
 
     spark: SparkSession
     slot: Slot
@@ -28,9 +28,9 @@ class AgentContext:
     table: AgentTable
     session: AgentSession
     options: Mapping[str, str]
-    """Hudi's options of the agent's own clients."""
+    """Hudi options of the agent's own clients."""
     ended: set[str] = field(default_factory=set)
-    """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
+    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot have late files."""
 
     @property
     def name(self) -> str:
@@ -43,11 +43,11 @@ class AgentContext:
         return self.spec.table
 
     def records(self) -> Records:
-        """Everything that is recorded of the table, read now."""
+        """All records of the table, read now."""
         return Records.from_entries(self.session.etcd.range(""), prefix=self.keys.table_prefix)
 
     def gate(self) -> Gate:
-        """The table's gate, read now; one without a state when there is none."""
+        """The table's gate, read now; a gate without a state when there is none."""
         return self.keys.gate()
 
     def gate_state(self) -> GateState | None:
@@ -56,7 +56,7 @@ class AgentContext:
 
 
 def client_options(spec: TableSpec, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Options of the agent's own clients: the table's, without inline services; nothing chooses instants by itself."""
+    """Options of the agent's own clients: the table's options without inline services, so that Hudi never chooses instants by itself."""
     return {
         **wanted,
         "hoodie.table.services.enabled": "false",

@@ -1,4 +1,4 @@
-"""The table itself: created by the agent behind the closed gate, or compared with the spec when it is already there."""
+"""The agent creates the table behind the closed gate, or compares an existing one with the spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"
 
 
 class TableMismatch(Exception):
-    """The table at the path is not what the spec says; nothing is written."""
+    """The table at the path does not match the spec; nothing is written."""
 
 
 class OtherLockAuthority(Exception):
@@ -38,7 +38,7 @@ def key_generator(spec: TableSpec) -> str:
 
 
 def create(spark: SparkSession, table: AgentTable, spec: TableSpec, options: Mapping[str, str]) -> None:
-    """Create the table under its lock, unless it is there by then."""
+    """Create the table under its lock, unless it exists by then."""
     jvm: Any = spark.sparkContext._jvm
     config = table.write_config(spec.name, options)
     with table.locked(config):
@@ -68,7 +68,7 @@ def create(spark: SparkSession, table: AgentTable, spec: TableSpec, options: Map
 
 
 def facts(table: AgentTable) -> dict[str, str]:
-    """The table's own words for the fields of the spec."""
+    """The table's own values for the fields of the spec."""
     config = table.meta_client().getTableConfig()
 
     def joined(fields: Any) -> str:
@@ -87,7 +87,7 @@ def facts(table: AgentTable) -> dict[str, str]:
 
 
 def mismatches(spec: TableSpec, found: Mapping[str, str], *, adopting: bool = False) -> list[str]:
-    """One sentence per field that differs, with the spec's and the table's value. Adoption itself changes Hudi's default time zone to UTC."""
+    """One sentence for each field that differs, with the values of spec and table. Adoption changes Hudi's default time zone to UTC."""
     wanted = {
         "tableName": spec.name,
         "type": spec.type,
@@ -104,7 +104,7 @@ def mismatches(spec: TableSpec, found: Mapping[str, str], *, adopting: bool = Fa
 
 
 def check_marker(table: AgentTable, spec: TableSpec, *, authority: str, prefix: str) -> None:
-    """Raise OtherLockAuthority unless the table's marker, if it has one, is this lock's. The Java session writes it, under the lock."""
+    """Raise OtherLockAuthority when the table has a marker of another lock authority. The Java session writes the marker, under the lock."""
     try:
         names = table.storage.names(MARKERS)
     except Missing:

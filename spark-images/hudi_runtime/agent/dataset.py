@@ -1,6 +1,6 @@
-"""The plain dataset that a table begins with: read, and looked at before anything of the table is written.
+"""The plain dataset of a bootstrap: it is read and checked before anything of the table is written.
 
-What Hudi would find out in the middle of its write, or never (two rows of one key), is said here with names and numbers.
+Hudi would find these errors in the middle of its write, or never (two rows with one key). Here they are reported with names and numbers.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from hudi_runtime.table import values
 from hudi_runtime.table.storage import Storage
 
 SHOWN = 3
-"""Examples in a message."""
+"""Number of examples in a message."""
 HUDI_COLUMNS = "_hoodie_"
 PARQUET = "Parquet"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows to begin with; `rows` is their number."""
+    """The rows of the dataset; `rows` is their number."""
 
     frame: DataFrame
     rows: int
 
 
 def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Dataset:
-    """Read and check a dataset. Raises RuntimeFailure: UserError for what a person must correct, else the class of what has failed."""
+    """Read and check a dataset. Raises RuntimeFailure: UserError when a person must correct something, else the class of the failure."""
     if format != PARQUET:
-        raise UserCodeError(f"format {format} is not read here, {PARQUET} is")
+        raise UserCodeError(f"format {format} is not supported, only {PARQUET}")
     if Storage(spark, path).exists(".hoodie"):
-        raise UserCodeError(f"{path} is a Hudi table, no plain dataset: it is adopted, or read by a HudiWriter with source.hudi")
-    # An own session: what is set here concerns no other table.
+        raise UserCodeError(f"{path} is a Hudi table, not a plain dataset: adopt it, or read it by a HudiWriter with source.hudi")
+    # A session of its own, so that these settings affect no other table.
     own = spark.newSession()
-    # Otherwise month=02 would become the number 2, and the partition another one.
+    # Otherwise month=02 would become the number 2, and name another partition.
     own.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     try:
-        # Otherwise the columns of one file would stand for all files.
+        # Otherwise Spark would take the columns of one file for those of all files.
         frame = own.read.option("mergeSchema", "true").parquet(path)
         said = problems(spec, frame.columns)
         if said:
@@ -53,7 +53,7 @@ def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Datase
 
 
 def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
-    """What the columns of a dataset lack for that table, a sentence each."""
+    """One sentence for each column that the table needs and the dataset lacks, or that it must not have."""
     said = []
     for field, names in (("recordKeyFields", spec.record_keys), ("partitionFields", spec.partitions), ("orderingFields", spec.ordering)):
         missing = [name for name in names if name not in columns]
@@ -61,7 +61,7 @@ def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
             said.append(f"{field}: no column {', '.join(missing)}; there are {', '.join(columns)}")
     hudi = [name for name in columns if name.startswith(HUDI_COLUMNS)]
     if hudi:
-        said.append(f"column {hudi[0]} is Hudi's own: files of a Hudi table are no plain dataset")
+        said.append(f"column {hudi[0]} is reserved for Hudi: files of a Hudi table are not a plain dataset")
     return said
 
 
@@ -77,16 +77,16 @@ def _count(frame: DataFrame, spec: TableSpec, path: str) -> int:
     ).first()
     rows, doubled, null = (int(found[name] or 0) for name in ("rows", "doubled", "without")) if found is not None else (0, 0, 0)
     if not rows:
-        raise UserCodeError(f"{path} holds no rows: leave spec.bootstrap out, the table begins empty then")
+        raise UserCodeError(f"{path} holds no rows: leave spec.bootstrap out, and the table begins empty")
     if null:
         raise UserCodeError(f"{path}: {null} of {rows} rows have no value in {' or '.join(spec.record_keys)}")
     if doubled:
         examples = [" ".join(str(row[name]) for name in spec.record_keys) for row in groups.filter("count > 1").orderBy(*groups.columns).take(SHOWN)]
-        raise UserCodeError(f"{path}: {doubled} keys stand in more than one row of a partition ({', '.join(examples)}): a record has one row")
+        raise UserCodeError(f"{path}: {doubled} keys occur in more than one row of a partition ({', '.join(examples)}): a record must have one row")
     return rows
 
 
 def of_the_dataset(error: Exception) -> bool:
-    """Whether a person has to correct the dataset or the spec."""
+    """Whether a person must correct the dataset or the spec."""
     kind = classify(error).kind
     return kind is FailureClass.BAD_DATA or (isinstance(error, RuntimeFailure) and kind in (FailureClass.USER_ERROR, FailureClass.SCHEMA_MISMATCH))

@@ -18,7 +18,7 @@ def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[]
     """Pending instants without a record (I7: reported, never touched).
 
     `recorded` must have been read from etcd *after* the listing: a record is written before its file, and deleted only once the instant is
-    completed or gone. So an instant without one is foreign, or no longer pending, which the second listing `again` tells apart.
+    completed or gone. So an instant without a record is foreign or no longer pending; the second listing `again` distinguishes the two.
     """
     suspects = [instant.requested for instant in timeline.pending if instant.requested not in recorded]
     if not suspects:
@@ -30,14 +30,14 @@ def foreign(timeline: tl.Timeline, recorded: Collection[str], again: Callable[[]
 def written_by_others(timeline: tl.Timeline, clock: str) -> tuple[tl.Instant, ...]:
     """Completed instants, savepoints too, that no session of this lock has published.
 
-    `clock` must have been read from etcd *after* the listing: whoever publishes moves it to the completion time first (I10). One that a later
-    publication of ours has overtaken is not told apart any more, so this must be asked while the table is idle.
+    `clock` must have been read from etcd *after* the listing: each publication first moves the clock to its completion time (I10). An instant
+    older than a later publication of ours cannot be distinguished any more, so call this while the table is idle.
     """
     return tuple(i for i in (*timeline.completed, *timeline.savepoints) if not i.pending and i.completion > clock)
 
 
 def commits(table: Table, timeline: tl.Timeline) -> tuple[ReportedCommit, ...]:
-    """The writes that completed last, oldest first, each with what it says of itself (`status.timeline.commits`)."""
+    """The writes that completed last, oldest first, each with its own metadata (`status.timeline.commits`)."""
     newest = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS][-MAX_COMMITS:]
     found = []
     try:
@@ -45,7 +45,7 @@ def commits(table: Table, timeline: tl.Timeline) -> tuple[ReportedCommit, ...]:
             said = ReportedCommit(instant=instant.requested, action=instant.action, completion_time=instant.completion, records=info.records)
             found.append(said.but(writer=info.extra.get(metadata.WRITER) or "", attempt=info.extra.get(metadata.ATTEMPT) or ""))
     except Missing:
-        pass  # archived since the listing: the next one tells
+        pass  # archived since the listing: the next listing shows it
     return tuple(found)
 
 
@@ -76,5 +76,5 @@ def report(
 
 
 def error_report(*, inc: str, exists: bool, code: str, message: str) -> TimelineReport:
-    """The report when the table could not be looked at, or is not the one of the spec."""
+    """The report when the table could not be read, or does not match the spec."""
     return TimelineReport(agent_inc=inc, exists=exists, error=ReportedError(code=code, message=message))

@@ -1,4 +1,4 @@
-"""The keys of one table in etcd, as its agent reads and writes them. Those of `AgentSession.etcd` are relative to the table."""
+"""The keys of one table in etcd, as its agent reads and writes them. The keys of `AgentSession.etcd` are relative to the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudi_runtime.process.etcd import Etcd, read
 
 
 class AgentKeys:
-    """Keys of one table. Every question is answered by etcd as it is now."""
+    """Keys of one table. Each call reads etcd; nothing is cached."""
 
     def __init__(self, etcd: Etcd, table_id: str) -> None:
         self._etcd = etcd
@@ -20,12 +20,12 @@ class AgentKeys:
 
     @property
     def prefix(self) -> str:
-        """What all keys of this installation begin with."""
+        """Prefix of all keys of this installation."""
         return self._etcd.prefix
 
     @property
     def table_prefix(self) -> str:
-        """What the table's own keys begin with."""
+        """Prefix of the table's own keys."""
         return self._keys.tables
 
     @property
@@ -33,17 +33,17 @@ class AgentKeys:
         return TableKeys(self._etcd.prefix, self._id)
 
     def gate(self) -> Gate:
-        """The table's gate; one without a state when there is none."""
+        """The table's gate; a gate without a state when there is none."""
         return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
 
     def requests(self) -> dict[str, Mapping[str, Any]]:
-        """What the operator asks for, by the request's id."""
+        """The operator's requests, by id."""
         return {entry.name: entry.value for entry in self._etcd.range(self._keys.every(Kind.REQUEST))}
 
     def fenced(self, inc: str) -> bool:
-        """Whether the operator has ended this incarnation at the table."""
+        """Whether the operator has fenced this incarnation at the table."""
         return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
 
     def report(self, told: TimelineReport) -> None:
-        """Put the agent's word about the timeline."""
+        """Put the agent's report about the timeline."""
         self._etcd.put(self._keys.of(Kind.REPORT, TIMELINE), told.to_json())

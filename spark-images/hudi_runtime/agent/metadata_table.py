@@ -1,8 +1,8 @@
-"""Hudi's metadata table is switched off or made anew, as the operator asks for it in `request/metadata` behind the closed gate.
+"""Disable or rebuild Hudi's metadata table, as the operator requests in `request/metadata` behind the closed gate.
 
-There is one way to every state: it is deleted, and made again from a listing when it is wanted, with the indexes that are wanted. Both under the
-table's lock, with nothing pending, so a half-made one of an agent that died is only one more thing to delete (I6). What readers see does not
-change: they list the storage while there is none.
+There is one way to every state: delete the metadata table, and make it again from a listing if it is wanted, with the wanted indexes. Both steps run
+under the table's lock, with nothing pending, so a half-made one of an agent that died is only one more thing to delete (I6). Readers see no change:
+they list the storage while there is no metadata table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MetadataTable(LongTask):
     exclusive = True
 
     def __init__(self, context: AgentContext, *, known: str) -> None:
-        """``known`` is the nonce that the agent's own options are of: it must not keep up what it is asked to delete."""
+        """``known`` is the nonce of the agent's own options: with older options it would maintain the metadata table that it must delete."""
         super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
         self.context = context
         self.table = context.table
@@ -41,10 +41,10 @@ class MetadataTable(LongTask):
         self.known = known
 
     def cancel(self) -> None:
-        """A change is brought to its end: a half-made metadata table would only have to be deleted again."""
+        """Do nothing: a change runs to its end, because a half-made metadata table would only have to be deleted again."""
 
     def consider(self, look: Look) -> None:
-        """Begin a change when one is asked for and due, and nobody else may be at work on the table (I12, R16)."""
+        """Begin a change when one is requested and due, and no other process may be working on the table (I12, R16)."""
         asked = look.requests.get(KEY)
         if asked is None or not self.idle:
             return
@@ -68,12 +68,12 @@ class MetadataTable(LongTask):
             self._save(ahead)
             partitions = self._change(enabled=request.enabled, options=request.options)
             self._save(ahead.but(result=Result.COMPLETED, failures=0, retry_at_ms=0, partitions=tuple(partitions)))
-            self._say(f"{Result.COMPLETED} {request.nonce}: {', '.join(partitions) or 'there is none'}")
+            self._say(f"{Result.COMPLETED} {request.nonce}: {', '.join(partitions) or 'no partitions'}")
         except Exception as error:
             self._failed(ahead, error, before=before)
 
     def _change(self, *, enabled: bool, options: Mapping[str, str]) -> list[str]:
-        """Delete it, and make it again if it is wanted. Returns its partitions; raises NotYet while something is pending."""
+        """Delete the metadata table, and make it again if it is wanted. Returns its partitions; raises NotYet while an instant is pending."""
         config = self.table.write_config(self.context.name, {**self.context.options, **options})
         with self.table.locked(config):
             # Under the lock: nothing can be begun from here on.
@@ -87,14 +87,14 @@ class MetadataTable(LongTask):
                 self.table.make_metadata_table(config)
         made, half_made = self.table.metadata_partitions()
         if half_made or (FILES in made) != enabled or (made and not enabled):
-            raise OutcomeUnknown(f"the table names the partitions {sorted(made)} of its metadata table, and as not finished {sorted(half_made)}")
+            raise OutcomeUnknown(f"the table lists the partitions {sorted(made)} of its metadata table as finished, and {sorted(half_made)} as unfinished")
         return sorted(made)
 
     def _save(self, done: MetadataDone) -> None:
         self.session.etcd.put(DONE, done.but(at_ms=now_ms()).to_json())
 
     def _failed(self, ahead: MetadataDone, error: Exception, *, before: int) -> None:
-        """Put on record why. etcd silent: the record written ahead stands."""
+        """Record the reason. Without an answer of etcd the record written ahead stands."""
         try:
             secrets, waiting = environment_secrets(), isinstance(error, NotYet)
             said = str(error) if waiting else classify(error, secrets=secrets).message or str(error)

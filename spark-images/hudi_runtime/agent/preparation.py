@@ -1,4 +1,4 @@
-"""From an assignment to a table that is served: reachable, the right one, adopted or created. Everything here may be tried again."""
+"""Prepare an assigned table: check that it is reachable and matches the spec, then adopt or create it. Every step may be repeated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hudi_runtime.table.storage import Storage
 
 CREATED_KEY, FOREIGN_KEY, CLOCK_KEY = Kind.DONE.of(CREATE), Kind.DONE.of(FOREIGN), Kind.CLOCK.of()
 CLOCK_ZERO = "19700101000000000"
-#: A first look must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
+#: The first access must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
 PROBE_SETTINGS = {
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
@@ -37,7 +37,7 @@ PROBE_SETTINGS = {
 
 
 def probe(spark: SparkSession, path: str) -> bool:
-    """Whether a table stands there, asked with a client that gives up soon."""
+    """Whether there is a table at the path, asked with a client that gives up soon."""
     storage = Storage(spark, path, settings=PROBE_SETTINGS)
     try:
         return storage.exists(".hoodie/hoodie.properties")
@@ -46,7 +46,7 @@ def probe(spark: SparkSession, path: str) -> bool:
 
 
 def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]:
-    """Settings of the agent's Java session at this table (spark-images/etcd-lock/API.md). The durations are the gate's, as the operator tells them."""
+    """Settings of the agent's Java session at this table (spark-images/etcd-lock/API.md). The durations are the gate's, from the operator's assignment."""
     settings = {
         "tableId": spec.id,
         "basePath": spec.path,
@@ -57,10 +57,10 @@ def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]
 
 
 class Preparation:
-    """Makes one table ready to be served. It raises what says why it is not: a mismatch, NotAdopted, PendingInstants, NotYet, or an error."""
+    """Prepares one table. Raises the reason when it is not ready: a mismatch, NotAdopted, PendingInstants, NotYet, or an error."""
 
     def __init__(self, context: AgentContext, tasks: Tasks, *, policy: str, options: Mapping[str, str], stopping: Callable[[], bool]) -> None:
-        """``policy`` is the adoption's, ``options`` are Hudi's as the spec has them."""
+        """``policy`` is the adoption policy, ``options`` are the Hudi options of the spec."""
         self._context = context
         self._tasks = tasks
         self._policy = policy
@@ -68,7 +68,7 @@ class Preparation:
         self._stopping = stopping
 
     def run(self, *, exists: bool) -> None:
-        """Compare, adopt or create. ``exists``: whether a table stands at the path."""
+        """Compare, adopt or create. ``exists``: whether there is a table at the path."""
         context, table, spec = self._context, self._context.table, self._context.spec
         gate = context.keys.gate()
         adopted = gate.was_open
@@ -80,7 +80,7 @@ class Preparation:
         if not adopted:
             store_probe.require(context.spark, spec.path, exists=exists)
         if not (exists and adopted):
-            # Of a table that is in use the dead writers are settled all the same, and its services say it.
+            # For a table in use, dead writers are settled even without the merger, and its services report the missing class.
             self._require_merger(exists=exists)
         if exists and not adopted:
             self._adopt(gate.table_uid)
@@ -99,12 +99,12 @@ class Preparation:
         if self._policy == Adoption.ADOPT and not adopted:
             message = f"spec.adoption.policy is {Adoption.ADOPT}, and there is no Hudi table at {context.spec.path}"
             raise adoption.NotAdopted(AgentError.TABLE_NOT_FOUND, message, exists=False)
-        # Written ahead: what is found from now on may be our own half of a creation.
+        # Written ahead: a table found from now on may be our own half-finished creation.
         context.session.etcd.put(CREATED_KEY, Created(table_uid=uid).to_json())
         creation.create(context.spark, context.table, context.spec, context.options)
 
     def _adopt(self, uid: str) -> None:
-        """Behind the gate that was never open: compare, settle what was handed over, look for what has no owner, take the table over."""
+        """Behind the gate that was never open: compare, settle the assigned instants, look for instants without an owner, take the table over."""
         context, table, session = self._context, self._context.table, self._context.session
         created = read(session.etcd.get(CREATED_KEY), Created)
         adoption.refuse_existing(self._policy, table, mine=bool(uid and created.table_uid == uid))
@@ -124,10 +124,10 @@ class Preparation:
             raise NotYet("the instants of the table's former writers are being settled")
         adoption.take_over(table, context.name, context.options)
         self._forward_clock(table.timeline().maximum)
-        session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # whatever they have completed was theirs to write
+        session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # what they completed before the adoption is not foreign
 
     def _forward_clock(self, maximum: str) -> None:
-        """Writers without this lock have moved the timeline, and not the clock (I10)."""
+        """Move the clock to the newest time: writers without this lock moved the timeline but not the clock (I10)."""
         etcd = self._context.session.etcd
         clock = etcd.get(CLOCK_KEY)
         newest = Clock(value=_milliseconds(maximum) if maximum else CLOCK_ZERO)
@@ -135,7 +135,7 @@ class Preparation:
             raise NotYet("the table's clock has changed")
 
     def _init_clock(self, *, exists: bool) -> None:
-        """The clock starts at what the timeline shows; from then on only the JVMs move it (I10)."""
+        """Start the clock at the newest time of the timeline; from then on only the JVMs move it (I10)."""
         etcd = self._context.session.etcd
         if etcd.get(CLOCK_KEY) is None:
             maximum = self._context.table.timeline().maximum if exists else ""

@@ -1,7 +1,7 @@
-"""What readers of a MergeOnRead table pay (RFC-22 R58): bytes in log files that they have to merge, beside the bytes of the base files.
+"""The read cost of a MergeOnRead table (RFC-22 R58): bytes in log files that readers must merge, compared with the bytes of the base files.
 
-Counted from the listing of the metadata table, so without a request per folder. A log file counts until its file group has a base file that was
-planned after the log's commit was completed. Shown in status; nothing is decided by it.
+It is counted from the listing of the metadata table, so without a request per folder. A log file counts until its file group has a base file that was
+planned after the log's commit was completed. Status shows it; no decision depends on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
 EVERY_SECONDS = 30.0
-"""Between two counts, at least; and so that it takes a twentieth of the time at most."""
+"""Minimum interval between two counts; it is extended so that counting takes at most a twentieth of the time (SHARE)."""
 SHARE = 20
 _BASE = re.compile(r"^([^_]+)_[^_]+_(\d{14,17})\.(?:parquet|orc|hfile|lance)$")
 _LOG = re.compile(r"^\.(.+)_(\d{14,17})\.log\.\d+")
@@ -37,7 +37,7 @@ def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collecti
             group = (partition, base[1])
             bases[group] = max(bases.get(group, ("", 0)), (base[2], size))
         elif log:
-            # One that is archived was completed long ago: its requested time will do.
+            # An archived commit was completed long ago: its requested time is close enough.
             logs.setdefault((partition, log[1]), []).append((completed.get(log[2], log[2]), size))
     groups = (bases.keys() | logs.keys()) - set(replaced)
     waiting = {group: sum(size for at, size in logs.get(group, ()) if at > bases.get(group, ("", 0))[0]) for group in groups}
@@ -50,9 +50,9 @@ def count(files: Mapping[str, int], timeline: tl.Timeline, *, replaced: Collecti
 
 
 class Gauge(TableTask):
-    """Counts the read cost of one table beside its other work, when something was committed since the last time.
+    """Counts the read cost of one table, in parallel with other tasks, when there was a commit since the last count.
 
-    It is always idle: a count changes nothing, so nobody waits for its end.
+    It is always idle: a count changes nothing, so no other task waits for it.
     """
 
     def __init__(self, table: Table, slot: Slot, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,7 +64,7 @@ class Gauge(TableTask):
         self.latest: ReadCost | None = None
 
     def consider(self, look: Look) -> None:
-        """Begin to count, if it is due and the place is free."""
+        """Begin to count when it is due and the slot is free."""
         timeline, last = look.timeline, look.timeline.last_completed
         if last is None or last.completion == self._seen or self._clock() < self._next:
             return
@@ -81,7 +81,7 @@ class Gauge(TableTask):
         self._next = self._clock() + max(EVERY_SECONDS, SHARE * (self._clock() - begun))
 
     def _replaced(self, timeline: tl.Timeline) -> set[tuple[str, str]]:
-        """File groups that are still listed, although a later commit has replaced them. An archived one has been cleaned."""
+        """File groups that are still listed although a later commit has replaced them. Those of archived commits have been cleaned."""
         found: set[tuple[str, str]] = set()
         for instant in timeline.completed:
             if instant.action == "replacecommit":

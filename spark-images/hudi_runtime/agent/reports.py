@@ -1,4 +1,4 @@
-"""The agent's word about one table (`report/timeline`): put when it changes, and repeated now and then."""
+"""The agent's report about one table (`report/timeline`): put when it changes, and repeated every REPORT_SECONDS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Reports:
         self._at = 0.0
 
     def put(self, told: TimelineReport) -> None:
-        """Report, if there is anything new, or nothing was said for a while."""
+        """Put the report if it has changed, or if the last one is older than REPORT_SECONDS."""
         now = time.monotonic()
         if told == self._last and now - self._at < REPORT_SECONDS:
             return

@@ -1,11 +1,11 @@
-"""Restore to a savepoint, as the operator asks for it in `request/restore-<nonce>` behind the gate that is closed for it (docs/operate/operations.md, Restore).
+"""Restore to a savepoint, as the operator requests in `request/restore-<nonce>` behind the gate that is closed for it (docs/operate/operations.md, Restore).
 
-Which commits go is decided here, by completion time: everything that completed after the savepoint's boundary, whenever it was requested, and nothing
-else. Hudi's own choice would be another one: it takes the time of the one commit that bears the savepoint, and so undoes one that was begun before it
-and ended after it, although the savepoint holds it. Hudi executes the plan, all of it under one hold of the table's lock.
+This module selects the commits to undo by completion time: all that completed after the savepoint's boundary, whenever they were requested, and no
+others. Hudi would select differently: it takes the time of the one commit that bears the savepoint, and so undoes a commit that was begun before it
+and ended after it, although the savepoint holds it. Hudi executes the whole plan under one hold of the table's lock.
 
-`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is completed, by whichever agent: its plan stands in Hudi's
-`<t>.restore.requested`, and what it has undone already is not there any more.
+`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is completed, by any agent: its plan is in Hudi's
+`<t>.restore.requested`, and the commits that it has already undone no longer exist.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from hudi_runtime.table.storage import Missing
 
 LOG_COMPACTION = "logcompaction"
 ATTEMPTS = 3
-"""Errors before anything was changed; from then on it is tried until it is done."""
+"""Maximum number of tries before anything was changed; after that it is tried until it is done."""
 WAIT_SECONDS = 2.0
 QUIET_SECONDS = 120
 MESSAGE_LIMIT = 500
 LISTED = 20
 OPTIONS = {
-    # The lock is held already, from before the plan until after the end: Hudi's own ones are for the threads of this process.
+    # The lock is already held, from before the plan until after the end: Hudi's own locks need to cover only the threads of this process.
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
-    # The metadata table goes, and the next commit makes a new one: rolled back itself, it would depend on what it has compacted since.
+    # The metadata table is deleted, and the next commit makes a new one: rolling it back would depend on its compactions since then.
     "hoodie.metadata.enable": "false",
     "hoodie.table.services.enabled": "false",
 }
 
 
 class Refused(Exception):
-    """The table cannot be restored as it is asked for; nothing was changed, and waiting would not help."""
+    """The requested restore is impossible; nothing was changed, and waiting would not help."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a restore does: the boundary (a completion time), the newest requested time that stays, what goes (last completed first), later savepoints."""
+    """The plan of a restore: boundary (a completion time), newest requested time that stays, instants to undo (last completed first), later savepoints."""
 
     boundary: str
     newest: str
@@ -63,14 +63,14 @@ class Plan:
 
 
 def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
-    """What goes back behind that savepoint. Raises Refused when the commit that it keeps has left the active timeline.
+    """The plan to restore that savepoint. Raises Refused when the commit that it keeps has left the active timeline.
 
-    The savepoint was taken with nothing pending, so its own completion time parts what it holds from what it does not (I10).
+    The savepoint was taken with nothing pending, so its own completion time separates the commits that it holds from those that it does not (I10).
     """
     writes = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
     kept = [i for i in writes if i.completion < savepoint.completion]
     if savepoint.requested not in {i.requested for i in kept}:
-        raise Refused(f"commit {savepoint.requested}, which the savepoint keeps, is not in the active timeline any more")
+        raise Refused(f"commit {savepoint.requested} of the savepoint is no longer in the active timeline")
     undone = tuple(reversed([i for i in writes if i.completion > savepoint.completion]))
     gone = {i.requested for i in undone}
     dropped = tuple(s for s in timeline.savepoints if s.requested in gone)
@@ -80,8 +80,8 @@ def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
 def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     """Requested time and action for Hudi's plan.
 
-    What a table service has written is named twice, as it is completed and as it was pending: when an agent dies after Hudi has made it pending again,
-    the next execution would pass it over otherwise, and leave it. Hudi's restore knows no pending log compaction; see `Restores._unlog`.
+    The commit of a table service is listed twice, with its completed and its pending action: otherwise, when an agent dies after Hudi has made it
+    pending again, the next execution would skip it and leave it. Hudi's restore does not handle pending log compactions; see `Restores._unlog`.
     """
     found = []
     for instant in undone:
@@ -92,7 +92,7 @@ def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
 
 
 class Restores(LongTask):
-    """Restores of one table. One that is cancelled stays begun, for the next agent."""
+    """Restores of one table. A cancelled restore stays begun, for the next agent."""
 
     exclusive = True
 
@@ -105,12 +105,12 @@ class Restores(LongTask):
         self._failures: dict[str, int] = {}
 
     def between(self, records: Records) -> bool:
-        """Whether the table is neither what it was nor what it will be: nothing else may be done to it, and what is pending is nobody's fault."""
+        """Whether a restore is incomplete: nothing else may change the table, and its pending instants are not foreign."""
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
     def consider(self, look: Look) -> None:
-        """Begin or go on with a restore when one is asked for and due, alone (F22)."""
+        """Begin or continue a restore when one is requested and due, and no other agent is there (F22)."""
         requests, records = look.requests, look.records
         asked = any(named(RequestKind.RESTORE, id) for id in requests)
         if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
@@ -146,7 +146,7 @@ class Restores(LongTask):
             self._failed(id, base, error)
 
     def _ended(self, base: RestoreDone) -> RestoreDone | None:
-        """What an agent has completed that died before it could say so; None when there is nothing of the kind."""
+        """The restore that an agent completed before it died without recording it; None when there is none."""
         if base.result is not Result.RUNNING:
             return None
         if not self.session.quiet(QUIET_SECONDS * 1000):
@@ -178,7 +178,7 @@ class Restores(LongTask):
                 )
                 if not wanted.undone:
                     return begun
-                # Written ahead: from here on the operator keeps the gate closed, and it is brought to its end.
+                # Written ahead: from here on the operator keeps the gate closed until the restore is completed.
                 ahead = self._save(id, begun.but(after=timeline.maximum))
                 self._drop(wanted.dropped)
                 instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
@@ -196,7 +196,7 @@ class Restores(LongTask):
         return config
 
     def _verified(self, instant: str, boundary: str) -> str:
-        """Completion time of the restore. Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: it is executed again."""
+        """Completion time of the restore. Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: then it is executed again."""
         timeline = self.table.timeline()
         found = timeline.get(instant)
         if found is None or found.pending:
@@ -206,30 +206,30 @@ class Restores(LongTask):
             raise OutcomeUnknown(f"instant {left[0]} is still on the timeline after restore {instant}")
         return found.completion
 
-    # -- what must be true before anything is changed ------------------------------------------------------------------------------------
+    # -- preconditions -------------------------------------------------------------------------------------------------------------------
 
     def _planned(self, request: RestoreRequest, timeline: tl.Timeline) -> Plan:
         recorded = {entry.name for entry in self.session.etcd.range(Kind.INSTANT.every)}
         foreign = [i.requested for i in timeline.pending if i.requested not in recorded]
         if foreign:
-            raise Refused(f"instant {foreign[0]} is pending and nobody's here: stop its writer, see ForeignWriters")
+            raise Refused(f"instant {foreign[0]} is pending and has no record here: stop its writer, see ForeignWriters")
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
-        said = self.table.savepoints_said(timeline)
+        said = self.table.savepoint_infos(timeline)
         savepoint = self._savepoint(request.savepoint, timeline, said)
         found = plan(timeline, savepoint)
         archived = [i.requested for i in self.table.archived_instants() if i.completion > found.boundary] if self.table.has_archive() else []
         if archived:
-            raise Refused(f"instant {archived[0]} completed after the savepoint and was archived: what it wrote cannot be told any more")
+            raise Refused(f"instant {archived[0]} completed after the savepoint and was archived: its files are no longer known")
         for later in found.dropped:
             self._require_dropped(later, said, names=request.savepoints)
         missing = self._missing(said[savepoint.requested])
         if missing:
-            raise Refused(f"file {missing}, which the savepoint needs, is gone")
+            raise Refused(f"file {missing} of the savepoint is gone")
         return found
 
     def _savepoint(self, name: str, timeline: tl.Timeline, said: Mapping[str, SavepointInfo]) -> tl.Instant:
-        """The savepoint that the HudiTable means by that name."""
+        """The savepoint of this HudiTable with that name."""
         kept = {s.requested: s for s in timeline.savepoints if not s.pending}
         taken = self._taken(name)
         instant = taken.instant if taken.result is Result.COMPLETED else ""
@@ -237,14 +237,14 @@ class Restores(LongTask):
         if not instant:
             raise Refused(f"this HudiTable has taken no savepoint {name}")
         if instant not in kept:
-            raise Refused(f"savepoint {name} (instant {instant}) is not on the timeline any more")
+            raise Refused(f"savepoint {name} (instant {instant}) is no longer on the timeline")
         return kept[instant]
 
     def _taken(self, name: str) -> SavepointDone:
         return read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.SAVEPOINT, name))), SavepointDone)
 
     def _require_dropped(self, later: tl.Instant, said: Mapping[str, SavepointInfo], *, names: Sequence[str]) -> None:
-        """A later savepoint keeps a commit that is to go. It goes with it when its name was taken out of the spec before."""
+        """Require that a later savepoint, whose commit will be undone, may be dropped: its name was removed from the spec before."""
         if later.pending:
             return
         comment, mine = said[later.requested].comment, f"{self.context.label}: "
@@ -253,10 +253,10 @@ class Restores(LongTask):
         listed = [name for name in names if self._taken(name).instant == later.requested]
         listed += [comment.removeprefix(mine)] if comment.removeprefix(mine) in names else []
         if listed:
-            raise Refused(f"savepoint {listed[0]} is later, and would go with the commit that it keeps: take its name out of spec.savepoints first")
+            raise Refused(f"savepoint {listed[0]} is later, and would be deleted with the commit that it keeps: remove its name from spec.savepoints first")
 
     def _missing(self, info: SavepointInfo) -> str:
-        """A file that the savepoint needs and that is gone; empty when all are there."""
+        """A missing file of the savepoint; empty when all exist."""
         for partition, names in info.files.items():
             try:
                 there = set(self.table.storage.names(partition))
@@ -267,10 +267,10 @@ class Restores(LongTask):
                 return f"{partition}/{lost[0]}" if partition else lost[0]
         return ""
 
-    # -- around it -------------------------------------------------------------------------------------------------------------------
+    # -- preparation and cleanup -----------------------------------------------------------------------------------------------------
 
     def _drop(self, savepoints: tuple[tl.Instant, ...]) -> None:
-        """Delete later savepoints, under the lock: Hudi undoes no commit that one keeps. A half of one (its agent has died) goes, too."""
+        """Delete later savepoints, under the lock: Hudi does not undo a commit that a savepoint keeps. Half-finished ones of dead agents are deleted, too."""
         names = set(self.table.storage.names(TIMELINE)) if savepoints else set()
         for savepoint in savepoints:
             for name in (f"{savepoint.requested}.savepoint.inflight", f"{savepoint.requested}_{savepoint.completion}.savepoint"):
@@ -281,7 +281,7 @@ class Restores(LongTask):
                     self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
-        """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to go."""
+        """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to be undone."""
         for instant in (i.requested for i in timeline.pending if i.action == LOG_COMPACTION):
             for partition in self.table.partitions():
                 folder = f"{escape(partition)}/" if partition else ""
@@ -291,7 +291,7 @@ class Restores(LongTask):
                 self.table.storage.delete(f"{TIMELINE}/{instant}.{LOG_COMPACTION}.{state}")
 
     def _forget(self) -> None:
-        """Give up own records whose instants are gone: Hudi never completes the rollbacks that a restore is made of."""
+        """Delete own records whose instants are gone: Hudi never completes the rollbacks that a restore consists of."""
         timeline = self.table.timeline()
         for entry in self.session.etcd.range(Kind.INSTANT.every):
             record = entry.read(InstantRecord)
@@ -301,7 +301,7 @@ class Restores(LongTask):
                 self.session.forget(entry.name)
 
     def _failed(self, id: str, base: RestoreDone, error: Exception) -> None:
-        """Put on record why. etcd silent: what was written ahead stands, and the operator settles this agent."""
+        """Record the reason. Without an answer of etcd the record written ahead stands, and the operator settles this agent."""
         try:
             known = self._record(id) if self._record(id).result is not None else base
             if isinstance(error, NotYet) or self._cancelled:

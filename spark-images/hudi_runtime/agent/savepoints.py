@@ -1,7 +1,7 @@
-"""Savepoints, as the operator asks for them in `request/savepoint-<name>` behind the closed gate (docs/operate/operations.md, Savepoints).
+"""Savepoints, as the operator requests them in `request/savepoint-<name>` behind the closed gate (docs/operate/operations.md, Savepoints).
 
-A savepoint bears the requested time of the commit that it keeps, and its metadata the name that it was asked under: so one that was taken by an
-agent that died before it could say so is found again, and not taken twice.
+A savepoint bears the requested time of the commit that it keeps, and its metadata contain the requested name. So the savepoint of an agent that
+died before it recorded the result is found again, and not taken twice.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MESSAGE_LIMIT = 500
 
 
 class NothingToKeep(Exception):
-    """The table has no completed commit, or something of nobody's is pending: waiting would not help."""
+    """The table has no completed commit, or a foreign instant is pending: waiting would not help."""
 
 
 class Savepoints(TableTask):
     """Takes the savepoints of one table, within the step."""
 
     def __init__(self, context: AgentContext, *, after: TableTask) -> None:
-        """``after`` is the task that must be idle: what it writes belongs on one side of a savepoint."""
+        """``after`` is the task that must be idle: its writes must be on one side of a savepoint."""
         self.context = context
         self.table = context.table
         self.session = context.session
@@ -43,7 +43,7 @@ class Savepoints(TableTask):
         self._failures: dict[str, int] = {}
 
     def consider(self, look: Look) -> None:
-        """Take what is asked for and not on record yet; waits (NotYet inside) are repeated at the next pass, failures are counted."""
+        """Take the requested savepoints that are not recorded yet. The next pass repeats those that must wait (NotYet); failures are counted."""
         if self._after.idle:
             self._serve(look.requests, look.records)
 
@@ -74,12 +74,12 @@ class Savepoints(TableTask):
         return SavepointDone(result=Result.FAILED if over else Result.PENDING, message=text)
 
     def _let_go(self) -> None:
-        """Nothing of a savepoint that was given up may stay pending: archival would wait for it. The lock is released, so no request is on the wire."""
+        """Leave nothing of an abandoned savepoint pending: archival would wait for it. The lock is released, so no request is on the wire."""
         timeline = self.table.timeline()
         for instant in self.session.pending():
             commit = timeline.get(instant)
             if commit is None or commit.pending:
-                continue  # not a savepoint's: the record of a service
+                continue  # the record of a table service, not of a savepoint
             if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
                 self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
             self.session.abandon(instant)
@@ -102,12 +102,12 @@ class Savepoints(TableTask):
             taken = next((kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None)
             if taken is None:
                 raise OutcomeUnknown(f"the savepoint of {commit.requested} is not on the timeline")
-        # Whoever completes later is past it: the clock moved to the savepoint's completion time before its file was written (I10).
+        # Later commits complete after it: the clock moved to the savepoint's completion time before its file was written (I10).
         boundary = max(i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion)
         return SavepointDone(result=Result.COMPLETED, instant=taken.requested, completion_time=taken.completion, boundary=boundary)
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
-        """The last commit by requested time: with nothing pending, everything that is completed was requested no later."""
+        """The last commit by requested time: with nothing pending, no completed instant was requested later."""
         if self.context.gate_state() != GateState.CLOSED:
             raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
@@ -115,7 +115,7 @@ class Savepoints(TableTask):
             raise NotYet(f"another agent ({others[0]}) is not settled")
         foreign = [i.requested for i in timeline.pending if i.requested not in records.instants]
         if foreign and not {i.requested for i in self.table.timeline().pending}.isdisjoint(foreign):
-            raise NothingToKeep(f"instant {foreign[0]} is pending and nobody's here: it would be on neither side of the savepoint")
+            raise NothingToKeep(f"instant {foreign[0]} is pending and has no record here: it would be on neither side of the savepoint")
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
         commits = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
@@ -129,6 +129,6 @@ class Savepoints(TableTask):
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)
         if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
-            self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")  # of an agent that died; Hudi does not begin twice
+            self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")  # of a dead agent; Hudi does not begin a savepoint twice
         with self.table.client(config) as client:
             client.savepoint(instant, USER, comment)

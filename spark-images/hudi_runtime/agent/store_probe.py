@@ -1,4 +1,4 @@
-"""What a table's store must be able to do is asked before the table is used (F61, docs/operate/stores.md); the questions are the Java module's StoreProbe."""
+"""Check a table's store before the table is used (F61, docs/operate/stores.md); the checks are in the Java module's StoreProbe."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hudi_runtime.agent.adoption import NotAdopted
 
 
 def require(spark: SparkSession, path: str, *, exists: bool) -> None:
-    """Raise NotAdopted (StoreUnfit) that names each property which the store at `path` lacks; what the store raises when it does not answer."""
+    """Raise NotAdopted (StoreUnfit) with each property that the store at `path` lacks; raise the store's own error when it does not answer."""
     context: Any = spark.sparkContext
     missing = [str(sentence) for sentence in context._jvm.io.hudioperator.StoreProbe.missing(path, context._jsc.hadoopConfiguration())]
     if missing:
-        raise NotAdopted(AgentError.STORE_UNFIT, f"the store of {path} lacks what a table leans on: {'; '.join(missing)}", exists=exists)
+        raise NotAdopted(AgentError.STORE_UNFIT, f"the store of {path} lacks properties that a table needs: {'; '.join(missing)}", exists=exists)

@@ -1,4 +1,4 @@
-"""The tasks of one table, made once its session is open, and their order in a pass."""
+"""The tasks of one table, created when its session is open, and their order in a pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hudi_runtime.table import timeline as tl
 
 
 class Tasks:
-    """Everything that an agent does at one table."""
+    """All tasks of an agent at one table."""
 
     def __init__(self, context: AgentContext, order: AssignmentRecord) -> None:
         self._context = context
@@ -37,7 +37,7 @@ class Tasks:
         self._bootstrap = Bootstrap(context)
         metadata_table = MetadataTable(context, known=order.metadata_table)
         savepoints = Savepoints(context, after=self.services)
-        # Tables of the other type have no log files.
+        # CopyOnWrite tables have no log files.
         self._gauge = Gauge(context.table, context.slot) if context.spec.type == TableType.MERGE_ON_READ else None
         gauge = [self._gauge] if self._gauge is not None else []
         self._in_order: tuple[TableTask, ...] = (self._bootstrap, metadata_table, savepoints, self.services, *gauge)
@@ -46,32 +46,32 @@ class Tasks:
     # -- a pass: settle, restore, list, all others ---------------------------------------------------------------------------------
 
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:
-        """Settle whoever is proven dead, and what was given up, if there is anybody; whether an instant got its outcome."""
+        """Settle incarnations that are proven dead and roll back abandoned instants, if there are any; whether an instant got its outcome."""
         return records.work_for_the_settler() and bool(self._settler.run(records, stopping=stopping))
 
     def settle_all(self, records: Records, *, stopping: Callable[[], bool]) -> None:
-        """The same, without a look at the records first."""
+        """Settle unconditionally, without checking the records first."""
         self._settler.run(records, stopping=stopping)
 
     def restore(self, look: Look) -> None:
-        """Begin a restore, or go on with one. It comes before the timeline is listed, and before everything else."""
+        """Begin or continue a restore. It runs before the timeline is listed, and before all other tasks."""
         self._restores.consider(look)
 
     @property
     def restoring(self) -> bool:
-        """Whether a restore is under way here: nothing else is done, and nothing is listed."""
+        """Whether a restore is running here: then nothing else is done, and nothing is listed."""
         return not self._restores.idle
 
     def between(self, records: Records) -> bool:
-        """Whether the table is neither what it was before a restore nor what it will be, whoever has begun it."""
+        """Whether a restore of any agent is incomplete."""
         return self._restores.between(records)
 
     def timeline(self) -> tl.Timeline:
-        """The active timeline, listed now, and handed to whoever tells others of commits."""
+        """The active timeline, listed now, and passed to the callback sender."""
         return self._context.table.timeline() if self._callback_sender is None else self._callback_sender.look(self._context.table.timeline)
 
     def consider(self, look: Look) -> None:
-        """All tasks but restores, each in turn; none behind one that must be alone."""
+        """Run all tasks except restores, in order; stop after an exclusive task that is not idle."""
         for task in self._in_order:
             task.consider(look)
             if task.exclusive and not task.idle:
@@ -79,32 +79,32 @@ class Tasks:
 
     @property
     def read_cost(self) -> ReadCost | None:
-        """What was counted last, for the report; None when nothing was."""
+        """The last count, for the report; None when there is none."""
         return self._gauge.latest if self._gauge is not None else None
 
     # -- the end -------------------------------------------------------------------------------------------------------------------
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no task is running."""
         return not self.restoring and all(task.idle for task in self._in_order)
 
     def stop_telling(self) -> None:
-        """Tell nobody of commits any more: the next agent goes on with that."""
+        """Stop sending callbacks: the next agent continues with them."""
         if self._callback_sender is not None:
             self._callback_sender.stop()
 
     def cancel_bootstrap(self) -> None:
-        """Nobody waits for the bootstrap any more."""
+        """Cancel the bootstrap: its result is no longer wanted."""
         self._bootstrap.cancel()
 
     def cancel(self) -> None:
-        """Ask everything under way to end."""
+        """Ask all running tasks to end."""
         for task in (*self._in_order, self._restores):
             task.cancel()
 
     def give_back(self) -> bool:
-        """Give claims back; False when this incarnation has left something that may still be written, so that it must be proven dead (F4)."""
+        """Release claims; False when this incarnation has left an instant that may still be written, so that it must be proven dead (F4)."""
         self._settler.release_claims()
         return not self._settler.must_be_proven_dead()
 

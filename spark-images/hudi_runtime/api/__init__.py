@@ -1,16 +1,16 @@
-"""What user code imports: functions of a `python` source and programs of an `application` (docs/use/sources.md, From Python).
+"""The public interface for user code: functions of a `python` source and programs of an `application` (docs/use/sources.md, From Python).
 
     from hudi_runtime.api import Reader, Update, current_context, positions
 
-These names stay as they are; everything else in `hudi_runtime` may change with any release. Times are Hudi's instant times in UTC, text of 17 digits
-(`yyyyMMddHHmmssSSS`); counts are commits unless a name says otherwise.
+These names are stable; everything else in `hudi_runtime` may change with any release. Times are Hudi's instant times in UTC, text of 17 digits
+(`yyyyMMddHHmmssSSS`); counts are numbers of commits unless the name indicates another unit.
 
-* `Update`: a batch made from rows of the writer's own table, asked anew at each try, so that no other writer's commit is lost.
-* `Context`: what a function of a `python` source is given. `current_context()`: the same for an application.
-* `Reader`: reads a Hudi table incrementally. `Reader.look()` gives a `ReadSnapshot`, its `pull` a `Pull`.
-* `positions`: how far such a reader has come, in one of three orders; kept as JSON.
-* `RuntimeFailure`: why it cannot go on; `failure` is its class (docs/design/contracts.md, section 5). Left uncaught, it ends the attempt with that class.
-  `PositionLost`: the one for commits that were archived, cleaned or undone before they were read.
+* `Update`: a batch made from rows of the writer's own table, computed again at each try, so that no other writer's commit is lost.
+* `Context`: the argument of a function of a `python` source. `current_context()`: the same object for an application.
+* `Reader`: reads a Hudi table incrementally. `Reader.look()` returns a `ReadSnapshot`, its `pull` a `Pull`.
+* `positions`: the position of such a reader, in one of three orders; stored as JSON.
+* `RuntimeFailure`: a classified failure; `failure` is its class (docs/design/contracts.md, section 5). Uncaught, it ends the attempt with that class.
+  `PositionLost`: the failure for commits that were archived, cleaned or undone before they were read.
 """
 
 from hudi_runtime.api import positions

@@ -1,4 +1,4 @@
-"""`audit`: does a table hold what it should? Eleven checks of any Hudi table, as a command and as a library.
+"""`audit`: check whether a table holds what it should. Eleven checks of any Hudi table, as a command and as a library.
 
     report = audit(spark, "s3a://lake/flights", keys=..., expected=...)
     assert report.outcome is Outcome.OK, report.text()
@@ -20,9 +20,9 @@ from hudi_runtime.audit.rows import Expected
 
 __all__ = ["TITLES", "Check", "Expected", "Facts", "Keys", "Outcome", "Report", "audit"]
 
-#: Commits that are pulled one by one in the incremental check.
+#: Number of commits that the incremental check pulls one by one.
 STEPS = 20
-#: How often a table that changes meanwhile is read again.
+#: Maximum number of reads of a table that changes during the check.
 ATTEMPTS = 3
 ROW_CHECKS = ("rows", "origin", "unique", "hudi-rs", "incremental")
 
@@ -37,10 +37,10 @@ def audit(
     only: Collection[str] = tuple(TITLES),
     steps: int = STEPS,
 ) -> Report:
-    """Run the checks named in `only` on the table at `path`; the others are reported as not asked.
+    """Run the checks in `only` on the table at `path`; report the others as not asked.
 
     `expected` makes the expected rows; `keys` reads the table's keys in etcd by its table id; `hudi_rs_options` are hudi-rs's storage options.
-    Never raises for what the table is like: what cannot be looked at is unknown.
+    Never raises because of the table's state: the outcome of a check that cannot read its input is unknown.
     """
     look = Look(spark, path, keys=keys, open_files="files" in only)
     done: dict[str, Check] = {name: not_asked(name, "switched off") for name in TITLES if name not in only}
@@ -53,12 +53,12 @@ def audit(
                 done |= _rows(spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps)
     except Exception as error:
         for name in TITLES:
-            done.setdefault(name, unknown(name, "could not be looked at", [reason_of(error)]))
+            done.setdefault(name, unknown(name, "could not be checked", [reason_of(error)]))
     return Report(path, tuple(done[name] for name in TITLES))
 
 
 def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Check]:
-    """A violation that a second look does not find again was only the table changing between two listings."""
+    """Confirm each violation by a second look: one that is not found again was an effect of the table changing between two listings."""
     first = {name: structure.CHECKS[name](facts) for name in names}
     doubtful = [name for name, check in first.items() if check.outcome is Outcome.VIOLATED]
     if not doubtful:
@@ -68,7 +68,7 @@ def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Ch
         second = structure.CHECKS[name](again)
         if second.outcome is Outcome.VIOLATED:
             both = [finding for finding in second.findings if finding in first[name].findings]
-            changing = unsettled(name, "the table changes too fast: ask again", second.findings)
+            changing = unsettled(name, "the table changes too fast: run the audit again", second.findings)
             second = Check(name, Outcome.VIOLATED, second.sentence, tuple(both)) if both else changing
         first[name] = second
     return first
@@ -77,7 +77,7 @@ def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Ch
 def _rows(
     spark: SparkSession, look: Look, facts: Facts, *, expected: Expected | None, only: Collection[str], hudi_rs_options: Mapping[str, str], steps: int
 ) -> dict[str, Check]:
-    """The checks that read rows: all of them of one and the same state of the table."""
+    """The checks that read rows, all of the same state of the table."""
     names = [name for name in ROW_CHECKS if name in only]
     if facts.timeline.last_completed is None and expected is None:
         return {name: Check(name, Outcome.OK, "nothing was committed") for name in names}
@@ -87,7 +87,7 @@ def _rows(
         if all(check.outcome in (Outcome.OK, Outcome.NOT_ASKED) for check in done.values()) or rows.unchanged(facts.timeline, look.table.timeline()):
             return done
         facts = look.facts()
-    return {name: unsettled(name, f"the table was written to during each of {ATTEMPTS} looks: ask again") for name in names}
+    return {name: unsettled(name, f"the table was written to during each of {ATTEMPTS} reads: run the audit again") for name in names}
 
 
 def _row_checks(

@@ -11,4 +11,4 @@ if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # the JVM's gateway threads would keep the interpreter for seconds
+    os._exit(code)  # the JVM's gateway threads would keep the interpreter alive for seconds

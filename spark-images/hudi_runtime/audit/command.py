@@ -1,4 +1,4 @@
-"""`python -m hudi_runtime.audit PATH`: exit code 0 = every check that was asked is ok, 1 = one is violated, 2 = one could not be checked."""
+"""`python -m hudi_runtime.audit PATH`: exit code 0 = every requested check is ok, 1 = one is violated, 2 = one could not be checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SETTINGS = {
     "spark.hadoop.fs.s3a.attempts.maximum": "4",
     "spark.hadoop.fs.s3a.retry.limit": "4",
     "spark.hadoop.fs.s3a.retry.interval": "500ms",
-    # Room for what Hudi leaves open (ClosingInLineFileSystem): an audit may run without our jar.
+    # Enough connections for the streams that Hudi leaves open (ClosingInLineFileSystem): an audit may run without our jar.
     "spark.hadoop.fs.s3a.connection.maximum": "1024",
 }
 ENVIRONMENT_CREDENTIALS = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
@@ -59,7 +59,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """`KEY=VALUE` arguments. Exits with 2, telling the argument, its value and the rule, when one is not of that form."""
+    """Parse `KEY=VALUE` arguments. Exits with code 2, after printing the argument, its value and the rule, when one has another form."""
     found = {}
     for word in words:
         key, sign, value = word.partition("=")
@@ -86,7 +86,7 @@ def session(conf: dict[str, str], options: dict[str, str]) -> SparkSession:
 
 
 def expected_file(name: str) -> Expected:
-    """Expected rows from a file; its kind is told by the end of its name."""
+    """Expected rows from a file; the suffix of its name gives the format."""
 
     def read(spark: SparkSession, schema: StructType) -> DataFrame:
         path = name if "://" in name else Path(name).resolve().as_uri()
@@ -98,7 +98,7 @@ def expected_file(name: str) -> Expected:
 
 
 def hudi_rs_options(options: dict[str, str]) -> dict[str, str]:
-    """hudi-rs's storage options that say the same as the table's S3A options and the environment's credentials."""
+    """The storage options of hudi-rs that correspond to the table's S3A options and the environment's credentials."""
     found = {"aws_region": options.get("fs.s3a.endpoint.region", os.environ.get("AWS_REGION", "us-east-1"))}
     variables = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY", "aws_session_token": "AWS_SESSION_TOKEN"}
     found |= {key: os.environ[variable] for key, variable in variables.items() if os.environ.get(variable)}
@@ -111,7 +111,7 @@ def hudi_rs_options(options: dict[str, str]) -> dict[str, str]:
 
 
 def own_stdout() -> TextIO:
-    """The real stdout, for the report alone: what the JVM and its libraries print goes to stderr from now on."""
+    """The real stdout, for the report only: from now on, output of the JVM and its libraries goes to stderr."""
     ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return ours

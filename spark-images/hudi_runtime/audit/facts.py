@@ -1,4 +1,4 @@
-"""What an audit has seen of one table: listings, timelines, what completed instants say about themselves, and the keys of etcd."""
+"""The facts of an audit of one table: listings, timelines, metadata of completed instants, and the keys in etcd."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hudi_runtime.table import timeline as tl
 
 _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]+)$")
 _DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")
-#: Operations that work beside writers of the same file group by design.
+#: Operations that run concurrently with writers of the same file group by design.
 COMPACTIONS = frozenset({"COMPACT", "LOG_COMPACT"})
-#: Operations that execute a plan: what a dead executor has written is rolled back, the plan stays and is executed again.
+#: Operations that execute a plan: the files of a dead executor are rolled back, the plan stays and is executed again.
 PLANNED = frozenset({*COMPACTIONS, "CLUSTER"})
 METADATA = ".hoodie/metadata/"
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a completed write says about itself."""
+    """A completed write, from its own metadata."""
 
     instant: tl.Instant
     operation: str
     files: Mapping[str, int]
-    """Relative path → size in bytes (0: not told)."""
+    """Relative path → size in bytes (0: unknown)."""
     groups: frozenset[str]
     """File groups written or replaced, `partition/file id`."""
     deletes: bool
@@ -43,7 +43,7 @@ class Keys:
 
     @property
     def gate(self) -> Gate:
-        """Who may write, and how."""
+        """The table's gate."""
         return Gate.known(self.control.get(Kind.GATE))
 
     def of(self, kind: Kind) -> dict[str, Mapping[str, Any]]:
@@ -53,7 +53,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that the structural checks need. An aspect that could not be looked at is named in `errors`, with the reason."""
+    """The input of the structural checks. `errors` names each aspect that could not be read, with the reason."""
 
     timeline: tl.Timeline
     """Listed after the files."""
@@ -63,7 +63,7 @@ class Facts:
     """Every file below the base path, `.hoodie` included: relative path → size in bytes."""
     commits: tuple[Commit, ...] = ()
     archived_commits: tuple[Commit, ...] = ()
-    """Those of the newest archived writes; what became of their files is not known any more."""
+    """Commits of the newest archived writes; the fate of their files is no longer known."""
     archived: frozenset[str] = frozenset()
     """Requested times of completed instants in the archived timeline; read only when a data file bears an instant that is not active."""
     history: bool = False
@@ -78,9 +78,9 @@ class Facts:
     metadata_files: Mapping[str, int] | None = None
     """Data files as the metadata table lists them; None: the table has none."""
     keys: Keys | None = None
-    """None: nobody asked etcd."""
+    """None: etcd was not read."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Aspect (`commits`, `archived`, `cleaned`, `metadata`, `keys`, `open`) → why it could not be looked at."""
+    """Aspect (`commits`, `archived`, `cleaned`, `metadata`, `keys`, `open`) → why it could not be read."""
 
     @property
     def known(self) -> frozenset[str]:
@@ -90,7 +90,7 @@ class Facts:
 
 
 def instant_of(path: str) -> str:
-    """The instant that a data or log file bears; empty when its name bears none."""
+    """The instant in the name of a data or log file; empty when there is none."""
     match = _INSTANT_OF_FILE.search(path)
     return match[1] if match else ""
 

@@ -1,4 +1,4 @@
-"""Where the audit's `Keys` come from: etcd itself, or the output of `etcdctl get`."""
+"""Sources of the audit's `Keys`: etcd itself, or the output of `etcdctl get`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hudi_runtime.process.etcd import unbound
 
 
 def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
-    """Reads by the Java module; address and identity are the environment's (`HUDI_OPERATOR_ETCD_…`)."""
+    """Read through the Java module; address and identity come from the environment (`HUDI_OPERATOR_ETCD_…`)."""
 
     def read(table_id: str) -> Keys:
         etcd = unbound(spark)
@@ -26,7 +26,7 @@ def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
 
 
 def from_etcdctl(text: str) -> Callable[[str], Keys]:
-    """From the output of `etcdctl get --prefix <P>/ -w json`. Raises ValueError when it is none."""
+    """Read the output of `etcdctl get --prefix <P>/ -w json`. Raises ValueError when the text is not of that form."""
     pairs = []
     for pair in json.loads(text).get("kvs") or []:
         key = base64.b64decode(pair["key"]).decode()
@@ -36,7 +36,7 @@ def from_etcdctl(text: str) -> Callable[[str], Keys]:
 
 
 def of_table(table_id: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Keys:
-    """The keys of one table. Raises ValueError when there is no gate: the answer is not the table's lock service, or was given in part."""
+    """The keys of one table. Raises ValueError when there is no gate: the keys are of another etcd, or incomplete."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {TABLES: {}, CONTROL: {}}
     for key, value in entries:
         for part, keys in found.items():

@@ -1,7 +1,7 @@
-"""Looks at a table through Spark's JVM and collects the `Facts`. Nothing is written, no lock is taken, a living table may be audited.
+"""Reads a table through Spark's JVM and collects the `Facts`. It writes nothing and takes no lock; a table in use may be audited.
 
-Order matters: timeline, files, timeline again. A file's instant is created before the file, and a completed instant's files before its
-completed file; what still looks wrong is looked at once more before it is called wrong (`audit.audit`).
+The order matters: timeline, files, timeline again. A file's instant is created before the file, and a completed instant's files before its
+completed file. A violation is confirmed by a second look before it is reported (`audit.audit`).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from hudi_runtime.table.storage import Missing
 _MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
 OPENERS = 8
 ARCHIVED = 1000
-"""Archived writes whose metadata is read: the newest ones."""
+"""Number of archived writes whose metadata is read, newest first."""
 T = TypeVar("T")
 
 
 class Look:
-    """One look at one table."""
+    """Reads one table."""
 
     def __init__(self, spark: SparkSession, path: str, *, keys: Callable[[str], Keys] | None, open_files: bool) -> None:
-        """`keys` reads etcd for a table id, or is None when nobody asks etcd."""
+        """`keys` reads etcd for a table id; None: etcd is not read."""
         self._spark = spark
         self._jvm: Any = spark.sparkContext._jvm
         self._keys = keys
@@ -44,7 +44,7 @@ class Look:
         self.table = Table(spark, path.rstrip("/"))
 
     def facts(self) -> Facts:
-        """Collect everything. Raises Missing when there is no Hudi table, TimelineError when its timeline cannot be understood."""
+        """Collect all facts. Raises Missing when there is no Hudi table, TimelineError when its timeline cannot be parsed."""
         self._errors = {}
         before = self.table.timeline()
         files = self.table.storage.walk()
@@ -89,7 +89,7 @@ class Look:
     # -- timeline ----------------------------------------------------------------------------------------------------------------------
 
     def _java_instants(self, timeline: tl.Timeline, actions: Iterable[str]) -> Iterator[tuple[tl.Instant, Any, Any]]:
-        """Completed instants of some actions with their Java instant and its timeline; Hudi's own view must hold the same ones."""
+        """Completed instants of some actions with their Java instant and its timeline; Hudi's own view must contain the same ones."""
         wanted = set(actions)
         java = self.table.meta_client().getActiveTimeline()
         # A savepoint bears the time of the commit that it keeps.
@@ -97,7 +97,7 @@ class Look:
         for instant in timeline.completed:
             if instant.action in wanted:
                 if (instant.requested, instant.action) not in known:
-                    raise Missing(f"completed instant {instant.requested} is gone from the timeline meanwhile")
+                    raise Missing(f"completed instant {instant.requested} has disappeared from the timeline during the audit")
                 yield instant, known[instant.requested, instant.action], java
 
     def _commits(self, timeline: tl.Timeline) -> Iterator[Commit]:
@@ -134,7 +134,7 @@ class Look:
                 yield str(victim), instant.requested
 
     def ordering(self) -> list[str]:
-        """Columns whose values tell readers which of two versions of a row stays; none where writers merge, or the later commit stays."""
+        """Columns whose values decide for readers which of two versions of a row stays; none where writers merge, or the later commit stays."""
         config = self.table.meta_client().getTableConfig()
         by_readers = str(config.getTableType().name()) == TableType.MERGE_ON_READ
         by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[MergeMode.EVENT_TIME]
@@ -156,7 +156,7 @@ class Look:
 
     def _broken(self, paths: list[str]) -> dict[str, str]:
         if not self._open_files:
-            self._errors["open"] = "no file was opened: switched off"
+            self._errors["open"] = "no file was opened: the check is disabled"
             return {}
         with ThreadPoolExecutor(max_workers=OPENERS) as pool:
             return {path: why for path, why in zip(paths, pool.map(self._open, paths), strict=True) if why}
@@ -185,7 +185,7 @@ class Look:
         try:
             while reader.hasNext():
                 if str(reader.next().getBlockType().name()) == "CORRUPT_BLOCK":
-                    raise ValueError("it holds a corrupt block")
+                    raise ValueError("the log file has a corrupt block")
         finally:
             reader.close()
 
@@ -196,12 +196,12 @@ class Look:
             return None
         markers = [match[1] for path in files if (match := _MARKER.match(path))]
         if len(markers) != 1:
-            raise ValueError(f"the table has {len(markers)} markers in .hoodie/hudi-operator, one names its keys in etcd")
+            raise ValueError(f"the table has {len(markers)} markers in .hoodie/hudi-operator; there must be one, which identifies its keys in etcd")
         return self._keys(markers[0])
 
 
 def reason_of(error: BaseException) -> str:
-    """One redacted line that says why something could not be looked at; all of it goes to stderr."""
+    """One redacted line with the reason of an error; the whole traceback goes to stderr."""
     secrets = environment_secrets()
     print(redact("".join(traceback.format_exception(error)), secrets=secrets), file=sys.stderr, flush=True)
     return classify(error, secrets=secrets).message
@@ -226,7 +226,7 @@ def commit(instant: tl.Instant, metadata: Mapping[str, Any]) -> Commit:
 
 
 def deleted_by(clean: Mapping[str, Any]) -> Iterator[str]:
-    """Relative paths that a clean's metadata names as deleted."""
+    """Relative paths that the metadata of a clean list as deleted."""
     for partition, part in (clean.get("partitionMetadata") or {}).items():
         for path in part.get("successDeleteFiles") or []:
             name = str(path).rsplit("/", 1)[-1]

@@ -1,6 +1,6 @@
-"""What an audit says: one outcome per check, and one for all of them.
+"""The result of an audit: one outcome per check, and one for all of them.
 
-An outcome is ok, violated or unknown; what could not be looked at is unknown, and unknown is never ok.
+An outcome is ok, violated or unknown. A check that cannot read its input is unknown, and unknown is never ok.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Findings that a check lists one by one; the rest is counted.
+#: Maximum number of findings that a check lists; the others are counted.
 MAX_LISTED = 20
 
 
 class Outcome(enum.Enum):
-    """Outcome of a check. NOT_ASKED says that what it needs was not given, or that it was switched off; it counts neither way."""
+    """Outcome of a check. NOT_ASKED: its input was not given, or it was disabled; it does not affect the total outcome."""
 
     OK = "ok"
     VIOLATED = "violated"
@@ -25,9 +25,9 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, its outcome, one sentence, and the findings that made it (files, instants, rows).
+    """One check: its name, its outcome, one sentence, and the findings that caused the outcome (files, instants, rows).
 
-    `ask_again`: the table was in the middle of something that ends by itself, and the same question has another answer then.
+    `ask_again`: the outcome is due to an operation in progress, which ends by itself; repeat the check after that.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Check:
     ask_again: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON; at most MAX_LISTED findings, `findingCount` tells how many there are."""
+        """As JSON; at most MAX_LISTED findings, `findingCount` is the total."""
         found: dict[str, Any] = {"name": self.name, "title": TITLES[self.name], "outcome": self.outcome.value, "sentence": self.sentence}
         return {**found, "askAgain": self.ask_again, "findingCount": len(self.findings), "findings": list(self.findings[:MAX_LISTED])}
 
 
-#: Every check, in the order in which they are reported.
+#: All checks, in the order of the report.
 TITLES = {
     "rows": "acknowledged rows are readable, no others",
     "origin": "each row was written by a completed instant",
@@ -64,22 +64,22 @@ def ok(name: str, sentence: str) -> Check:
 
 
 def violated(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
-    """The rule is broken: here is where."""
+    """The rule is broken; `findings` list where."""
     return Check(name, Outcome.VIOLATED, sentence, tuple(findings))
 
 
 def unknown(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
-    """It could not be looked at."""
+    """The check could not read its input."""
     return Check(name, Outcome.UNKNOWN, sentence, tuple(findings))
 
 
 def unsettled(name: str, sentence: str, findings: Sequence[str] = ()) -> Check:
-    """The answer is not final yet, and will be: ask again."""
+    """The outcome is not final yet: repeat the check."""
     return Check(name, Outcome.UNKNOWN, sentence, tuple(findings), ask_again=True)
 
 
 def not_asked(name: str, sentence: str) -> Check:
-    """Nobody asked, or what it needs was not given."""
+    """The check was disabled, or its input was not given."""
     return Check(name, Outcome.NOT_ASKED, sentence)
 
 
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def outcome(self) -> Outcome:
-        """VIOLATED if any check is, else UNKNOWN if any is, else OK; UNKNOWN when nothing was asked at all."""
+        """VIOLATED if any check is, else UNKNOWN if any is, else OK; UNKNOWN when no check was run."""
         found = {check.outcome for check in self.checks}
         for outcome in (Outcome.VIOLATED, Outcome.UNKNOWN, Outcome.OK):
             if outcome in found:
@@ -116,7 +116,7 @@ class Report:
         return {"v": 1, "path": self.path, "outcome": self.outcome.value, "checks": [check.to_dict() for check in self.checks]}
 
     def text(self) -> str:
-        """For people: a table, then the findings of what is not ok."""
+        """As text: a table, then the findings of the checks that have any."""
         width = max((len(title) for title in TITLES.values()), default=0)
         lines = [f"{self.path}: {self.outcome.value}", ""]
         lines += [f"{check.outcome.value:<9}  {check.name:<11}  {TITLES[check.name]:<{width}}  {check.sentence}" for check in self.checks]

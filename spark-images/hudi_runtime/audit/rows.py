@@ -19,23 +19,23 @@ from hudi_runtime.audit.facts import Commit, Facts, is_data_file
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, violated
 from hudi_runtime.table import timeline as tl
 
-#: Makes the rows that are expected, from the session and the table's schema (without Hudi's own columns).
+#: Creates the expected rows from the session and the table's schema (without Hudi's own columns).
 Expected = Callable[[SparkSession, StructType], DataFrame]
 EXAMPLES = 5
 META = "_hoodie_"
 KEY, COMMIT_TIME = "_hoodie_record_key", "_hoodie_commit_time"
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 PARTITION = "_hoodie_partition_path"
-#: The timeline's beginning for an incremental query.
+#: Begin of the timeline for an incremental query.
 BEGINNING = "000"
 
 
 @contextmanager
 def row_reader(spark: SparkSession) -> Iterator[None]:
-    """Read parquet row by row meanwhile.
+    """Read parquet row by row within this context.
 
-    Hudi 1.2.0's file format changes its mind about columnar batches between planning and comparing plans: a plan that reads a table several
-    times then fails now and then with `assertion failed` in ColumnarToRowExec (measured).
+    Hudi 1.2.0's file format may answer differently about columnar batches when a plan is made and when plans are compared: a plan that reads a
+    table several times then sometimes fails with `assertion failed` in ColumnarToRowExec (measured).
     """
     before = str(spark.conf.get(VECTORIZED))
     spark.conf.set(VECTORIZED, "false")
@@ -46,21 +46,21 @@ def row_reader(spark: SparkSession) -> Iterator[None]:
 
 
 def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
-    """The table by Spark and Hudi's own code; snapshot unless the options say otherwise.
+    """Read the table with Spark and Hudi's own code; a snapshot unless the options select another query.
 
-    Without data skipping: everything is read anyway, and planning would unpersist the column statistics, which waits for ever when the plan is
-    part of a frame that is being persisted (`difference`): Spark's cache holds that frame's lock meanwhile (measured).
+    Data skipping is disabled: all files are read anyway, and planning would unpersist the column statistics, which waits for ever when the plan is
+    part of a frame that is being persisted (`difference`), because Spark's cache holds that frame's lock at that time (measured).
     """
     return spark.read.format("hudi").options(**{"hoodie.enable.data.skipping": "false", **options}).load(path)
 
 
 def user_columns(frame: DataFrame) -> list[str]:
-    """Columns that are not Hudi's own."""
+    """Columns except Hudi's own."""
     return [name for name in frame.columns if not name.startswith(META)]
 
 
 def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tuple[int, int, list[str]]:
-    """Rows only on the left, rows only on the right (doubles counted), and a few of both. The right side is cast to the left one's types."""
+    """Number of rows only on the left, of rows only on the right (with duplicates), and examples. The right side is cast to the types of the left."""
     types = {field.name: field.dataType for field in left.schema.fields}
     ours = left.select(*(_comparable(left, name, types[name]) for name in columns), sql.lit(1).alias("__n"))
     theirs = right.select(*(_comparable(right, name, types[name]) for name in columns), sql.lit(-1).alias("__n"))
@@ -86,7 +86,7 @@ def _differs(name: str, found: tuple[int, int, list[str]], *, here: str, there: 
 
 
 def expected(spark: SparkSession, snapshot: DataFrame, wanted: Expected) -> Check:
-    """The rows that the caller expects, each as often as expected, and no others (I8)."""
+    """The table has exactly the expected rows, each as often as expected (I8)."""
     columns = user_columns(snapshot)
     right = wanted(spark, StructType([field for field in snapshot.schema.fields if field.name in columns]))
     if set(right.columns) != set(columns):
@@ -98,7 +98,7 @@ def expected(spark: SparkSession, snapshot: DataFrame, wanted: Expected) -> Chec
 
 
 def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[str]]) -> Check:
-    """No row of an instant that is not completed: neither of a pending one, nor of one that was rolled back."""
+    """No readable row belongs to an instant that is not completed: pending, or rolled back."""
     if COMMIT_TIME not in snapshot.columns:
         return unknown("origin", "the rows do not name their commits (hoodie.populate.meta.fields is off)")
     counts = {str(row[0]): int(row[1]) for row in snapshot.groupBy(COMMIT_TIME).count().collect()}
@@ -112,7 +112,7 @@ def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[s
 
 
 def unique(snapshot: DataFrame, facts: Facts) -> Check:
-    """No record key twice in a partition (I13), unless the table's gate says that nobody looks at that."""
+    """No record key occurs twice in a partition (I13), unless the table's gate allows it."""
     if facts.keys is not None and facts.keys.gate.insert_conflicts == InsertConflicts.IGNORE:
         return not_asked("unique", "the table allows it (concurrency.insertConflicts: Ignore)")
     if not {KEY, PARTITION} <= set(snapshot.columns):
@@ -122,7 +122,7 @@ def unique(snapshot: DataFrame, facts: Facts) -> Check:
     if twice:
         worst = counted.where("count > 1").orderBy(sql.col("count").desc(), KEY, PARTITION).limit(EXAMPLES).collect()
         examples = [f"{row['count']} × key {row[KEY]} in partition {row[PARTITION] or '(none)'}" for row in worst]
-        return violated("unique", f"{twice} of {keys} keys stand more than once in their partition", examples)
+        return violated("unique", f"{twice} of {keys} keys occur more than once in their partition", examples)
     return ok("unique", f"{keys} keys")
 
 
@@ -130,10 +130,10 @@ def unique(snapshot: DataFrame, facts: Facts) -> Check:
 
 
 def hudi_rs(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, options: Mapping[str, str]) -> Check:
-    """hudi-rs, which shares no code with the writers, reads the same rows. What it cannot read is listed in `hudi_rs_cannot`."""
+    """hudi-rs, which shares no code with the writers, reads the same rows. `hudi_rs_cannot` lists the states that it cannot read."""
     cannot = hudi_rs_cannot(facts)
     if cannot:
-        return unknown("hudi-rs", "hudi-rs cannot read this state: ask again after a compaction", cannot)
+        return unknown("hudi-rs", "hudi-rs cannot read this state: run the audit again after a compaction", cannot)
     try:
         builder = importlib.import_module("hudi").HudiTableBuilder
         pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
@@ -156,7 +156,7 @@ def hudi_rs(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, o
 
 
 def _save(table: Any, target: Path, pyarrow: Any, parquet: Any) -> int:
-    """Stream the snapshot into one parquet file; returns the number of rows. Nothing is written when there is none."""
+    """Stream the snapshot into one parquet file; returns the number of rows. Without rows no file is written."""
     writer: Any = None
     rows = 0
     try:
@@ -172,7 +172,7 @@ def _save(table: Any, target: Path, pyarrow: Any, parquet: Any) -> int:
 
 
 def hudi_rs_cannot(facts: Facts) -> list[str]:
-    """States that hudi-rs 0.5.0 answers with too few rows and no error: file groups that have log files only."""
+    """File groups with log files only: for them hudi-rs 0.5.0 returns too few rows without an error."""
     based: set[str] = set()
     logged: dict[str, str] = {}
     for path in facts.files:
@@ -186,7 +186,7 @@ def hudi_rs_cannot(facts: Facts) -> list[str]:
 
 
 def for_hudi_rs(path: str) -> str:
-    """The path as hudi-rs's object store names it."""
+    """The path in the form that hudi-rs's object store expects."""
     for scheme in ("s3a://", "s3n://"):
         if path.startswith(scheme):
             return f"s3://{path.removeprefix(scheme)}"
@@ -199,13 +199,13 @@ def for_hudi_rs(path: str) -> str:
 def incremental(
     spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int, ordering: Sequence[str] = (), by_column: bool = False
 ) -> Check:
-    """A consumer that pulls by completion time, commit by commit, ends with the final row of each key.
+    """Check that a consumer that pulls by completion time, commit by commit, ends with the final row of each key.
 
-    Where readers merge by the columns `ordering`, Hudi's pulls give whatever a log file holds: a version that the one in the table goes before, by
-    those columns, is left out. `by_column`: a null of a pulled row says nothing of its column, for the commit need not have had it.
+    Where readers merge by the columns `ordering`, Hudi's pulls return every version in a log file: a version that the table's own version precedes,
+    by those columns, is ignored. `by_column`: a null in a pulled row is ignored, because the commit need not have had that column.
 
-    Only the last `steps` commits are pulled one by one, what is older in one pull before them. Where files of the beginning were cleaned, the
-    pull begins behind them.
+    Only the last `steps` commits are pulled one by one; older commits are read in one pull before them. Where files of the oldest commits were
+    cleaned, the pull begins after those commits.
     """
     if "commits" in facts.errors:
         return unknown("incremental", "the commits could not be read", [facts.errors["commits"]])
@@ -224,12 +224,12 @@ def incremental(
     union = without_overtaken(reduce(DataFrame.unionByName, pulls), snapshot, ordering)
     newest = Window.partitionBy(KEY, PARTITION).orderBy(sql.col("__end").desc())
     last = union.withColumn("__rank", sql.row_number().over(newest)).where("__rank = 1").drop("__rank", "__end")
-    if any(c.deletes for c in pulled):  # a pull does not tell of deleted rows: of these keys the final row is "none"
+    if any(c.deletes for c in pulled):  # a pull does not return deleted rows: these keys have no final row
         last = last.join(snapshot.select(KEY, PARTITION), [KEY, PARTITION], "left_semi")
     if by_column:
         last = with_kept_columns(last, snapshot)
     if begin != BEGINNING:
-        # Archival goes by requested time: a commit that took long is archived although it ended behind the beginning, and is pulled, too.
+        # Archival orders by requested time: a long commit may be archived although it completed after `begin`, and is then pulled, too.
         named = sql.col(COMMIT_TIME).isin([c.instant.requested for c in pulled])
         snapshot, last = snapshot.where(named), last.where(named)
     found = difference(snapshot, last, columns)
@@ -240,7 +240,7 @@ def incremental(
 
 
 def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence[str]) -> DataFrame:
-    """Pulled rows without those that have lower ordering values than the same record in the table."""
+    """Pulled rows, except those with lower ordering values than the same record in the table."""
     if not ordering or not set(ordering) <= set(snapshot.columns):
         return pulled
     shown = snapshot.select(KEY, PARTITION, _values(ordering).alias("__shown")).groupBy(KEY, PARTITION).agg(sql.max("__shown").alias("__shown"))
@@ -249,7 +249,7 @@ def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence
 
 
 def with_kept_columns(pulled: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Pulled rows, whose nulls are replaced by what the same record has in the table."""
+    """Pulled rows with their nulls replaced by the values of the same record in the table."""
     names = user_columns(pulled)
     kept = snapshot.select(KEY, PARTITION, *(sql.col(f"`{name}`").alias(f"__kept_{number}") for number, name in enumerate(names)))
     filled = {name: sql.coalesce(sql.col(f"`{name}`"), sql.col(f"__kept_{number}")) for number, name in enumerate(names)}
@@ -261,7 +261,7 @@ def _values(ordering: Sequence[str]) -> Any:
 
 
 def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
-    """Completion time behind which every file that a commit wrote is still there; BEGINNING when nothing was cleaned or archived."""
+    """Completion time after which every file that a commit wrote still exists; BEGINNING when nothing was cleaned or archived."""
     begin = BEGINNING
     if facts.history:
         begin = max((i.completion for i in facts.timeline.completed[:1]), default=BEGINNING)
@@ -272,7 +272,7 @@ def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
 
 
 def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(from, to] of each pull: first everything before the single steps, then one commit after the other."""
+    """(from, to] of each pull: first one for all commits before the single steps, then one for each commit."""
     older = [c.instant.completion for c in pulled if c.instant.completion < ends[0]]
     start = begin
     for end in [*older[-1:], *ends]:
@@ -290,6 +290,6 @@ def _pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequenc
 
 
 def unchanged(first: tl.Timeline, second: tl.Timeline) -> bool:
-    """Whether nothing was completed between two looks, so that all readers in between saw the same rows."""
+    """Whether nothing was completed between two listings, so that all readers in between saw the same rows."""
     last, now = first.last_completed, second.last_completed
     return (last.completion if last else "") == (now.completion if now else "")

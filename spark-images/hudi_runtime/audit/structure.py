@@ -1,4 +1,4 @@
-"""Checks of the table's structure. Pure: everything is decided from `Facts`."""
+"""Checks of the table's structure. Pure functions of `Facts`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hudi_runtime.table import timeline as tl
 
 def _cannot(name: str, facts: Facts, *aspects: str) -> Check | None:
     failed = [f"{aspect}: {facts.errors[aspect]}" for aspect in aspects if aspect in facts.errors]
-    return unknown(name, "could not be looked at", failed) if failed else None
+    return unknown(name, "could not be checked", failed) if failed else None
 
 
 def files(facts: Facts) -> Check:
-    """Every file that a completed instant names exists in its full size and opens, unless a completed clean names it as deleted (I8)."""
+    """Every file of a completed instant exists in full size and can be opened, unless a completed clean lists it as deleted (I8)."""
     if (cannot := _cannot("files", facts, "commits", "cleaned")) is not None:
         return cannot
     wrong: list[str] = []
@@ -45,7 +45,7 @@ def files(facts: Facts) -> Check:
 
 
 def stray(facts: Facts) -> Check:
-    """Every data file, marker and heartbeat bears a completed or pending instant; a completed one names its data files (I5)."""
+    """Every data file, marker and heartbeat bears a completed or pending instant; a completed instant lists its data files (I5)."""
     if (cannot := _cannot("stray", facts, "archived", "commits")) is not None:
         return cannot
     wrong = [f".hoodie/timeline/{name} is no instant" for name in facts.timeline.unknown]
@@ -84,7 +84,7 @@ def _stray_data(path: str, facts: Facts, named: Mapping[str, Mapping[str, int]])
 
 
 def owners(facts: Facts) -> Check:
-    """Every pending instant has an owner that lives or is being settled (I7); nothing is pending in the metadata table alone."""
+    """Every pending instant has an owner that is alive or being settled (I7); no instant is pending in the metadata table only."""
     pending = {i.requested: i.action for i in facts.timeline.pending}
     lone = [i for i in facts.metadata_timeline.pending if i.requested not in pending]
     if not pending and not lone:
@@ -93,7 +93,7 @@ def owners(facts: Facts) -> Check:
         return cannot
     every = [*(f"{t} {action}" for t, action in sorted(pending.items())), *(f"{i.requested} {i.action} in the metadata table" for i in lone)]
     if facts.keys is None:
-        return unknown("owners", f"{len(every)} instants are pending, and etcd was not given to ask for their owners", every)
+        return unknown("owners", f"{len(every)} instants are pending, and their owners are unknown: no etcd was given", every)
     wrong: list[str] = []
     waits: list[str] = []
     for instant, action in sorted(pending.items()):
@@ -106,7 +106,7 @@ def owners(facts: Facts) -> Check:
     if wrong:
         return violated("owners", f"{len(wrong)} pending instants have no live owner", [*wrong, *waits])
     if waits:
-        return unsettled("owners", f"{len(waits)} pending instants are being settled: ask again when that is over", waits)
+        return unsettled("owners", f"{len(waits)} pending instants are being settled: run the audit again after that", waits)
     return ok("owners", f"{len(pending)} pending, all of living owners")
 
 
@@ -122,9 +122,9 @@ def _owner(instant: str, keys: Keys) -> tuple[str, str]:
         phase = settles[inc].phase
         return ("wrong", f"its owner {inc} is settled") if phase is Phase.Settled else ("waits", f"its owner {inc} is being settled, phase {phase.name}")
     if record.abandoned:
-        return "waits", f"given up by its owner {inc}, waits for the agent"
+        return "waits", f"abandoned by its owner {inc}, waits for the agent"
     if inc in keys.of(Kind.FENCE):
-        return "wrong", f"its owner {inc} is fenced, and nobody settles it"
+        return "wrong", f"its owner {inc} is fenced but not being settled"
     if inc not in keys.of(Kind.WRITER):
         return "wrong", f"its owner {inc} is not registered"
     if inc not in keys.of(Kind.ALIVE):
@@ -133,13 +133,13 @@ def _owner(instant: str, keys: Keys) -> tuple[str, str]:
 
 
 def metadata(facts: Facts) -> Check:
-    """The metadata table lists exactly the files of the storage, in their sizes; files of instants that are not completed are left out."""
+    """The metadata table lists exactly the files of the storage, with their sizes; files of pending instants are ignored."""
     if (cannot := _cannot("metadata", facts, "metadata", "archived")) is not None:
         return cannot
     if facts.metadata_files is None:
         return ok("metadata", "the table has no metadata table")
     pending = {i.requested for timeline in (facts.before, facts.timeline) for i in timeline.pending}
-    # A file of an instant that nobody knows is `stray`, not a difference between table and listing.
+    # A file of an unknown instant is a finding of `stray`, not a difference between table and listing.
     stored = {p: s for p, s in facts.files.items() if is_data_file(p) and instant_of(p) in facts.known - pending}
     listed = {p: s for p, s in facts.metadata_files.items() if instant_of(p) not in pending}
     wrong = [f"{p} is in the storage, not in the metadata table" for p in sorted(stored.keys() - listed.keys())]
@@ -148,14 +148,14 @@ def metadata(facts: Facts) -> Check:
     if not wrong:
         return ok("metadata", f"{len(listed)} files in both")
     if any(i.action == "clean" for i in facts.timeline.pending):
-        return unsettled("metadata", "a clean is under way: ask again", wrong)
+        return unsettled("metadata", "a clean is running: run the audit again", wrong)
     return violated("metadata", f"{len(wrong)} differences", wrong)
 
 
 def late(facts: Facts) -> Check:
-    """No instant is completed that was rolled back, or found gone, when its owner was settled: its file was on the wire for longer than D (I3).
+    """No instant was completed after it was rolled back, or found gone, in settling its owner: otherwise a request was on the wire longer than D (I3).
 
-    A compaction or clustering that was rolled back to its plan and executed again (I12) is completed after that rollback.
+    A compaction or clustering that was rolled back to its plan and executed again (I12) completes after that rollback.
     """
     if (cannot := _cannot("late", facts, "rollbacks", "keys", "archive")) is not None:
         return cannot
@@ -177,12 +177,12 @@ def late(facts: Facts) -> Check:
         sentence = "an instant was completed after its owner was settled: a request was on the wire for longer than the drain D; its data may be torn"
         return violated("late", sentence, [wrong[t] for t in sorted(wrong)])
     if facts.keys is None:
-        return not_asked("late", "no rollback contradicts the timeline; etcd was not given to compare what was settled")
+        return not_asked("late", "no rollback contradicts the timeline; settle records were not compared: no etcd was given")
     return ok("late", f"{len(settles)} settled incarnations, {len(facts.rolled_back)} rollbacks")
 
 
 def overlap(facts: Facts) -> Check:
-    """Of two commits on one file group, one was requested after the other was completed (I9), archived ones too. Not of the time of NonBlocking."""
+    """Of two commits on one file group, archived or not, one was requested after the other completed (I9). Commits in mode NonBlocking are ignored."""
     if (cannot := _cannot("overlap", facts, "commits", "archive")) is not None:
         return cannot
     gate = facts.keys.gate if facts.keys is not None else Gate()

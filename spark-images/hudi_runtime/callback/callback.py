@@ -1,8 +1,8 @@
-"""Tells a receiver of a table's commits (`spec.commitCallback`, docs/use/callbacks.md), beside everything else that the agent does.
+"""Delivers a table's commits to a receiver (`spec.commitCallback`, docs/use/callbacks.md), in parallel with the agent's other work.
 
-The agent hands over each listing of the timeline and never waits: reading, sending and waiting for a dead receiver happen on one thread of its own, with
-one event in memory at a time. `done/callback` is the position; it moves by compare-and-set and only after the receiver has answered 2xx, so that a
-successor, or a second agent beside this one, repeats an event at most, and never leaves one out.
+The agent passes each listing of the timeline and never waits: reading, sending and waiting for a dead receiver happen on a separate thread, with
+one event in memory at a time. `done/callback` is the position. It moves by compare-and-set, and only after the receiver has answered 2xx. So a
+successor, or a second agent beside this one, may repeat an event but never skips one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from hudi_runtime.table.storage import Missing
 CLOCK = Kind.CLOCK.of()
 KEY, REPORT = Kind.DONE.of(CALLBACK), Kind.REPORT.of(CALLBACK)
 REPORT_SECONDS = 5.0
-"""Between two reports, at least."""
+"""Minimum interval between two reports."""
 TROUBLE_SECONDS = 5.0
-"""Until the next try when etcd or the table could not be asked."""
+"""Time until the next try when etcd or the table could not be read."""
 MESSAGE_LIMIT = 500
 NOT_READ = "TableNotRead"
 
@@ -44,15 +44,15 @@ NOT_READ = "TableNotRead"
 class _Listing:
     timeline: tl.Timeline
     until: str
-    """Completion time up to which it has everything (`callback_plan.bound`)."""
+    """Completion time up to which the listing is complete (`callback_plan.bound`)."""
 
 
 class _Moved(Exception):
-    """Somebody else has moved the position."""
+    """Another agent has moved the position."""
 
 
 class CallbackSender:
-    """Delivers what one table's listings show. `look` and `stop` are called by the agent, and wait for no receiver."""
+    """Delivers the commits in one table's listings. The agent calls `look` and `stop`, which never wait for a receiver."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class CallbackSender:
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._stopped = False
-        # Of the thread alone from here on.
+        # Used only by the thread from here on.
         self._position: CallbackPosition | None = None
         self._shown: CallbackPosition | None = None
         self._revision = 0
@@ -97,14 +97,14 @@ class CallbackSender:
     # -- the agent's side ------------------------------------------------------------------------------------------------------------
 
     def look(self, listed: Callable[[], tl.Timeline]) -> tl.Timeline:
-        """List the timeline, between reading the table's clock and taking the listing. To be called before a listing is reported: see `begin`."""
+        """Read the table's clock, list the timeline, and take the listing. Call this before the listing is reported: see `begin`."""
         clock = self._etcd.get(CLOCK)
         timeline = listed()
         self.consider(timeline, read(clock, Clock).value)
         return timeline
 
     def consider(self, timeline: tl.Timeline, clock: str) -> None:
-        """Take a new listing; `clock` is the table's clock as read before it."""
+        """Take a new listing; `clock` is the table's clock, read before the listing."""
         if self._stopped:
             return
         if not self._begun:
@@ -117,13 +117,13 @@ class CallbackSender:
         self._wake.set()
 
     def begin(self, timeline: tl.Timeline) -> None:
-        """Fix where a new callback begins. The gate of a new table opens only after the first report, so none of its commits is left out."""
+        """Set the start of a new callback. The gate of a new table opens only after the first report, so none of its commits is skipped."""
         if self._etcd.get(KEY) is None:
             self._etcd.cas(KEY, plan.start(timeline).to_json(), 0)
         self._begun = True
 
     def stop(self) -> None:
-        """Send nothing more; a request under way is cut off, and repeated by whoever comes next."""
+        """Send nothing more. A running request is aborted, and the next agent repeats it."""
         self._stopped = True
         self._sender.abort()
         self._wake.set()
@@ -141,7 +141,7 @@ class CallbackSender:
                 self._wake.clear()
 
     def _trouble(self, error: Exception) -> None:
-        """Etcd or the table could not be asked: nothing is known about the receiver."""
+        """Record that etcd or the table could not be read: the state of the receiver is unknown."""
         self._position = None
         self._retry_at = self._clock() + TROUBLE_SECONDS
         text = first_line(classify(error, secrets=environment_secrets()).message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
@@ -150,7 +150,7 @@ class CallbackSender:
         self._reason, self._message = NOT_READ, text
 
     def step(self) -> None:
-        """Deliver until nothing is left, the receiver fails, or the listing is too old. Before the next try is due, count what waits."""
+        """Deliver until nothing is left, the receiver fails, or the listing is too old. Before the next try is due, only count the undelivered events."""
         while not self._stopped and self._offered is not None:
             listing, resting = self._offered, self._clock() < self._retry_at
             if listing is self._outdated or (resting and self._position is None):
@@ -167,7 +167,7 @@ class CallbackSender:
             self._report()
 
     def _load(self) -> CallbackPosition | None:
-        """The position; None when the callback was withdrawn, or etcd has forgotten it: the next listing begins anew."""
+        """The position; None when the callback was withdrawn, or etcd has lost the position: the next listing begins anew."""
         if self._position is None:
             entry = self._etcd.get(KEY)
             if entry is None:
@@ -178,23 +178,23 @@ class CallbackSender:
         return self._position
 
     def _next(self, listing: _Listing, position: CallbackPosition, *, resting: bool) -> Event | None:
-        """What is told next. The archive is read only when something undelivered may be in it, and not for each listing of a dead receiver."""
+        """The next event. The archive is read only when it may contain an undelivered commit, and not for each listing of a dead receiver."""
         begun = plan.started(position)
         if listing.timeline is not self._checked and not resting and begun is None:
             suspect = plan.may_be_archived(self._checked, listing.timeline, position) and self._table.has_archive()
             self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None
             if self._gap is None:
-                self._checked = listing.timeline  # with a gap it is looked at again once that is told
+                self._checked = listing.timeline  # with a gap, the archive is read again after the gap is delivered
         restores = plan.restores(entry.read(RestoreDone) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE))))
         self._waiting = plan.undelivered(listing.timeline, restores, position, until=listing.until, table_services=self._table_services)
         return begun or self._gap or (self._waiting[0] if self._waiting else None)
 
     def _deliver(self, event: Event, listing: _Listing, position: CallbackPosition) -> bool:
-        """False: nothing more can be done now."""
+        """Deliver one event; False when nothing more can be delivered now."""
         try:
             metadata = self._metadata(event, listing.timeline)
         except Missing:
-            # Archived or undone since: the next listing tells. This one is done with.
+            # Archived or undone since: the next listing shows it. This one is outdated.
             self._outdated = listing
             return True
         try:
@@ -209,7 +209,7 @@ class CallbackSender:
         self._failures, self._reason, self._message = 0, "", ""
         if event.kind is plan.Kind.ARCHIVED:
             self._gap = None
-            self._say(f"{len(event.archived)} commits were archived before they could be delivered; the receiver was told")
+            self._say(f"{len(event.archived)} commits were archived before they could be delivered; the receiver was notified")
         return True
 
     def _metadata(self, event: Event, timeline: tl.Timeline) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class CallbackSender:
             self._say(f"not delivered: {text}")
         self._reason, self._message = error.reason, text
 
-    # -- what status shows -------------------------------------------------------------------------------------------------------------
+    # -- report for status -------------------------------------------------------------------------------------------------------------
 
     def _report(self) -> None:
         position = self._shown
@@ -266,7 +266,7 @@ class CallbackSender:
 
 
 def from_order(wanted: CallbackOrder | None, source: plan.Source, table: Table, etcd: Etcd, *, inc: str) -> CallbackSender | None:
-    """The sender that an assignment asks for; None when it asks for none."""
+    """The sender that an assignment requests; None when it requests none."""
     if wanted is None:
         return None
     sender = Sender(wanted.url, timeout=float(wanted.timeout_seconds), folder=SECRET_FOLDER if wanted.secret else None)
@@ -274,7 +274,7 @@ def from_order(wanted: CallbackOrder | None, source: plan.Source, table: Table, 
 
 
 def forget(etcd: Etcd) -> None:
-    """Without a callback there is no position: one that is asked for later begins behind what is completed by then."""
+    """Delete the position when there is no callback: a later one begins after the commits that are completed by then."""
     for key in (KEY, REPORT):
         entry = etcd.get(key)
         if entry is not None:

@@ -1,7 +1,7 @@
-"""One HTTP request to a receiver of commits, kept within bounds: time, addresses, no redirects, nothing secret in an error.
+"""One HTTP request to a receiver of commits, with limits: time, addresses, no redirects, nothing secret in an error.
 
-The URL is a user's word. The request leaves from the agent's pod, in the user's own namespace and under its network policies; and never goes to this
-pod itself, to the node's own services or to a cloud's metadata service, whatever the name resolves to at that moment.
+The URL is user input. The request leaves from the agent's pod, in the user's own namespace and under its network policies. It never goes to this pod
+itself, to the node's own services or to a cloud's metadata service, whatever the name resolves to at that moment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undelivered(Exception):
-    """The receiver has not answered 2xx. `reason` is one word; the text has neither the URL's path nor anything of the Secret or of the answer."""
+    """The receiver has not answered 2xx. `reason` is one word; the text contains neither the URL's path nor any part of the Secret or the answer."""
 
     def __init__(self, reason: str, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -46,14 +46,14 @@ class Undelivered(Exception):
 
 @dataclass(frozen=True)
 class Credentials:
-    """What the Secret says: request headers, and the file of the CA (None: those of the image)."""
+    """The content of the Secret: request headers, and the CA file (None: the CAs of the image)."""
 
     headers: tuple[tuple[str, str], ...] = ()
     ca: Path | None = None
 
 
 def forbidden(address: Address) -> bool:
-    """Whether nothing is ever sent there."""
+    """Whether requests to this address are forbidden."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
         if inside is not None:
@@ -62,7 +62,7 @@ def forbidden(address: Address) -> bool:
 
 
 def credentials(folder: Path) -> Credentials:
-    """Read the Secret's files anew: what was changed in it holds from the next try on. Raises Undelivered when it cannot be used."""
+    """Read the Secret's files again, so that a change applies from the next try on. Raises Undelivered when the Secret cannot be used."""
     token, lines = _file(folder / TOKEN), _file(folder / HEADERS)
     ca = folder / CA if (folder / CA).is_file() else None
     if not token and not lines and ca is None:
@@ -101,10 +101,10 @@ def _header(number: int, line: str) -> tuple[str, str]:
 
 
 class Sender:
-    """Posts to one URL; used by one thread, `abort` by any. `timeout` seconds bound a whole request, however slowly it is answered."""
+    """Posts to one URL; used by one thread, `abort` by any. `timeout` is the limit of a whole request in seconds, including a slow answer."""
 
     def __init__(self, url: str, *, timeout: float, folder: Path | None, refused: Callable[[Address], bool] = forbidden) -> None:
-        """`folder`: files of the Secret; None: nothing is to be presented. `refused`: addresses that are never connected to."""
+        """`folder`: files of the Secret; None: no credentials are sent. `refused`: addresses that are never connected to."""
         parts = urlsplit(url)
         self._secure = parts.scheme == "https"
         self._host = parts.hostname or ""
@@ -117,7 +117,7 @@ class Sender:
         self._aborted = False
 
     def post(self, body: bytes, content_type: str) -> None:
-        """Send it; returns when the receiver has answered 2xx. Raises Undelivered otherwise."""
+        """Send `body`; returns when the receiver has answered 2xx. Raises Undelivered otherwise."""
         known = credentials(self._folder) if self._folder is not None else Credentials()
         late = threading.Event()
         deadline = time.monotonic() + self._timeout
@@ -133,7 +133,7 @@ class Sender:
             self._shut()
 
     def abort(self) -> None:
-        """End the request under way, and begin no other."""
+        """End the running request, and begin no other."""
         self._aborted = True
         self._shut()
 
@@ -144,7 +144,7 @@ class Sender:
     def _shut(self) -> None:
         found, self._socket = self._socket, None
         if found is not None:
-            with contextlib.suppress(OSError):  # not connected any more
+            with contextlib.suppress(OSError):  # no longer connected
                 found.shutdown(socket.SHUT_RDWR)
             found.close()
 
@@ -158,12 +158,12 @@ class Sender:
         connection = (http.client.HTTPSConnection if self._secure else http.client.HTTPConnection)(self._host, self._port)
         connection.sock = connected
         if self._aborted or late.is_set():
-            raise TimeoutError  # it came too early to find the socket
+            raise TimeoutError  # the abort came before the socket existed
         headers = {"Content-Type": content_type, "User-Agent": "hudi-operator", "Connection": "close", **dict(known.headers)}
         connection.request("POST", self._target, body=body, headers=headers)
         answer = connection.getresponse()
         if self._aborted or late.is_set():
-            raise TimeoutError  # cut off in the middle of the answer's headers
+            raise TimeoutError  # aborted within the headers of the answer
         if 200 <= answer.status < 300:
             return
         if 300 <= answer.status < 400:
@@ -172,7 +172,7 @@ class Sender:
         raise Undelivered(f"HTTP{answer.status}", f"{self._host} answered {answer.status}", retry_after=float(after) if after.isdecimal() else 0.0)
 
     def _connect(self, deadline: float) -> socket.socket:
-        """A connection to an address that was looked at: a name may resolve to another one the next time."""
+        """Connect to an address that was checked: the name may resolve to another address the next time."""
         try:
             found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
@@ -197,7 +197,7 @@ class Sender:
 
     def _explained(self, error: Exception, known: Credentials, *, late: bool) -> Undelivered:
         if self._aborted:
-            return Undelivered("Aborted", "the agent ends")
+            return Undelivered("Aborted", "the agent is stopping")
         if late:
             return Undelivered("Timeout", f"{self._host} has not answered within {self._timeout:g} s")
         if isinstance(error, ssl.SSLError):
@@ -205,5 +205,5 @@ class Sender:
             return Undelivered("TLSFailed", f"TLS with {self._host}: {first_line(str(said), limit=200)}")
         if isinstance(error, OSError) and error.strerror:
             return Undelivered("ConnectionFailed", f"{self._host} port {self._port}: {error.strerror}")
-        # Texts of other errors may quote what was sent or received.
+        # The text of other errors may quote the request or the answer.
         return Undelivered("ConnectionFailed", f"{self._host} port {self._port}: {type(error).__name__}")

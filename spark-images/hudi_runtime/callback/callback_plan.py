@@ -1,7 +1,7 @@
-"""What a receiver of a table's commits is told next (docs/use/callbacks.md). Pure: no I/O.
+"""Selects the next event for a receiver of a table's commits (docs/use/callbacks.md). Pure: no I/O.
 
-Everything is in order of completion time, which in one table never goes back (I10). The position is the completion time up to which the receiver has
-answered 2xx; it is durable, and whatever lies behind it is told again after any restart.
+Events are in order of completion time, which never goes back in one table (I10). The position is the completion time up to which the receiver has
+answered 2xx. It is durable: after any restart, events after the position are delivered again.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Event:
-    """One thing to tell: a commit, a restore, commits that were archived before they could be told, or where a callback begins."""
+    """One event: a commit, a restore, commits that were archived before their delivery, or the start of a callback."""
 
     kind: Kind
     instant: str
-    """Requested time; empty of kind STARTED."""
+    """Requested time; empty for kind STARTED."""
     completion: str
     action: str = ""
-    """Of kind COMMITTED."""
+    """For kind COMMITTED."""
     restore: RestoreDone | None = None
-    """Of kind RESTORED."""
+    """For kind RESTORED."""
     archived: tuple[tl.Instant, ...] = ()
-    """Of kind ARCHIVED, by completion time."""
+    """For kind ARCHIVED, by completion time."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The table that events speak of."""
+    """The table of the events."""
 
     namespace: str
     name: str
@@ -61,31 +61,31 @@ class Source:
 
 
 def start(timeline: tl.Timeline) -> CallbackPosition:
-    """Where a new callback begins: behind everything that is completed."""
+    """The start of a new callback: after all completed instants."""
     last = timeline.last_completed
     return CallbackPosition(completion_time=last.completion if last is not None else NOTHING_YET)
 
 
 def started(position: CallbackPosition) -> Event | None:
-    """What tells the receiver where it begins, before anything else: nothing is left out unsaid, also when etcd has lost the position."""
+    """The first event, which reports the start of the callback: so a receiver notices a gap, also when etcd has lost the position."""
     return Event(Kind.STARTED, "", position.completion_time) if position.delivered == 0 else None
 
 
 def bound(clock: str, before: tl.Timeline | None) -> str:
-    """Completion time up to which the next listing has everything; what completed later waits for the listing after that.
+    """Completion time up to which the next listing is complete; later commits wait for the listing after that.
 
-    A listing of a store is not one moment: it may show a commit and not the one that completed just before. Whatever completed up to `clock`, read
-    before the listing began, was published by then, or the lock is still held for it and nothing later can be; and so was whatever is older than
-    something that the listing `before` has shown.
+    A store does not list atomically: a listing may show a commit and miss the one that completed just before. Each commit with a completion time up to
+    `clock`, read before the listing began, was published by then, or the lock is still held for it and no later one can be published. The same holds
+    for each commit that is older than one in the listing `before`.
     """
     last = before.last_completed if before is not None else None
     return max(clock, last.completion if last is not None else "")
 
 
 def undelivered(timeline: tl.Timeline, restores: Sequence[RestoreDone], position: CallbackPosition, *, until: str, table_services: bool) -> tuple[Event, ...]:
-    """What is to be told, in order: completed writes and restores behind the position. Never a pending instant, which may be rolled back.
+    """The undelivered events, in order: completed writes and restores after the position. Never a pending instant, which may be rolled back.
 
-    `restores` must have been read after the listing: a commit that completed after a restore was begun when that was on record.
+    `restores` must have been read after the listing: a commit that completed after a restore was begun when the restore was on record.
     """
     found = [
         Event(Kind.COMMITTED, instant.requested, instant.completion, instant.action)
@@ -97,9 +97,9 @@ def undelivered(timeline: tl.Timeline, restores: Sequence[RestoreDone], position
 
 
 def may_be_archived(before: tl.Timeline | None, now: tl.Timeline, position: CallbackPosition) -> bool:
-    """Whether an undelivered commit can have been archived since the listing `before` (None: nothing is known), so that the archive must be read.
+    """Whether an undelivered commit may have been archived since the listing `before` (None: unknown), so that the archive must be read.
 
-    Instants are archived in order of their requested times, none past a pending one.
+    Instants are archived in order of their requested times, and never past a pending one.
     """
     if before is None:
         return True
@@ -111,7 +111,7 @@ def may_be_archived(before: tl.Timeline | None, now: tl.Timeline, position: Call
 
 
 def archived(instants: Iterable[tl.Instant], position: CallbackPosition) -> Event | None:
-    """What tells the gap: commits that were archived undelivered and are not told yet; None when there are none."""
+    """The event for a gap: commits that were archived undelivered and are not yet reported; None when there are none."""
     lost = sorted((i for i in instants if i.completion > position.completion_time and i.requested > position.archived_to), key=lambda i: i.completion)
     if not lost:
         return None
@@ -124,15 +124,15 @@ def after(position: CallbackPosition, event: Event, *, at_ms: int) -> CallbackPo
     if event.kind is Kind.STARTED:
         return position.but(instant="", delivered=told, at_ms=at_ms)
     if event.kind is Kind.ARCHIVED:
-        # The completion time stays: what is not archived yet may lie between the lost ones.
+        # The completion time stays: commits that are not archived may lie between the lost ones.
         return position.but(delivered=told, archived_to=event.instant, lost=position.lost + len(event.archived), at_ms=at_ms)
     return position.but(completion_time=event.completion, instant=event.instant, delivered=told, at_ms=at_ms)
 
 
 def retry_seconds(failures: int, chance: float, *, asked: float = 0.0) -> float:
-    """Time until the next try after that many failures in a row: doubled each time, bounded, and shortened by up to a half by `chance` (0 to 1).
+    """Time until the next try after that many consecutive failures: doubled each time, bounded, and reduced by up to half by `chance` (0 to 1).
 
-    `asked`: what the receiver has asked for (Retry-After), kept up to the bound.
+    `asked`: the receiver's Retry-After in seconds, respected up to the bound.
     """
     longest = exponential(failures, first=FIRST_RETRY_SECONDS, longest=MAX_RETRY_SECONDS)
     return max(longest * (1 - chance / 2), min(asked, MAX_RETRY_SECONDS))
@@ -142,7 +142,7 @@ def retry_seconds(failures: int, chance: float, *, asked: float = 0.0) -> float:
 
 
 def rfc3339(hudi_time: str) -> str:
-    """A Hudi time (`yyyyMMddHHmmssSSS`, UTC) as RFC 3339; empty when it is none."""
+    """A Hudi time (`yyyyMMddHHmmssSSS`, UTC) as RFC 3339; empty when the text is not a Hudi time."""
     try:
         parsed = datetime.strptime(f"{hudi_time[:14]}{hudi_time[14:] or '000'}000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
     except ValueError:
@@ -151,9 +151,9 @@ def rfc3339(hudi_time: str) -> str:
 
 
 def body(event: Event, source: Source, said: Mapping[str, Any]) -> bytes:
-    """The event as CloudEvents 1.0 in structured mode; `said` of a commit: its metadata as Hudi prints it in JSON, empty for the other kinds.
+    """The event as CloudEvents 1.0 in structured mode. `said`: the metadata of a commit as Hudi prints it in JSON, empty for the other kinds.
 
-    Equal events give an equal id whoever sends them, so that a receiver can drop repeats.
+    Equal events have equal ids, whichever agent sends them, so a receiver can drop repeats.
     """
     data: dict[str, Any] = {"namespace": source.namespace, "table": source.name, "tableId": source.table_id, "path": source.path}
     if event.kind is Kind.COMMITTED:
@@ -218,5 +218,5 @@ def _archived(event: Event) -> dict[str, Any]:
 
 
 def restores(done: Iterable[RestoreDone]) -> tuple[RestoreDone, ...]:
-    """The completed ones; one that had nothing to undo has no instant."""
+    """The completed restores with an instant; a restore that had nothing to undo has none."""
     return tuple(one for one in done if one.result is Result.COMPLETED and one.instant and one.completion_time)

@@ -1,4 +1,4 @@
-"""The attempt as the operator describes it: `/etc/hudi/job/job.json` (contracts, section 6)."""
+"""The description of an attempt by the operator: `/etc/hudi/job/job.json` (contracts, section 6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_PATH = "/etc/hudi/job/job.json"
 
 @dataclass(frozen=True)
 class TableSpec:
-    """The table as far as a writer or an agent must know it."""
+    """The fields of the table that a writer or an agent needs."""
 
     id: str
     table: str
@@ -32,7 +32,7 @@ class TableSpec:
     ordering: tuple[str, ...]
     hive_style: bool
     merge: Merge = LATER_COMMIT
-    """Which of two versions of a record stays."""
+    """How two versions of a record merge."""
     missing_columns: str = MissingColumns.NULL
     """`Null` or `Refuse`, as in the HudiTable."""
 
@@ -68,8 +68,8 @@ class FilesSource:
 class HudiSource:
     """Another Hudi table, read incrementally; `max_commits` None means everything in one commit.
 
-    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` are spelled as in the HudiWriter. `deletes`: what was deleted
-    there is deleted here.
+    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` have the values of the HudiWriter. `deletes`: rows that were
+    deleted in that table are deleted here.
     """
 
     path: str
@@ -79,12 +79,12 @@ class HudiSource:
     if_lost: str
     deletes: bool = False
     merger: str = ""
-    """The class that merges it, as its HudiTable says; empty: that is not known."""
+    """The merger class of the source table, from its HudiTable; empty: unknown."""
 
 
 @dataclass(frozen=True)
 class KafkaSecurity:
-    """How the brokers are talked to; `folder` holds the Secret's keys as files (empty: there is no Secret)."""
+    """Security settings for the brokers; `folder` holds the Secret's keys as files (empty: there is no Secret)."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -93,7 +93,7 @@ class KafkaSecurity:
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Topics by name, or by pattern (exactly one is set); fields are spelled as in the HudiWriter. `max_offsets` None: no bound."""
+    """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter. `max_offsets` None: no limit."""
 
     servers: tuple[str, ...]
     topics: tuple[str, ...]
@@ -137,7 +137,7 @@ class PythonSource:
 
 @dataclass(frozen=True)
 class Application:
-    """A user's program that writes by itself."""
+    """A user's program that does its own writes."""
 
     main_file: str
     arguments: tuple[str, ...]
@@ -145,13 +145,13 @@ class Application:
 
 @dataclass(frozen=True)
 class View:
-    """What a query sees under `name`: the Hudi table at `path`, or files (exactly one is set)."""
+    """The input of a query under `name`: the Hudi table at `path`, or files (exactly one is set)."""
 
     name: str
     path: str
     files: FilesSource | None
     merger: str = ""
-    """The class that merges the table, as its HudiTable says; empty: that is not known."""
+    """The merger class of the table, from its HudiTable; empty: unknown."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class Job:
     attempt: str
     number: int
     run: str
-    """Uid of the HudiWriter and number of the run. Attempts of one run share what was committed; another run, also that of a HudiWriter which was
-    deleted and applied again, begins anew (F97)."""
+    """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another run begins anew, also when the HudiWriter was
+    deleted and applied again (F97)."""
     table: TableSpec
     source: Source | None
     transform: str | None
@@ -183,34 +183,34 @@ class Job:
     in_process_retries: int
     options: Mapping[str, str]
     partitions: tuple[str, ...] = ()
-    """Patterns of partition paths without names of fields: the partitions that it may write; empty: any."""
+    """The partitions that the writer may write, as patterns of partition paths without field names; empty: all."""
     serialize_after: int = 0
-    """Races in a row that it loses to one other writer before the two take turns; 0: never."""
+    """Number of consecutive races lost to one other writer before the two take turns; 0: never."""
     early_detection: bool = False
     """Whether a write stops when it meets the marker of a pending one."""
     duplicates: str = Duplicates.FAIL
-    """Of an operation that looks no key up: `Fail`, `Drop` or `Allow` a key that is there already."""
+    """For an operation without key lookup: `Fail`, `Drop` or `Allow` a key that already exists."""
     interval: int | None = None
-    """Seconds between two looks at the source of a run that does not end; None: the run ends when its source has nothing more."""
+    """Seconds between two reads of the source in a streaming run; None: the run ends when its source has no more data."""
 
     @property
     def inserts(self) -> bool:
-        """Whether Hudi looks no key up."""
+        """Whether the operation has no key lookup in Hudi."""
         return self.operation in (Operation.INSERT, Operation.BULK_INSERT)
 
     @property
     def looks_up(self) -> bool:
-        """Whether the runtime does it instead."""
+        """Whether the runtime looks keys up instead of Hudi."""
         return self.inserts and self.duplicates != Duplicates.ALLOW
 
     @classmethod
     def from_json(cls, data: object) -> Job:
-        """Parse job.json. Raises ShapeError, which names field and rule."""
+        """Parse job.json. Raises ShapeError with field and rule."""
         return cls.of(contract.JobRecord.from_json(data))
 
     @classmethod
     def of(cls, told: contract.JobRecord) -> Job:
-        """The attempt as the operator describes it."""
+        """The attempt of a parsed job.json."""
         program = told.application
         return cls(
             writer=f"{told.writer.namespace}/{told.writer.name}",
@@ -233,7 +233,7 @@ class Job:
 
 
 def _source(told: contract.Source | None) -> Source | None:
-    """Raises ShapeError when the source is none that this version knows."""
+    """Raises ShapeError when this version does not know the source."""
     if told is None:
         return None
     if told.files is not None:

@@ -1,7 +1,7 @@
-"""Which of two versions of a record stays, as Hudi's table properties say it (docs/use/merging.md).
+"""How two versions of a record merge, as a Hudi table property (docs/use/merging.md).
 
-It is a property of the table: every writer, reader and compaction goes by it, also those of others. A class of the user's own is looked at before
-anything is begun: Hudi 1.2.0 looks for it when the instant of a write is begun, which it leaves behind then.
+All writers, readers and compactions of the table follow it, also those outside this operator. A user's own class is checked before anything is
+begun: Hudi 1.2.0 looks for it only after it has begun the instant of a write, and would leave that instant pending.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ HUDI_MODES: Mapping[str, str] = {
 MODE, PARTIAL, STRATEGY = "hoodie.record.merge.mode", "hoodie.table.partial.update.mode", "hoodie.record.merge.strategy.id"
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
 OF_PAYLOADS = "00000000-0000-0000-0000-000000000000"
-"""The strategy of tables that are merged by a payload class: readers have what they need for it in the table's properties."""
+"""The strategy of tables that are merged by a payload class: readers find all that they need for it in the table's properties."""
 MERGER = "org.apache.hudi.common.model.HoodieRecordMerger"
 RECORDS = "SPARK"
-"""The type of record that a class must merge: what Spark's readers and writers hand to it."""
+"""The record type that a class must merge: Spark's readers and writers pass records of this type."""
 KEEPS_OLD_FOR_NULL = "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
-"""Hudi 1.2.0 has no other word for the partial update mode when a table is made: it writes this one down as IGNORE_DEFAULTS."""
+"""Hudi 1.2.0 has no other way to set the partial update mode of a new table: it stores this class as IGNORE_DEFAULTS."""
 NO_DELETES = (
-    "no records can be deleted from this table: it is of type MergeOnRead with merge.partialUpdates IgnoreNulls, and a record that comes again after its"
-    " deletion would get its old values back until a compaction; delete from a CopyOnWrite table, or keep a column of your own for it"
+    "no records can be deleted from this table: it is of type MergeOnRead with merge.partialUpdates IgnoreNulls, and a record that is written again after"
+    " its deletion would get its old values back until a compaction; delete from a CopyOnWrite table, or mark deletions in a column of your own"
 )
 
 
@@ -44,13 +44,13 @@ class Merge:
     ignores_nulls: bool = False
     """Partial updates: null in a batch means that the column keeps its value."""
     strategy_id: str = ""
-    """With `Custom`: what the merger's class calls its merge."""
+    """With `Custom`: the strategy id of the merger's class."""
     class_name: str = ""
     """With `Custom`: the merger's class."""
 
     @classmethod
     def of(cls, told: contract.Merge | None, ordering: Sequence[str]) -> Merge:
-        """`merge` of a job or of an assignment; an older operator does not send it."""
+        """From `merge` of a job or of an assignment; an older operator does not send it."""
         said = told or contract.Merge()
         return cls(
             said.mode or (MergeMode.EVENT_TIME if ordering else MergeMode.COMMIT_TIME),
@@ -66,11 +66,11 @@ class Merge:
 
 
 LATER_COMMIT = Merge()
-"""What a table without ordering columns does that says nothing else."""
+"""The default of a table without ordering columns."""
 
 
 def configured(jvm: Any, builder: Any, merge: Merge) -> Any:
-    """A TableBuilder that makes a table with this merge."""
+    """A TableBuilder that creates a table with this merge."""
     if merge.ignores_nulls:
         return builder.setPayloadClassName(KEEPS_OLD_FOR_NULL)
     if merge.mode == MergeMode.CUSTOM:
@@ -79,47 +79,47 @@ def configured(jvm: Any, builder: Any, merge: Merge) -> Any:
 
 
 def problems(merge: Merge, properties: Mapping[str, str]) -> list[str]:
-    """What the properties of an existing table say otherwise, a sentence each."""
+    """One sentence for each property of an existing table that contradicts `merge`."""
     said = []
     needed, found = HUDI_MODES[merge.mode], properties.get(MODE)
     if found is not None and found.lower() != needed.lower():
-        said.append(f"{MODE}: needed {needed!r}, table {found!r}: spec.merge.mode says it")
+        said.append(f"{MODE}: needed {needed!r}, table {found!r}: set spec.merge.mode")
     if merge.mode == MergeMode.CUSTOM and properties.get(STRATEGY) != merge.strategy_id:
-        said.append(f"{STRATEGY}: needed {merge.strategy_id!r}, table {properties.get(STRATEGY, '')!r}: spec.merge.custom.strategyId says it")
+        said.append(f"{STRATEGY}: needed {merge.strategy_id!r}, table {properties.get(STRATEGY, '')!r}: set spec.merge.custom.strategyId")
     partial = properties.get(PARTIAL, "").replace("NONE", "")
     if partial != merge.partial_mode:
-        said.append(f"{PARTIAL}: needed {merge.partial_mode or 'none'!r}, table {partial or 'none'!r}: spec.merge.partialUpdates says it")
+        said.append(f"{PARTIAL}: needed {merge.partial_mode or 'none'!r}, table {partial or 'none'!r}: set spec.merge.partialUpdates")
     return said
 
 
 class NoMerger(UserCodeError):
-    """The class that merges a table is not in this image, or is not what the table needs. Nothing was begun."""
+    """The merger class of a table is not in this image, or does not fit the table. Nothing was begun."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What this JVM has under the name of a merger's class; `why`: why it has none (empty: there is one)."""
+    """The merger class that this JVM has under a name; `why`: the reason when it has none (empty: there is one)."""
 
     why: str = ""
     strategy_id: str = ""
     records: str = ""
-    """The type of record that it merges."""
+    """The record type that it merges."""
 
 
 def fault(merge: Merge, found: Found, *, where: str) -> str:
-    """Field, value and rule that is broken; empty when this class merges the table. `where`: the field above className and strategyId."""
+    """Field, value and broken rule; empty when this class can merge the table. `where`: the field above className and strategyId."""
     said = f"{where}.className = {merge.class_name!r}"
     if found.why:
         return f"{said}: {found.why}"
     if found.strategy_id != merge.strategy_id:
-        return f"{where}.strategyId = {merge.strategy_id!r}: class {merge.class_name} says {found.strategy_id!r} (getMergingStrategy)"
+        return f"{where}.strategyId = {merge.strategy_id!r}: class {merge.class_name} returns {found.strategy_id!r} (getMergingStrategy)"
     if found.records != RECORDS:
         return f"{said}: it merges records of type {found.records}, {RECORDS} is needed (getRecordType)"
     return ""
 
 
 def require(jvm: Any, merge: Merge, *, where: str = "spec.merge.custom") -> None:
-    """Raise NoMerger unless this JVM has the class of a `Custom` merge, and it is what the table needs. To be called before an instant is begun.
+    """Raise NoMerger unless this JVM has the class of a `Custom` merge, and the class fits the table. Call it before an instant is begun.
 
     Executors run the same image.
     """
@@ -135,7 +135,7 @@ def _find(jvm: Any, name: str) -> Found:
     try:
         found = jvm.java.lang.Class.forName(name, True, loader)
         if not jvm.java.lang.Class.forName(MERGER, True, loader).isAssignableFrom(found):
-            return Found(f"the class is no {MERGER}")
+            return Found(f"the class does not implement {MERGER}")
         merger = jvm.org.apache.hudi.common.util.HoodieRecordUtils.loadRecordMerger(name)
         return Found(strategy_id=str(merger.getMergingStrategy()), records=str(merger.getRecordType().name()))
     except Py4JJavaError as error:
@@ -146,9 +146,9 @@ def _find(jvm: Any, name: str) -> Found:
 
 
 def read_options(jvm: Any, config: Any, path: str, *, class_name: str = "") -> dict[str, str]:
-    """Options for reading a table with these properties (a HoodieTableConfig): the class that merges it, when readers have to.
+    """Options for reading a table with these properties (a HoodieTableConfig): the merger class, when readers must merge.
 
-    `class_name` empty: the one of this process's own table is looked at. Raises NoMerger when there is none that merges this table.
+    `class_name` empty: the class of this process's own table is used. Raises NoMerger when no class can merge this table.
     """
     properties = config.getProps()
     by_class = str(properties.getProperty(MODE) or "").upper() == HUDI_MODES[MergeMode.CUSTOM] and properties.getProperty(STRATEGY) not in (None, OF_PAYLOADS)
@@ -157,7 +157,7 @@ def read_options(jvm: Any, config: Any, path: str, *, class_name: str = "") -> d
     name = class_name or str(jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.getGlobalProps().getProperty(CLASSES) or "")
     strategy = str(properties.getProperty(STRATEGY))
     if not name:
-        said = "it is merged by a class of its own, which this reader does not know: read it by tableRef, or name the class to Reader(merger=)"
+        said = "the table is merged by a custom class, which this reader does not know: read it by tableRef, or pass the class to Reader(merger=)"
         raise NoMerger(f"table {path}: {STRATEGY} = {strategy!r}: {said}")
     require(jvm, Merge(MergeMode.CUSTOM, strategy_id=strategy, class_name=name), where=f"spec.merge.custom (as table {path} has it)")
     return {CLASSES: name}

@@ -1,4 +1,4 @@
-"""Hudi options of one write, and the refusal of those that belong to the operator.
+"""Hudi options of one write, and the refusal of options that belong to the operator.
 
 The operator has checked the same list at admission; it is checked again here because a job may come from an older operator.
 """
@@ -16,8 +16,8 @@ from hudi_contract.words import Operation
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.process.errors import OptionNotAllowed
 
-#: Options that a writer may never set: what belongs to the operator, and what concerns the whole table. The operator's own list
-#: (operator/hudi_operator/api/options.py) gives the reason for each; a test holds the two together.
+#: Options that a writer may never set: those that belong to the operator, and those that affect the whole table. The operator's own list
+#: (operator/hudi_operator/api/options.py) gives the reason for each; a test keeps the two equal.
 OWNED = (
     *(f"hoodie.write.{name}" for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")),
     *(f"hoodie.{name}.*" for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")),
@@ -50,7 +50,7 @@ def check_allowed(options: Mapping[str, str]) -> None:
 
 
 def table_options(table: TableSpec) -> dict[str, str]:
-    """Options that say which table it is; the same for every write."""
+    """Options that identify the table; the same for every write."""
     options = {
         "hoodie.table.name": table.name,
         "hoodie.datasource.write.table.type": table.type,
@@ -79,7 +79,7 @@ def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progres
 
 
 def _duplicates(job: Job) -> dict[str, str]:
-    """Hudi's three options for it. The look-up is ours; what is packed into small files is not merged with rows of the same key only with Allow."""
+    """Hudi's three options for duplicates. The runtime does the lookup; only with Allow, rows packed into small files do not merge with rows of equal key."""
     if not job.inserts:
         return {}
     return {
@@ -90,15 +90,15 @@ def _duplicates(job: Job) -> dict[str, str]:
 
 
 def key_options(schema: types.StructType, keys: Sequence[str]) -> dict[str, str]:
-    """What a bulk insert of rows with this schema needs so that it gives each record the key that an upsert gives it.
+    """Options so that a bulk insert of rows with this schema gives each record the same key as an upsert.
 
-    Hudi's row writer makes the key of a timestamp from its text, without fractions of a second; every other write makes it from its number (F92).
+    Hudi's row writer derives the key of a timestamp from its text, without fractions of a second; all other writes derive it from its number (F92).
     """
     return {ROW_WRITER: "false"} if any(isinstance(_type(schema, name), (types.TimestampType, types.TimestampNTZType)) for name in keys) else {}
 
 
 def _type(schema: types.StructType, name: str) -> types.DataType | None:
-    """Of a column, or of a field inside one; None: there is none of that name."""
+    """Type of a column, or of a field inside one; None: there is none with that name."""
     found: types.DataType | None = schema
     for part in name.split("."):
         found = found[part].dataType if isinstance(found, types.StructType) and part in found.fieldNames() else None

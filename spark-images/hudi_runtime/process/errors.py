@@ -1,7 +1,7 @@
 """Classification of failures, their exit codes, and redaction of secrets.
 
 The order of the rules matters: a code of the Java module (`[HUDIOP-…]`, protocol.json) is more precise than a Java class name, and a class
-deep in the cause chain is more precise than the wrapper that Spark or Hudi put around it.
+deep in the cause chain is more precise than the exception of Spark or Hudi that wraps it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
 
 
 class RuntimeFailure(Exception):
-    """A failure whose class is already known. Code of a user need not raise it; left uncaught there, it ends the attempt with that class."""
+    """A failure whose class is already known. User code need not raise it; uncaught in user code, it ends the attempt with that class."""
 
     def __init__(self, failure: FailureClass, message: str) -> None:
         super().__init__(message)
         self.failure = failure
-        """The class; its value is what status and the termination message say (docs/design/contracts.md, section 5)."""
+        """The class; status and the termination message contain its value (docs/design/contracts.md, section 5)."""
 
 
 class UserCodeError(RuntimeFailure):
-    """User code or user input (module, function, SQL, source) is at fault."""
+    """An error in user code or user input (module, function, SQL, source)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(FailureClass.USER_ERROR, message)
 
 
 class PositionLost(RuntimeFailure):
-    """What follows the position is gone from the source (archived, cleaned, undone by a restore): a read from here would leave rows out.
+    """Data after the position is gone from the source (archived, cleaned, undone by a restore): a read from here would miss rows.
 
-    The message names the source, the position and what is gone. It never passes by itself: begin anew, or with `ReadSnapshot.snapshot`.
+    The message contains the source, the position and the missing data. Retrying does not help: begin anew, or with `ReadSnapshot.snapshot`.
     """
 
     def __init__(self, message: str) -> None:
@@ -41,14 +41,14 @@ class PositionLost(RuntimeFailure):
 
 
 class OptionNotAllowed(RuntimeFailure):
-    """A writer asked for an option that belongs to the operator."""
+    """A writer sets an option that belongs to the operator."""
 
     def __init__(self, key: str) -> None:
         super().__init__(FailureClass.OPTION_NOT_ALLOWED, f"[{ErrorCode.OPTION}] option {key} is owned by the operator")
 
 
 class OutcomeUnknown(Exception):
-    """Nobody can say yet whether a publication or a deletion happened: look again later, never assume."""
+    """It is not yet known whether a publication or a deletion happened: check again later, never assume."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
         re.compile(
             r"UnknownHostException$|ConnectException$|ConnectTimeoutException$|NoRouteToHostException$|SocketTimeoutException$"
             r"|nio\.file\.AccessDeniedException$|\.s3a\.[A-Za-z]*Exception$|^com\.amazonaws\.|UnknownStoreException$|NoAuthWithAWSException$"
-            r"|^com\.google\.cloud\.hadoop\."  # what the gs connector has within an IOException of its own
+            r"|^com\.google\.cloud\.hadoop\."  # wrapped by the gs connector in its own IOException
         ),
         FailureClass.STORAGE_UNREACHABLE,
     ),
@@ -119,10 +119,10 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
 _BAD_DATA = re.compile(r"Malformed records are detected|Partition path .* does not belong to base-path")
-"""Of Spark's readers, and of Hudi when the partition of a row leads out of the table."""
+"""Messages of Spark's readers, and of Hudi when the partition path of a row leads out of the table."""
 _CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
 _EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
-"""What EarlyConflictDetection.java says in a task; Spark hands it on as a cause, or in the text of its own error."""
+"""Message of EarlyConflictDetection.java in a task; Spark passes it on as a cause, or in the text of its own error."""
 
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
@@ -149,13 +149,13 @@ def has_code(causes: Sequence[JavaCause], code: str) -> bool:
 
 
 def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
-    """Own instant, the other one, and the file group, when the write stopped at the marker of another; else None."""
+    """Own instant, other instant and file group, when the write stopped at the marker of another write; else None."""
     found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
     return None if found is None else (found[1], found[2], found[3])
 
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:
-    """Whether columns were in the way, not file groups."""
+    """Whether the conflict is about columns, not file groups."""
     return has_code(causes, ErrorCode.SCHEMA_MOVED) or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
 
 
@@ -167,7 +167,7 @@ def java_causes(error: BaseException) -> list[JavaCause]:
         while throwable is not None and len(causes) < 20:
             causes.append(JavaCause(throwable.getClass().getName(), str(throwable.getMessage() or "")))
             throwable = throwable.getCause()
-    except Exception as gone:  # the gateway may die while we ask it
+    except Exception as gone:  # the gateway may die during the calls
         causes.append(JavaCause("py4j", type(gone).__name__))
     return causes
 
@@ -183,7 +183,7 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
 
 
 def user_error(error: BaseException, where: str) -> BaseException:
-    """What to raise when user code raised: its own fault unless the session, the store or the JVM failed underneath it."""
+    """The exception to raise when user code raised: a user error, unless the session, the store or the JVM failed."""
     if isinstance(error, RuntimeFailure):
         return error
     causes = java_causes(error)
@@ -202,7 +202,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
 
 
 def describe_causes(causes: Sequence[JavaCause]) -> str:
-    """One line: the most telling cause (a coded one, else the root), by simple class name."""
+    """One line: the most specific cause (one with a code, else the root), with its simple class name."""
     coded = [cause for cause in causes if _CODE.search(cause.message)]
     chosen = coded[0] if coded else next((c for c in causes if _CONFLICT.search(c.message)), causes[-1])
     code = _CODE.search(chosen.message)
@@ -222,20 +222,20 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
         r"\1\2<redacted>",
     ),
     (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), r"\1<redacted>"),
-    # Not secret, but new in each answer: equal failures must give equal messages.
+    # Not secret, but different in each answer: equal failures must give equal messages.
     (re.compile(r";? ?(S3 Extended )?Request ID: [^;)]*|; Proxy: [^;)]*"), ""),
 )
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of the environment that look secret by name: never to appear in a message."""
+    """Values of environment variables whose names suggest a secret; they must never appear in a message."""
     found = os.environ if environ is None else environ
     name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
     return tuple(value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/"))
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
-    """`text` without known secret values and without anything that looks like one."""
+    """`text` without known secret values and without text that looks like a secret."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "<redacted>")
     for pattern, replacement in _REDACTIONS:
@@ -244,7 +244,7 @@ def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
 
 
 def first_line(text: str, *, limit: int = 1000, secrets: Iterable[str] = ()) -> str:
-    """First non-empty line, redacted and bounded."""
+    """First non-empty line, redacted and truncated to `limit` characters."""
     redacted = redact(text, secrets=secrets)
     line = next((part.strip() for part in redacted.splitlines() if part.strip()), "")
     return line[:limit]

@@ -1,4 +1,4 @@
-"""Typed face of the Java module's EtcdFacade: JSON values, linearizable reads, compare-and-set. Only the Java side talks to etcd."""
+"""Typed wrapper of the Java module's EtcdFacade: JSON values, linearizable reads, compare-and-set. Only the Java side connects to etcd."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Entry:
         return self.key.rsplit("/", 1)[-1]
 
     def read(self, record: type[R]) -> R:
-        """What of the value can be believed; a field that is absent, or not of its type, has its default."""
+        """The value as a record; a field that is absent, or of another type, has its default."""
         if record not in self._read:
             self._read[record] = record.known(self.value)
         return cast(R, self._read[record])
 
 
 def read(entry: Entry | None, record: type[R]) -> R:
-    """The same; a key that is absent is a record of defaults."""
+    """The value of an entry as a record; a record of defaults when the key is absent."""
     return record.known({}) if entry is None else entry.read(record)
 
 
@@ -67,12 +67,12 @@ class Etcd:
         return [self._entry(item) for item in self._facade.range(prefix)]
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
-        """Put if the key's mod revision is still `revision` (0: absent). The new revision, or None when somebody was faster."""
+        """Put if the key's mod revision is still `revision` (0: absent). Returns the new revision, or None when the key has changed."""
         answer = int(self._facade.casPut(key, encode(value), revision))
         return None if answer < 0 else answer
 
     def put(self, key: str, value: Mapping[str, Any]) -> int:
-        """Put without a compare: reports only."""
+        """Put without a compare. For reports only."""
         return int(self._facade.put(key, encode(value)))
 
     def delete(self, key: str, revision: int) -> bool:
@@ -86,13 +86,13 @@ def encode(value: Mapping[str, Any]) -> str:
 
 
 def unbound(spark: SparkSession) -> Etcd:
-    """A facade that belongs to no table: keys relative to P/."""
+    """A facade for no particular table: keys relative to P/."""
     jvm: Any = spark.sparkContext._jvm
     return Etcd(jvm.io.hudioperator.Sessions.etcd(jvm.java.util.HashMap()))
 
 
 def now_ms() -> int:
-    """Wall clock in milliseconds: for people and metrics, never for a decision."""
+    """Wall clock in milliseconds, for display and metrics, never for a decision."""
     return int(time.time() * 1000)
 
 

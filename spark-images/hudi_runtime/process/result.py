@@ -1,4 +1,4 @@
-"""What an attempt tells the operator: the termination message and the live report in etcd."""
+"""The results that an attempt sends to the operator: the termination message and the live report in etcd."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Tally:
     conflicts: tuple[ConflictReport, ...] = ()
     conflict_count: int = 0
     waiting: int = 0
-    """What the source still had when the last commit's batch was taken: files, commits, offsets."""
+    """Backlog of the source when the last commit's batch was taken: files, commits, offsets."""
     caught_up: bool = False
-    """Whether a streaming run has come to the end of its source at least once."""
+    """Whether a streaming run has reached the end of its source at least once."""
 
     def conflict(self, conflict: Conflict) -> None:
-        """Remember a lost race; only the last ten are kept."""
+        """Record a lost race; only the last MAX_CONFLICTS are kept."""
         self.conflict_count += 1
         groups, at = conflict.file_groups, now_ms()
         entry = ConflictReport(instant=conflict.instant, with_=conflict.other, file_groups=groups, yielded=conflict.yielded, at_ms=at)
         self.conflicts = (*self.conflicts, entry)[-MAX_CONFLICTS:]
 
     def committed(self, instant: str, completion: str, records: int, *, since: int) -> None:
-        """Count a commit; conflicts number `since` and later were lost on the way to it."""
+        """Count a commit; the conflicts from number `since` on were lost by earlier tries of it."""
         self.commits += 1
         self.records += records
         self.last_instant = instant
@@ -54,19 +54,19 @@ class Tally:
 
 
 class Reporter:
-    """Puts `report/attempt/<attempt>`. A report that cannot be put is not worth failing for: the termination message follows."""
+    """Puts `report/attempt/<attempt>`. A failed put does not fail the attempt: the termination message follows."""
 
     def __init__(self, session: Session, tally: Tally) -> None:
         self._session = session
         self._tally = tally
-        self.said: Stage | None = None
+        self.last_stage: Stage | None = None
         """The last stage."""
         self.turn: Turn | None = None
-        """Against whom this writer asks for its turn; None: it takes no turns (an application)."""
+        """The writers from which this writer requests a turn; None: it takes no turns (an application)."""
 
     def stage(self, stage: Stage) -> None:
         """Report the stage and the counters so far."""
-        tally, self.said = self._tally, stage
+        tally, self.last_stage = self._tally, stage
         report = AttemptReport(
             attempt=self._session.attempt,
             inc=self._session.inc,
@@ -88,7 +88,7 @@ class Reporter:
 
 
 def termination_message(tally: Tally, failure: Failure | None) -> str:
-    """The JSON of contracts, section 5; the message is cut so that the whole stays within the kubelet's limit."""
+    """The JSON of contracts, section 5; the message is truncated so that the JSON stays within the kubelet's limit."""
     result = TerminationMessage(
         outcome=Ending.FAILED if failure else Ending.SUCCEEDED,
         class_=failure.kind if failure else None,

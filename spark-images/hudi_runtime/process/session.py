@@ -1,4 +1,4 @@
-"""The Java session of this process for one table: registration, heartbeat, records of instants. All safety is on its side."""
+"""The Java session of this process for one table: registration, heartbeat, records of instants. The Java side enforces all safety."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pyspark.sql import SparkSession
 from hudi_runtime.process.etcd import Etcd
 
 FENCED = "FENCED"
-"""The state of a session that was ended; the words are the Java module's."""
+"""The state of a fenced session, as spelled by the Java module."""
 
 
 class NoSession(Exception):
-    """The plugin has opened no session: the pod is not what the operator rendered."""
+    """The plugin has opened no session: the pod was changed after the operator rendered it."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A refused commit: own instant, the other one, and some of the file groups both changed."""
+    """A refused commit: own instant, other instant, and some of the file groups that both changed."""
 
     instant: str
     other: str
     file_groups: tuple[str, ...]
     yielded: bool = False
-    """The other one is of higher priority, and not completed yet."""
+    """The other instant has higher priority, and is not completed yet."""
     early: bool = False
-    """Seen in the middle of the write; the other one began earlier, and is not completed yet."""
+    """Detected during the write; the other instant began earlier, and is not completed yet."""
 
 
 class Session:
-    """See spark-images/etcd-lock/API.md. What only an agent does with its session is `settle.agent_session`."""
+    """See spark-images/etcd-lock/API.md. The operations that only an agent may call are in `settle.agent_session`."""
 
     def __init__(self, java: Any) -> None:
         self._java = java
@@ -60,15 +60,15 @@ class Session:
         return [str(instant) for instant in self._java.pendingInstants()]
 
     def abandon(self, instant: str) -> bool:
-        """Declare an own pending instant Abandoned: never published from then on, so that the agent may roll it back."""
+        """Declare an own pending instant Abandoned: it is never published from then on, so the agent may roll it back."""
         return bool(self._java.abandon(instant))
 
     def quiet(self, milliseconds: int) -> bool:
-        """Wait until no publication is unknown and the lock is released; False when the time is over."""
+        """Wait until no publication is unknown and the lock is released; False on timeout."""
         return bool(self._java.awaitQuiet(milliseconds))
 
     def may_yield(self, times: int) -> None:
-        """So many of the next commits give way to writers of higher priority that are changing the same file groups."""
+        """Let the next `times` commits yield to writers of higher priority that are changing the same file groups."""
         self._java.mayYield(times)
 
     def last_conflict(self) -> Conflict | None:
@@ -80,5 +80,5 @@ class Session:
         return Conflict(data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5], bool(data.get("yielded")))
 
     def close(self) -> bool:
-        """Clean exit. False: something is unresolved, the registration stays and the operator settles it."""
+        """Clean exit. False: something is unresolved; the registration stays and the operator settles this incarnation."""
         return bool(self._java.close())

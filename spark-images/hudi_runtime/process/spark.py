@@ -1,7 +1,7 @@
-"""Start of the Spark session and what may be asked of its JVM process.
+"""Start and end of the Spark session, and the state of its JVM process.
 
-Configuration comes from `SPARK_CONF_DIR/spark-defaults.conf` and `HUDI_CONF_DIR/hudi-defaults.conf`, both rendered by the operator;
-nothing that safety depends on is set here.
+Configuration comes from `SPARK_CONF_DIR/spark-defaults.conf` and `HUDI_CONF_DIR/hudi-defaults.conf`, both rendered by the operator.
+Safety depends on no setting of this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def start(name: str) -> SparkSession:
 
 
 def stop(*, wait_seconds: float) -> None:
-    """End the session, so that executors end in order and an event log is completed; a driver that has finished does not wait longer for it."""
+    """End the session, so that executors end in order and an event log is completed. Waits at most `wait_seconds`."""
 
     def end() -> None:
         context: Any = SparkContext._active_spark_context  # not the active session: that one belongs to a thread
@@ -56,15 +56,15 @@ def interruptible(spark: SparkSession) -> None:
 
 
 def cancel_jobs(spark: SparkSession) -> None:
-    """Ask every Spark job of this driver to stop; a batch driver has no other work than its write."""
+    """Ask every Spark job of this driver to stop; a batch driver has no work except its write."""
     if spark.sparkContext._jsc is not None:
         spark.sparkContext.cancelAllJobs()
 
 
 def await_idle(spark: SparkSession, seconds: float) -> bool:
-    """Wait until no executor that the driver knows runs a task any more; False when the time is over.
+    """Wait until no executor that the driver knows runs a task; False on timeout.
 
-    A cancelled job is reported as ended while its tasks still run. Executors that were lost are not counted: see :func:`lost_executors`.
+    Spark reports a cancelled job as ended while its tasks still run. Lost executors are not counted: see :func:`lost_executors`.
     """
     context: Any = spark.sparkContext
     end = time.monotonic() + seconds
@@ -78,7 +78,7 @@ def await_idle(spark: SparkSession, seconds: float) -> bool:
 
 
 def lost_executors(spark: SparkSession) -> bool:
-    """Whether the driver has lost an executor since it began. A lost one may still run and write: only its pod's end proves the contrary (F4)."""
+    """Whether the driver has lost an executor since its start. A lost executor may still run and write until the end of its pod is proven (F4)."""
     context: Any = spark.sparkContext
     if context._jsc is None:
         return True

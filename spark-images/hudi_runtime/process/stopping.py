@@ -1,4 +1,4 @@
-"""SIGTERM: finish the commit at hand if it fits into the grace, else cancel it."""
+"""SIGTERM: finish the running commit if the grace period allows it, else cancel it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from types import FrameType
 GRACE_VARIABLE = "HUDI_OPERATOR_STOP_GRACE_SECONDS"
 DEFAULT_GRACE_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
-"""Kept of the grace for giving up the instant and deregistering; at most 40 % of it."""
+"""Part of the grace period reserved for abandoning the instant and deregistering; at most 40 % of it."""
 
 
 def working_seconds(grace: float) -> float:
-    """How long work may go on after SIGTERM when SIGKILL follows `grace` seconds after it."""
+    """How long work may continue after SIGTERM when SIGKILL follows after `grace` seconds."""
     return max(grace - LEAVE_SECONDS, 0.6 * grace)
 
 
 class Stop:
-    """Set by SIGTERM. `on_grace_over` runs on a thread of its own when the grace is over and the process still works."""
+    """Set by SIGTERM. `on_grace_over` runs on a separate thread when the grace period ends and the process still works."""
 
     def __init__(self, on_grace_over: Callable[[], None]) -> None:
         self._event = threading.Event()
@@ -45,5 +45,5 @@ class Stop:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait, but not longer than until somebody asks to stop; True when that happened."""
+        """Wait for at most `seconds` or until a stop is requested; True when it was requested."""
         return self._event.wait(seconds)

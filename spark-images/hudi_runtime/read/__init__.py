@@ -1,6 +1,6 @@
-"""What a writer reads: files, other Hudi tables, Kafka, SQL, functions; how far it has come; and its own table's rows.
+"""A writer's input: files, other Hudi tables, Kafka, SQL, functions; its progress; and the rows of its own table.
 
-May use `table`, `job` and `process`; never `settle`, `services`, `agent` or `callback`. Invariant I9: progress travels with the commit and only
-a completed commit is believed; a position that was lost is an error, never an empty read. What a batch is made from is remembered, so that
-the commit can be compared with what completed since.
+May import `table`, `job` and `process`; never `settle`, `services`, `agent` or `callback`. Invariant I9: progress is stored in the commit, and only
+a completed commit counts. A lost position is an error, never an empty read. The base of a batch is recorded, so that its commit can be compared
+with the commits that completed since.
 """

@@ -1,4 +1,4 @@
-"""What user code is given: the attempt, its table, and the metadata that makes a commit countable."""
+"""The context of user code: the attempt, its table, and the metadata that identifies its commits."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from hudi_runtime.table.hudi import Table
 
 @dataclass(frozen=True)
 class Context:
-    """The attempt that user code runs in: handed to `function(spark, context)`, and returned by `current_context()` in an application."""
+    """The attempt that user code runs in: passed to `function(spark, context)`, and returned by `current_context()` in an application."""
 
     job: Job
-    """The attempt as the operator has described it (docs/design/contracts.md, section 6); its fields are the runtime's own."""
+    """The operator's description of the attempt (docs/design/contracts.md, section 6); its fields are internal to the runtime."""
     inc: str
-    """Id of this process's incarnation: it stands in the metadata of its commits."""
+    """Id of this process's incarnation; the metadata of its commits contain it."""
     spark: SparkSession
     """The session of this process."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """`source.python.arguments` of the HudiWriter; empty in an application."""
     _read: dict[int, list[Base]] = field(default_factory=dict)
-    """What each thread has read since its last batch."""
+    """The reads of each thread since its last batch."""
     _given: dict[int, Base] = field(default_factory=dict)
-    """What the last batch of each thread was made from."""
+    """The base of the last batch of each thread."""
 
     @property
     def table_path(self) -> str:
@@ -47,17 +47,18 @@ class Context:
     def read_table(self) -> DataFrame:
         """Snapshot of the table as it is now, with Hudi's own columns.
 
-        What is written afterwards counts as made from it: a commit of another writer to the same file groups since this moment is a conflict,
-        which ends the attempt as WriteConflict (in a python source `Update` does better). Raises what Spark and the client of the store raise.
+        Later writes count as made from it: a commit of another writer to the same file groups since this moment is a conflict, which ends the
+        attempt as WriteConflict (in a python source, prefer `Update`). Raises the errors of Spark and of the store's client.
         """
         frame, base = take(self.spark, Table(self.spark, self.table_path))
         self._read.setdefault(threading.get_ident(), []).append(replace(base, read=uuid.uuid4().hex))
         return frame
 
     def base_of_batch(self) -> Base | None:
-        """Called by the runtime for each batch: when the rows were read that it may be made from.
+        """Called by the runtime for each batch: the base of the rows that the batch may be made from.
 
-        Those read by this thread since its batch before, else those of that one; a thread that has read nothing may write what any other has read.
+        These are the rows that this thread has read since its previous batch, else those of the previous batch. A thread that has read nothing may
+        write rows that any other thread has read.
         """
         mine = threading.get_ident()
         if reads := self._read.pop(mine, []):
@@ -68,10 +69,10 @@ class Context:
         return min(others, key=_completion, default=None)
 
     def commit_metadata(self) -> dict[str, str]:
-        """Write options that name writer, attempt and incarnation in the commit (an application passes them to its own writes).
+        """Write options that record writer, attempt and incarnation in the commit (an application passes them to its own writes).
 
-        Also when it has read the table, so that what was committed since then is not overwritten unseen, by another thread of this program either:
-        of the program's own commits only those count as known that were made by the same thread from the same read.
+        They also record when the program read the table, so that later commits are not overwritten unseen. This includes commits of other threads of
+        this program: of its own commits, only those that the same thread made from the same read count as known.
         """
         base = self.base_of_batch()
         if base is None:
@@ -80,7 +81,7 @@ class Context:
         return commit_metadata(self.job, inc=self.inc, progress=None) | named.options("snapshot")
 
     def table_options(self) -> dict[str, str]:
-        """Write options that say which table it is: its name, type, key, partition and ordering fields. For an application's own writes."""
+        """Write options that identify the table: its name, type, key, partition and ordering fields. For an application's own writes."""
         return table_options(self.job.table)
 
 

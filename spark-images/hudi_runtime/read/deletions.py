@@ -1,14 +1,14 @@
-"""What commits of a table have deleted, for readers that carry it over (docs/use/sources.md, Deletes).
+"""Records that commits of a table have deleted, for readers that carry deletions over (docs/use/sources.md, Deletes).
 
-Hudi keeps no list of deleted records. Three things tell them:
+Hudi keeps no list of deleted records. They are found in three places:
 
-* a base file that replaces another one: what the old file has and the new one has not;
-* a log file: its delete blocks name the keys;
-* file groups that a commit replaced (a deleted or overwritten partition): all that was in them.
+* a base file that replaces another one: the records of the old file that the new one lacks;
+* a log file: its delete blocks list the keys;
+* file groups that a commit replaced (a deleted or overwritten partition): all their records.
 
-What is in the table when it is read is no deletion: it was inserted again, or the deletion has lost against a newer version. Of a deleted record
-its last version is given, so that keys, partition and ordering values of whoever reads it can be made from it. What a file would tell that was
-cleaned is a lost position, never nothing.
+A record that the table contains at the time of the read is not a deletion: it was inserted again, or the deletion lost against a newer version.
+For a deleted record its last version is returned, so that a reader can derive key, partition and ordering values from it. When a file with this
+information was cleaned, the position is lost; the deletions are never silently skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hudi_runtime.table.hudi import Table, WriteInfo
 
 COMMIT_TIME = "_hoodie_commit_time"
 ROW = ("_hoodie_record_key", "_hoodie_partition_path")
-"""What tells one row from the others."""
+"""Columns that identify a row."""
 DELETED = "_hoodie_is_deleted"
 """Hudi's column: a row that has true there deletes its record."""
 Group = tuple[str, str]
@@ -40,12 +40,12 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the deletions of some commits are found."""
+    """The files in which the deletions of some commits are found."""
 
     before: frozenset[str] = frozenset()
-    """Base files with the rows as they were before those commits."""
+    """Base files with the rows before those commits."""
     after: frozenset[str] = frozenset()
-    """The last base files that the commits wrote instead of these."""
+    """The last base files that the commits wrote in their place."""
     logs: tuple[tuple[tl.Instant, Group, str], ...] = ()
     """Log files with delete blocks, and the commit of each."""
     replaced: tuple[tuple[tl.Instant, Group], ...] = ()
@@ -55,9 +55,9 @@ class Plan:
 
 
 def plan(writes: Iterable[tuple[tl.Instant, WriteInfo]]) -> Plan:
-    """Where to find what these commits have deleted.
+    """Find the files with the deletions of these commits.
 
-    A base file that one of them wrote holds nothing that was given before, but what it took over from the one before it: so that one is looked at.
+    A base file that one of these commits wrote holds no rows that were returned before, except those of its predecessor: so the predecessor is used.
     """
     ordered = sorted(((i, w) for i, w in writes if w.carries_rows), key=lambda pair: pair[0].completion)
     written = {path for _, write in ordered for _, path in write.files}
@@ -84,7 +84,7 @@ def plan(writes: Iterable[tuple[tl.Instant, WriteInfo]]) -> Plan:
 
 
 def deleting(write: WriteInfo) -> bool:
-    """Whether a commit says that it has deleted records, or replaced file groups."""
+    """Whether a commit has deleted records or replaced file groups, according to its metadata."""
     return write.carries_rows and (bool(write.replaced) or any(change.deletes for change in write.changes))
 
 
@@ -95,7 +95,7 @@ def is_log(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Slice:
-    """What of a file group was there before a commit: a base file (empty: none), and the commits that wrote log files after it."""
+    """A file group before a commit: its base file (empty: none), and the commits that wrote log files after it."""
 
     base: str = ""
     logged: tuple[tl.Instant, ...] = ()
@@ -107,9 +107,9 @@ class Slice:
 
 
 def slice_before(commit: tl.Instant, group: Group, *, names: Iterable[str], timeline: tl.Timeline) -> Slice:
-    """The file group as it was before a completed commit, by the names in the folder of its partition.
+    """The file group before a completed commit, from the file names in the folder of its partition.
 
-    A log file belongs to the base file that was begun last before the log's commit completed. What is older than the timeline completed long ago.
+    A log file belongs to the base file that was begun last before the log's commit completed. Instants older than the timeline completed long ago.
     """
     partition, file_id = group
     bases: dict[str, str] = {}
@@ -149,7 +149,7 @@ def _named(name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Ways:
-    """How a look reads: what commits wrote with the files that this needs, one of some files that is gone, names in a folder."""
+    """Read functions of a snapshot: rows that commits wrote, with the files needed; the first missing one of some files; names in a folder."""
 
     written: Callable[[Sequence[tl.Instant]], Iterator[tuple[list[str], Callable[[], DataFrame]]]]
     missing: Callable[[Iterable[str]], str]
@@ -158,14 +158,14 @@ class Ways:
 
 @dataclass
 class _Before:
-    """File groups as they were: base files, and the commits that wrote log files after them."""
+    """Earlier states of file groups: base files, and the commits that wrote log files after them."""
 
     bases: set[str] = field(default_factory=set)
     logged: set[tl.Instant] = field(default_factory=set)
 
 
 class Deletions:
-    """Reads what commits of one table have deleted."""
+    """Reads the records that commits of one table have deleted."""
 
     def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline, ways: Ways) -> None:
         self._spark = spark
@@ -175,9 +175,9 @@ class Deletions:
         self._names: dict[str, frozenset[str]] = {}
 
     def rows(self, writes: Sequence[tuple[tl.Instant, WriteInfo]], *, given: DataFrame) -> DataFrame | None:
-        """The last versions of the records that these commits deleted, held by Spark; None when they have deleted nothing.
+        """The last versions of the records that these commits deleted, held by Spark; None when they deleted nothing.
 
-        `given`: the rows that are given beside them (with Hudi's own columns). Raises PositionLost.
+        `given`: the rows that the same pull returns (with Hudi's own columns). Raises PositionLost.
         """
         wanted = plan(writes)
         if not wanted:
@@ -197,7 +197,7 @@ class Deletions:
         return found.join(there, list(ROW), "left_anti").join(given.select(*ROW), list(ROW), "left_anti").localCheckpoint()
 
     def _replaced_rows(self, wanted: Plan) -> list[DataFrame]:
-        """Rows of the files before that are not in the files after. A file after it that was cleaned has been replaced in turn: what is in the table tells."""
+        """Rows of the files before that are not in the files after. A cleaned file after was replaced in turn: the present table then decides."""
         if not wanted.before:
             return []
         self._require(wanted.before)
@@ -211,12 +211,12 @@ class Deletions:
         found = _Before()
         for commit, group in wanted.replaced:
             if not self._add(found, commit, group):
-                raise PositionLost(f"file group {group[1]} in partition {group[0]} of {self._table.path}, which {commit.requested} replaced, was cleaned")
+                raise PositionLost(f"file group {group[1]} in partition {group[0]} of {self._table.path} was replaced by {commit.requested} and then cleaned")
         partitions = sorted({partition for _, (partition, _) in wanted.replaced})
         return [part.where(f.col(ROW[1]).isin(partitions)) for part in self._before(found)]
 
     def _logged(self, wanted: Plan) -> list[DataFrame]:
-        """Rows of the keys that delete blocks name, as they were before. A key that was nowhere had nothing to delete."""
+        """Earlier rows of the keys in delete blocks. A key without an earlier row had nothing to delete."""
         paths = sorted({path for _, _, path in wanted.logs})
         self._require(paths)
         keys = [(key, partition) for _, (partition, _), path in wanted.logs for key in self._delete_block_keys(path)]
@@ -231,24 +231,24 @@ class Deletions:
         known = [part.select(*ROW) for part in rows]
         unknown = named.join(reduce(DataFrame.unionByName, known), list(ROW), "left_anti") if known else named
         if not unknown.isEmpty() and any(instant.action == "clean" for instant in self._table.timeline().pending):
-            message = f"files of {self._table.path} are being cleaned: what was deleted is told when that has ended"
+            message = f"files of {self._table.path} are being cleaned: deletions can be read when the clean has ended"
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, message)
         return rows
 
     def _add(self, found: _Before, commit: tl.Instant, group: Group) -> bool:
-        """Add a file group as it was before a commit; False when there was nothing."""
+        """Add the state of a file group before a commit; False when it did not exist."""
         if group[0] not in self._names:
             self._names[group[0]] = self._ways.names(group[0])
         before = slice_before(commit, group, names=self._names[group[0]], timeline=self._timeline)
         if before.archived:
-            raise PositionLost(f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} has deleted what it wrote")
+            raise PositionLost(f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} has deleted its rows")
         if before.base:
             found.bases.add(before.base)
         found.logged.update(before.logged)
         return bool(before)
 
     def _before(self, found: _Before, *, only: DataFrame | None = None) -> list[DataFrame]:
-        """The rows, held by Spark; `only`: those of these keys. Each version that there is, the merge comes later."""
+        """All versions of the rows, held by Spark; `only`: the rows with these keys. They are merged later."""
         self._require(found.bases)
         files, parts = list(found.bases), [self._base_rows(found.bases)] if found.bases else []
         for needed, rows in self._ways.written(sorted(found.logged)) if found.logged else ():
@@ -259,7 +259,7 @@ class Deletions:
         return [self._held(files, [part if only is None else part.join(only, list(ROW), "left_semi") for part in parts])]
 
     def _held(self, files: Iterable[str], parts: Sequence[DataFrame]) -> DataFrame:
-        """Those rows, held by Spark; the files that they need were there before and after. One by one: see `ReadSnapshot._merged`."""
+        """The rows of `parts`, held by Spark; the files that they need existed before and after. One by one: see `ReadSnapshot._merged`."""
         needed = sorted(set(files))
         self._require(needed)
         held = reduce(DataFrame.unionByName, [part.localCheckpoint() for part in parts])
@@ -269,10 +269,10 @@ class Deletions:
     def _require(self, files: Iterable[str]) -> None:
         missing = self._ways.missing(files)
         if missing:
-            raise PositionLost(f"{missing} of {self._table.path}, which tells what was deleted after the position, was cleaned")
+            raise PositionLost(f"{missing} of {self._table.path} was cleaned: it is needed to find records deleted after the position")
 
     def _base_rows(self, paths: Iterable[str]) -> DataFrame:
-        """Rows of base files as columns of the table. Files of one commit have one schema."""
+        """Rows of base files with the columns of the table. Files of one commit have one schema."""
         by_commit: dict[str, list[str]] = {}
         for path in sorted(paths):
             by_commit.setdefault(path.rpartition("_")[2], []).append(f"{self._table.path}/{path}")
@@ -280,13 +280,13 @@ class Deletions:
         return reduce(DataFrame.unionByName, [self._aligned(reader.parquet(*part)) for part in by_commit.values()])
 
     def _aligned(self, frame: DataFrame) -> DataFrame:
-        """The columns of the table; those that an older file does not have are null."""
+        """`frame` with the columns of the table; columns that an older file lacks are null."""
         present = set(frame.columns)
         columns = self._columns.fields
         return frame.select([(f.col(f"`{c.name}`") if c.name in present else f.lit(None)).cast(c.dataType).alias(c.name) for c in columns])
 
     def _newest(self, rows: DataFrame) -> DataFrame:
-        """One version of each record: the one that the table's merge keeps."""
+        """One version of each record, chosen by the table's merge."""
         order = [f.col(name).desc_nulls_last() for name in (*self._ordering, COMMIT_TIME)]
         rank = f.row_number().over(Window.partitionBy(*ROW).orderBy(*order))
         return rows.withColumn("_hudiop_rank", rank).where("_hudiop_rank = 1").drop("_hudiop_rank")
@@ -308,9 +308,9 @@ class Deletions:
 
 
 def problem(config: Any) -> str:
-    """Why the deletions of a table cannot be read; empty when they can."""
+    """The reason why the deletions of a table cannot be read; empty when they can."""
     if str(config.getTableType().name()) == TableType.MERGE_ON_READ and str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.CUSTOM]:
-        return "its record merger decides at each read what is deleted"
+        return "its record merger decides about deletions at each read"
     if str(config.getBaseFileFormat().name()) != "PARQUET" or bool(config.isMultipleBaseFileFormatsEnabled()):
         return "its base files are not Parquet"
     if bool(config.getBootstrapBasePath().isPresent()):

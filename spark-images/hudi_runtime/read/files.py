@@ -1,7 +1,7 @@
-"""Files of a source: which ones there are, and how those of one commit are read together, so that no row is lost, taken twice or put into other columns.
+"""Files of a source: list them, and read the files of one commit together, so that no row is lost, read twice or put into other columns.
 
-Spark takes the columns of several files from some of them: a column that another file has too is left out, and columns of CSV in another order change
-places, both without a word. Here the files of one commit have the columns of all of them, or are refused (F86).
+Spark takes the columns of several files from some of them: a column that only another file has is dropped, and columns of CSV in another order are
+swapped, both without an error. Here the rows of one commit have the columns of all its files, or the files are refused (F86).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from hudi_runtime.read.progress import SourceFile
 from hudi_runtime.table.values import unreadable
 
 STRICT = ("csv", "json", "xml")
-"""Formats without columns of their own, in which a line may not parse."""
+"""Formats without a schema in the file, in which a line may fail to parse."""
 HIDDEN = ("_", ".")
 UNDER_WAY = "._COPYING_"
-"""How `hadoop fs -put` names a file until it is whole. Spark leaves it out, too."""
+"""Suffix that `hadoop fs -put` gives to a file until it is complete. Spark ignores such files, too."""
 AS_NAMED = {"__globPaths__": "false"}
-"""Spark would take `x[1].csv` for a pattern, and read `x1.csv` instead of it (F85)."""
-ALONE = "let each file have a commit of its own (source.files.maxFilesPerCommit: 1): its columns are then fitted to the table's"
+"""Without this, Spark would treat `x[1].csv` as a pattern, and read `x1.csv` instead (F85)."""
+ALONE = "commit each file separately (source.files.maxFilesPerCommit: 1): its columns are then adapted to the table's"
 ONE_VALUE = "a line (with multiLine: the file) holds one JSON value, and nothing after it"
 _MORE = r"[}\]][\s}\]]*[^\s}\]]"
-"""Something after the end of an object or array: of the value, or of one inside it."""
+"""Matches text after the end of an object or array: of the value, or of one inside it."""
 _NOT_ALONE = f"[{ErrorCode.BAD_DATA}] file "
 _DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal)|[Ff]ailed (?:to merge|merging)")
 
 
 def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[SourceFile]:
-    """Files behind paths, folders (recursively) and patterns; hidden ones are left out. A path that matches nothing is an error, unless `wait`."""
+    """Files of paths, folders (recursively) and patterns, except hidden ones. A path that matches nothing is an error, unless `wait`."""
     jvm: Any = spark.sparkContext._jvm
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     found: set[SourceFile] = set()
@@ -50,7 +50,7 @@ def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> 
 
 
 def _is_matched_by_chance(path: str, text: str) -> bool:
-    """Whether a hidden folder or file is there because of a pattern, which did not name it: another job may just write it."""
+    """Whether a pattern matched a hidden folder or file that it does not name: another job may still be writing it."""
     named = text.split("/")
     return any(part.startswith(HIDDEN) and part not in named for part in path.split("/"))
 
@@ -69,9 +69,9 @@ def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[Sourc
 
 
 def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """The rows of these files, with the columns of all of them. Raises RuntimeFailure(SchemaMismatch) when these do not fit each other.
+    """The rows of these files, with the columns of all of them. Raises RuntimeFailure(SchemaMismatch) when the columns are incompatible.
 
-    What only shows when Spark reads a file is an error of the write then; `blamed` explains it.
+    An error that appears only when Spark reads the rows is an error of the write; `blamed` explains it.
     """
     chosen = _lower(source.options).keys()
     reader = spark.read.format(source.format).options(**reading(source), **AS_NAMED)
@@ -85,7 +85,7 @@ def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> Data
 
 
 def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """Spark reads the first value of a line and leaves out what follows it: the second of two files that were put together without a line end (F94)."""
+    """Refuse text after the first value of a line. Spark ignores it: for example the second of two files joined without a line end (F94)."""
     options = _lower(reading(source))
     whole = options.get("multiline", "false").strip().lower()
     text = spark.read.format("text").options(**{**options, **AS_NAMED, "wholetext": whole}).load(list(paths))
@@ -99,14 +99,14 @@ def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]
 
 
 def is_alone(text: Column, options: Mapping[str, str]) -> Column:
-    """Whether a text is no more than one JSON value; `options` of the reader, by names in lower case. Text that is no JSON may pass."""
+    """Whether a text is a single JSON value; `options` of the reader, by names in lower case. Text that is not JSON may pass."""
     how = {key: value for key, value in options.items() if key.startswith("allow")}
     values = functions.from_json(functions.concat(functions.lit("["), text, functions.lit("]")), "array<string>", how)
     return ~text.rlike(_MORE) | functions.coalesce(functions.size(values) == 1, functions.lit(False))
 
 
 def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """Spark takes the schema of one Avro file for all."""
+    """Read Avro files with the columns of all of them: Spark would use the schema of one file for all."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(reader.load(path).schema.json(), []).append(path)
@@ -124,7 +124,7 @@ def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
 
 
 def _by_header(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """Spark compares the header of each CSV file when it reads it, but for names that it had to make up: those are compared here, file by file."""
+    """Read CSV files with equal headers. Spark compares the header of each file, except for names that it made up: those are compared here, file by file."""
     options = {**reading(source), **AS_NAMED}
     frame = spark.read.format("csv").options(**options, enforceSchema="false").load(list(paths))
     if not any(name.endswith(str(number)) for number, name in enumerate(frame.columns)):
@@ -141,7 +141,7 @@ def _by_header(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -
 
 
 def _lower(options: Mapping[str, str]) -> dict[str, str]:
-    """By names in lower case: Spark does not tell cases apart."""
+    """Options by names in lower case: Spark's option names are case-insensitive."""
     return {key.lower(): value for key, value in options.items()}
 
 
@@ -150,22 +150,22 @@ def _has_header(source: FilesSource) -> bool:
 
 
 def reading(source: FilesSource) -> dict[str, str]:
-    """The options by which files are read. What does not parse is an error, not null, unless the user's options choose a mode."""
+    """The options for reading files. Text that does not parse is an error, not null, unless the user's options choose a mode."""
     chosen = _lower(source.options)
     strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
-    # With column pruning Spark does not count the columns of a line that are not asked for.
+    # With column pruning Spark does not count the columns of a line that the query does not need.
     pruning = {"columnPruning": "false"} if strict and source.format == "csv" and "columnpruning" not in chosen else {}
     merged = {"mergeSchema": "true"} if source.format in ("parquet", "orc") and "mergeschema" not in chosen else {}
     return {**strict, **pruning, **merged, **source.options}
 
 
 def is_empty(frame: DataFrame, source: FilesSource) -> bool:
-    """Whether files that do not say their columns have no rows: what Spark takes for columns of such a file fits no table (F87)."""
+    """Whether files without a schema have no rows: the columns that Spark infers from such files fit no table (F87)."""
     return source.format in STRICT and frame.isEmpty()
 
 
 def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error: Exception) -> Exception | None:
-    """What is wrong with these files: the first that cannot be read by itself, or that their columns differ; None: they are not to blame."""
+    """The fault of these files: the first one that cannot be read by itself, or differing columns; None: the files are not at fault."""
     causes = java_causes(error)
     for cause in causes:
         if _DIFFER.search(cause.message):
@@ -184,5 +184,5 @@ def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error
 
 
 def _last(causes: Sequence[JavaCause]) -> str:
-    """The innermost message that says it, on one line."""
+    """The innermost message about differing columns, on one line."""
     return " ".join([cause.message for cause in causes if _DIFFER.search(cause.message)][-1].split())[:500]

@@ -1,16 +1,16 @@
-"""Incremental reads of a Hudi table: what was committed since a position, in one of three orders (hudi_runtime.read.positions).
+"""Incremental reads of a Hudi table: commits since a position, in one of three orders (hudi_runtime.read.positions).
 
     reader = Reader(spark, "s3a://lake/flights")
     look = reader.look()
     while pull := look.pull(position, limit=10):
         use(pull.frame)
-        position = pull.position        # keep it where the result is kept: in the same commit
+        position = pull.position        # store it together with the result, in the same commit
 
-A pull gives, for each row that its commits wrote, the newest version among them; of a MergeOnRead table the row as the table's merge makes it,
-with what earlier commits brought: Hudi itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` go by requested
-time and change while older writers finish; a look does not). A row that a later commit changed again may be given with that commit
-instead, never not at all. With `look.pull(position, deletes=True)` the records that its commits deleted come as well, as `pull.deletes`
-(hudi_runtime.read.deletions); a pull has a record among its rows or among its deletes.
+A pull returns, for each row that its commits wrote, the newest version among them. For a MergeOnRead table it returns the row as merged by the
+table, including data of earlier commits: Hudi itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` use requested
+time and change while older writers finish; a snapshot does not). A row that a later commit changed again may be returned with that commit
+instead, but is never missed. With `look.pull(position, deletes=True)` a pull also returns the records that its commits deleted, as `pull.deletes`
+(hudi_runtime.read.deletions); a record is either among its rows or among its deletes.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ MIN_TABLE_VERSION = 8
 
 @dataclass(frozen=True)
 class Merges:
-    """How versions of a row come together: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
+    """How versions of a row merge: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
 
-    `options`: what Hudi must be told to merge them, with each read.
+    `options`: Hudi's options for the merge, needed with each read.
     """
 
     by_readers: bool
@@ -53,26 +53,26 @@ class Merges:
 
 @dataclass(frozen=True)
 class Pull:
-    """Rows of some commits: what :meth:`ReadSnapshot.pull` gives."""
+    """Rows of some commits: the result of :meth:`ReadSnapshot.pull`."""
 
     frame: DataFrame
-    """For each row that the commits wrote its newest version among them, without Hudi's own columns. Of `pull` it has been read and is held by Spark."""
+    """For each row that the commits wrote, its newest version among them, without Hudi's own columns. From `pull` it is already read and held by Spark."""
     position: Position
-    """The reader's position once these rows are processed: store it where the result is stored, in the same commit."""
+    """The reader's position after these rows: store it together with the result, in the same commit."""
     instants: tuple[str, ...]
     """Requested times of the commits, 17 digits in UTC."""
     deletes: DataFrame | None = None
-    """Records that are not in the table any more, each as its last version, without Hudi's own columns; None: none, or they were not asked for."""
+    """Records that are no longer in the table, each in its last version, without Hudi's own columns; None: none, or not requested."""
     deleting: tuple[str, ...] = ()
-    """Those of the instants that have deleted records."""
+    """The instants that have deleted records."""
 
 
 class Reader:
     """Reads one Hudi table incrementally, in any process with Spark and Hudi; it writes nothing.
 
-    `path`: the table's base path, with its scheme. `merger`: the class of a table with a merge of its own (`spec.merge.mode: Custom`); empty: the one
-    that this process's own table has. Raises RuntimeFailure: of class Infrastructure when there is no table at the path, of class UserError when it
-    is one that cannot be read incrementally (a table version below 8, no meta fields); what the client of the store raises (Py4JJavaError).
+    `path`: the table's base path, with its scheme. `merger`: the merger class of a table with `spec.merge.mode: Custom`; empty: the class of this
+    process's own table. Raises RuntimeFailure: of class Infrastructure when there is no table at the path, of class UserError when the table cannot
+    be read incrementally (a table version below 8, no meta fields). Raises the errors of the store's client (Py4JJavaError).
     """
 
     def __init__(self, spark: SparkSession, path: str, *, merger: str = "") -> None:
@@ -87,7 +87,7 @@ class Reader:
             message = f"source table {self.path} has table version {version}: {MIN_TABLE_VERSION} or newer is needed, older ones have no completion times"
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
         if not config.populateMetaFields():
-            message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not tell their commit"
+            message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not name their commits"
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
         self._merges = Merges(
             by_readers=str(config.getTableType().name()) == TableType.MERGE_ON_READ,
@@ -96,22 +96,22 @@ class Reader:
         )
 
     def look(self) -> ReadSnapshot:
-        """The table as it is now. All pulls of one look together give what was completed then, and nothing newer.
+        """The table as it is now. All pulls of one snapshot together return the commits that were completed then, and nothing newer.
 
-        Raises TimelineError when the timeline is ambiguous, and what the client of the store raises (Py4JJavaError).
+        Raises TimelineError when the timeline is ambiguous, and the errors of the store's client (Py4JJavaError).
         """
         first = self._table.timeline()
         return ReadSnapshot(self._spark, self._table, positions.stable(first, self._table.timeline()), merges=self._merges)
 
     def require_deletes(self) -> None:
-        """Raises RuntimeFailure of class UserError when it cannot be told of this table what was deleted: ask it before `pull(deletes=True)`."""
+        """Raises RuntimeFailure of class UserError when the deletions of this table cannot be read. Call it before `pull(deletes=True)`."""
         why = deletions.problem(self._table.meta_client().getTableConfig())
         if why:
-            raise RuntimeFailure(FailureClass.USER_ERROR, f"what was deleted from {self.path} cannot be told: {why}")
+            raise RuntimeFailure(FailureClass.USER_ERROR, f"deletions of {self.path} cannot be read: {why}")
 
 
 class ReadSnapshot:
-    """One view of the timeline, and what can be read of it: what :meth:`Reader.look` gives. `timeline` is the runtime's own."""
+    """One state of the timeline, and the reads of it: the result of :meth:`Reader.look`. `timeline` is internal to the runtime."""
 
     def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline, *, merges: Merges) -> None:
         self._spark = spark
@@ -122,24 +122,24 @@ class ReadSnapshot:
         self.timeline = timeline
 
     def latest(self, position: Position) -> Position:
-        """The position of a reader that leaves out what is there already. `position` tells the order only."""
+        """The position of a reader that skips all present commits. `position` gives only the order."""
         return position.advance(position.ready(self.timeline), self.timeline)
 
     def require_kept(self, position: Position) -> None:
-        """Raises PositionLost when the commit that the position stands behind is not the table's any more: a restore has undone what was given."""
+        """Raises PositionLost when the last commit before the position is no longer in the table: a restore has undone rows that were returned."""
         known = (*(i for i in self.timeline.instants if not i.pending and i.action in tl.WRITE_ACTIONS), *self._known_archived())
         undone = position.undone(known)
         if undone:
             raise PositionLost(
-                f"the commit of {undone}, up to which {self._table.path} was read, is not in the table any more: it was restored to an earlier state"
+                f"{self._table.path} was read up to the commit of {undone}, which is no longer in the table: it was restored to an earlier state"
             )
 
     def pull(self, position: Position, *, limit: int | None = None, deletes: bool = False) -> Pull | None:
-        """Rows of the next commits, `limit` of them (None: all); None when there are none. They have been read then and are held by Spark.
+        """Rows of the next `limit` commits (None: all); None when there are none. The rows are already read and held by Spark.
 
-        `deletes`: also what they have deleted. More than `limit` are given together when a file that the first ones wrote has been cleaned, because
-        later ones replaced it. Raises PositionLost when commits were archived, or when their files are gone; also, with `deletes`, when files are
-        gone that tell what they have deleted.
+        `deletes`: also return the records that they deleted. More than `limit` commits are returned together when a file of the first ones was cleaned
+        because later ones replaced it. Raises PositionLost when commits were archived, or when their files are gone; with `deletes`, also when files
+        are gone that are needed to find the deleted records.
         """
         lost = self._archived_wanted(position)
         if lost:
@@ -170,9 +170,9 @@ class ReadSnapshot:
         return Pull(_plain(frame), position.advance(taken, self.timeline), given, None if gone is None else _plain(gone), deleting)
 
     def snapshot(self, position: Position) -> Pull | None:
-        """Every row of the table as of this look, whatever was archived or cleaned before; None for a table without commits.
+        """Every row of the table in this snapshot, whatever was archived or cleaned before; None for a table without commits.
 
-        `position` tells the order only. Rows whose newest version a later commit wrote are left out: the pulls that follow give them.
+        `position` gives only the order. Rows whose newest version is from a later commit are left out: the following pulls return them.
         """
         ready = type(position)().ready(self.timeline)
         if not ready:
@@ -180,7 +180,7 @@ class ReadSnapshot:
         return Pull(_plain(self._state(position)), self.latest(type(position)()), tuple(sorted(i.requested for i in ready)))
 
     def _state(self, position: Position) -> DataFrame:
-        """The table without rows whose newest version a commit wrote that this look does not give."""
+        """The table without rows whose newest version is from a commit outside this snapshot."""
         given = {i.requested for i in type(position)().ready(self.timeline)}
         later = [i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given]
         newest = max(i.requested for i in self.timeline.instants)
@@ -195,10 +195,9 @@ class ReadSnapshot:
         return self._spark.read.format("hudi").options(**self._merges.options, **(options or {})).load(self._table.path)
 
     def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
-        """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a file that was missing.
+        """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a missing file.
 
-        For files that were cleaned Hudi reads the newest state instead, without a word. So the rows are read first, and then it is known
-        whether all was there.
+        For cleaned files Hudi silently reads the newest state instead. So the files are checked again after the rows were read.
         """
         missing = ""
         for files, rows in self._ways(taken, position):
@@ -212,11 +211,11 @@ class ReadSnapshot:
         return None, missing
 
     def _ways(self, taken: Sequence[tl.Instant], position: Position) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
-        """Ways to read, the best first: the files that each needs, and the rows.
+        """Ways to read, in order of preference: the files that each needs, and the rows.
 
-        Of a table that readers merge, the commits tell which rows were written, and the table what has become of them. A compaction hides that
-        a commit wrote a row when another one's version stayed: the commits before and after it are read apart. Where their files were cleaned, the
-        compaction's stand for them, unless each commit's columns count.
+        For a table that readers merge, the commits determine the rows, and the table their present values. A compaction hides a commit's write of a row
+        when the version of another commit stayed: so the commits before and after it are read separately. Where their files were cleaned, the files of
+        the compaction replace them, unless the columns of each commit matter.
         """
         whole = _span(self.timeline, taken)
         self._read_metadata(whole)
@@ -229,21 +228,21 @@ class ReadSnapshot:
             yield self._needed(whole), lambda: self._merged([self._frame(taken)], position)
 
     def _merged(self, written: Sequence[DataFrame], position: Position) -> DataFrame:
-        """The rows of those frames as they are in the table.
+        """The present rows of the table with the keys of those frames.
 
-        The keys are computed first: a plan that reads a table several times fails now and then in Hudi 1.2.0 (columnar batches, see audit/rows.py).
+        The keys are computed first: a plan that reads a table several times sometimes fails in Hudi 1.2.0 (columnar batches, see audit/rows.py).
         """
         keys = reduce(DataFrame.unionByName, [frame.select(*ROW).localCheckpoint() for frame in written]).distinct()
         return self._state(position).join(keys, list(ROW), "left_semi")
 
     def _runs(self, taken: Sequence[tl.Instant]) -> list[list[tl.Instant]]:
-        """Those of these commits that carry rows, in pieces between which nothing else completed."""
+        """The commits that carry rows, in runs without any other completed instant in between."""
         whole = _span(self.timeline, taken)
         self._read_metadata(whole)
         return _runs(whole, {i.requested for i in taken if self._written[i.requested].carries_rows})
 
     def _runs_of(self, taken: Sequence[tl.Instant]) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
-        """What these commits wrote, piece by piece: the files that each needs, and the rows."""
+        """The writes of these commits, run by run: the files that each needs, and the rows."""
         for run in self._runs(taken):
             yield self._needed(run), lambda run=run: self._frame(run)  # type: ignore[misc]
 
@@ -257,7 +256,7 @@ class ReadSnapshot:
         }
         return self._load(options).where(col(COMMIT_TIME).isin([i.requested for i in taken]))
 
-    # ---- is everything still there?
+    # ---- existence of commits and files
 
     def _known_archived(self) -> tuple[tl.Instant, ...]:
         if self._archived is None:
@@ -282,7 +281,7 @@ class ReadSnapshot:
         return needed_files(self._written[i.requested] for i in span)
 
     def _missing(self, files: Iterable[str]) -> str:
-        """One of these files that is gone; empty when all are there."""
+        """The first of these files that is missing; empty when all exist."""
         found: dict[str, frozenset[str]] = {}
         for path in files:
             folder, _, name = path.rpartition("/")
@@ -300,13 +299,13 @@ class ReadSnapshot:
 
 
 def _span(timeline: tl.Timeline, taken: Sequence[tl.Instant]) -> list[tl.Instant]:
-    """What completed from the first of these commits to the last, in that order."""
+    """All writes that completed from the first of these commits to the last, in that order."""
     begin, end = min(i.completion for i in taken), max(i.completion for i in taken)
     return [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS and begin <= i.completion <= end]
 
 
 def _runs(span: Sequence[tl.Instant], chosen: Collection[str]) -> list[list[tl.Instant]]:
-    """The chosen ones, in pieces between which nothing else completed."""
+    """The chosen instants, in runs without any other completed instant in between."""
     pieces: list[list[tl.Instant]] = [[]]
     for instant in span:
         if instant.requested in chosen:
@@ -317,7 +316,7 @@ def _runs(span: Sequence[tl.Instant], chosen: Collection[str]) -> list[list[tl.I
 
 
 def needed_files(writes: Iterable[WriteInfo]) -> list[str]:
-    """Files, relative to the table, that a read of these writes (in order of completion) opens: a base file stands for all before it."""
+    """Files, relative to the table, that a read of these writes (in order of completion) opens: a base file replaces all files before it."""
     needed: dict[tuple[str, str], list[str]] = {}
     for write in writes:
         for group in write.replaced:

@@ -1,10 +1,9 @@
 """The source `kafka`: topics read in bounded batches, each record in exactly one commit.
 
-Offsets are chosen here, by what the brokers have when the source is looked at; Spark only reads the ranges that it is given, and the position
-behind them travels with the commit. Nothing is committed to Kafka, and no consumer group decides anything. Records of transactions that were
-aborted or are still open are not read (`read_committed`).
+This module chooses the offsets from the state of the brokers; Spark only reads the given ranges, and the position after them is stored in the
+commit. Nothing is committed to Kafka, and no consumer group is used. Records of aborted and open transactions are not read (`read_committed`).
 
-Passwords and keys are in files, and the clients read them there (Kafka's DirectoryConfigProvider): no option, plan or log has their values.
+Passwords and keys are in files, from which the clients read them (Kafka's DirectoryConfigProvider): no option, plan or log contains their values.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read import progress as pg
 
 API_TIMEOUT_MS = 30_000
-"""For each question to the brokers."""
+"""Timeout of each request to the brokers."""
 OLDEST_MS = 2**31
-"""A few weeks of 1970: the gateway to the JVM would hand over a smaller number as an Integer, which no method for times takes."""
+"""About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no method for times accepts."""
 META = ("key", "topic", "partition", "offset", "timestamp")
 META_PREFIX = "_kafka_"
 _CORRUPT = "_corrupt_record"
@@ -37,7 +36,7 @@ _CORRUPT = "_corrupt_record"
 
 @dataclass(frozen=True)
 class Part:
-    """One commit's worth of records, the position behind it, and how many offsets were still waiting then."""
+    """The records of one commit, the position after them, and the number of offsets that remain."""
 
     frame: DataFrame
     position: kp.Position
@@ -45,17 +44,17 @@ class Part:
     offsets: int
 
 
-# ---- one look at the topics
+# ---- one read of the topics
 
 
 def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Part]:
-    """What the topics hold now and was not committed yet, one commit after the other. Raises PositionLost, UserCodeError, RuntimeFailure."""
+    """The records in the topics that are not committed yet, one part for each commit. Raises PositionLost, UserCodeError, RuntimeFailure."""
     stored = _stored(done)
     with Brokers(spark, source) as brokers:
         seen, gone = brokers.look(stored)
         position = _begin(brokers, source, seen, gone=gone, stored=stored)
     if stored is None and source.start_from != "Earliest":
-        # A commit without rows: only what is in the target's timeline is remembered.
+        # A commit without rows stores the position: progress is kept only in the target's timeline.
         yield Part(rows(records(spark, source, ()), source, spark), position, kp.waiting(position, seen), 0)
     while True:
         ranges, position = kp.take(position, seen, source.max_offsets)
@@ -74,13 +73,13 @@ def _begin(brokers: Brokers, source: KafkaSource, seen: Mapping[str, kp.Seen], *
         return position
     told = "; ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
     if source.if_lost != "Earliest":
-        raise PositionLost(f"source.kafka: {told}; ifPositionLost: Earliest goes on with the earliest records there are")
-    print(f"source.kafka: position lost, going on with the earliest records there are: {told}", file=sys.stderr, flush=True)
+        raise PositionLost(f"source.kafka: {told}; ifPositionLost: Earliest continues with the earliest available records")
+    print(f"source.kafka: position lost, continuing with the earliest available records: {told}", file=sys.stderr, flush=True)
     return kp.reset(position, seen, gone=gone)
 
 
 def _stored(done: pg.Progress) -> kp.Position | None:
-    """Where the last commit of this writer left off; None before its first one."""
+    """The position of this writer's last commit; None before its first one."""
     if not done.digest:
         return None
     if done.kafka is None:
@@ -92,7 +91,7 @@ def _stored(done: pg.Progress) -> kp.Position | None:
 
 
 def client_settings(source: KafkaSource) -> dict[str, str]:
-    """Settings of every Kafka client of the source, with references to secrets in place of their values. Raises UserCodeError for a useless secret."""
+    """Settings of every Kafka client of the source, with references to secrets in place of values. Raises UserCodeError for an unusable Secret."""
     security = source.security
     settings = {**source.options, "bootstrap.servers": ",".join(source.servers), "security.protocol": security.protocol, "isolation.level": "read_committed"}
     if not security.folder:
@@ -102,7 +101,7 @@ def client_settings(source: KafkaSource) -> dict[str, str]:
 
     def secret(key: str) -> str:
         if key not in keys:
-            raise UserCodeError(f"source.kafka.security: the Secret has no key {key}, which protocol {security.protocol} needs")
+            raise UserCodeError(f"source.kafka.security: protocol {security.protocol} needs key {key}, which the Secret does not have")
         return f"${{dir:{security.folder}:{key}}}"
 
     if security.protocol.startswith("SASL_"):
@@ -123,7 +122,7 @@ def _module(mechanism: str) -> str:
 
 
 def _check_quoted(folder: str, names: Sequence[str], keys: set[str]) -> None:
-    """These stand between quotation marks in a line of configuration."""
+    """Check values that are put between quotation marks in a line of configuration."""
     for name in names:
         text = (Path(folder) / name).read_text(encoding="utf-8") if name in keys else ""
         if any(ch in '"\\' or ord(ch) < 32 for ch in text):
@@ -131,7 +130,7 @@ def _check_quoted(folder: str, names: Sequence[str], keys: set[str]) -> None:
 
 
 class Brokers:
-    """An admin client for one look. Use as a context: leaving closes it."""
+    """An admin client for one read of the topics. Use it as a context manager, which closes it."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
         self._jvm: Any = spark.sparkContext._jvm
@@ -152,7 +151,7 @@ class Brokers:
         self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def look(self, stored: kp.Position | None) -> tuple[dict[str, kp.Seen], tuple[str, ...]]:
-        """The topics of the source with what they hold, and those that were read before and are gone. Raises UserCodeError for one that never was."""
+        """The topics of the source with their offsets, and topics that were read before and are gone. Raises UserCodeError for one that never existed."""
         there = {str(name) for name in self._asked("list of topics", lambda: self._admin.listTopics().names().get())}
         known = set(stored.topics) if stored is not None else set()
         pattern = self._source.pattern
@@ -164,14 +163,14 @@ class Brokers:
         return self._seen(sorted(wanted & there)), tuple(sorted(missing))
 
     def start(self, seen: Mapping[str, kp.Seen]) -> dict[str, tuple[int, ...]]:
-        """Where the first commit begins, as `startFrom` says."""
+        """The offsets at which the first commit begins, according to `startFrom`."""
         start = self._source.start_from
         if start == "Earliest" or (start != "Latest" and int(start) < OLDEST_MS):
             return {name: topic.earliest for name, topic in seen.items()}
         if start == "Latest":
             return {name: topic.latest for name, topic in seen.items()}
         by_time = self._offsets({name: len(topic.earliest) for name, topic in seen.items()}, self._spec().forTimestamp(int(start)))
-        # -1: nothing is as new as that.
+        # -1: no record is as new as that.
         return {name: tuple(n if n >= 0 else end for n, end in zip(by_time[name], topic.latest, strict=True)) for name, topic in seen.items()}
 
     def _seen(self, names: Sequence[str]) -> dict[str, kp.Seen]:
@@ -190,7 +189,7 @@ class Brokers:
             counts[name] = len(numbers)
             uuid = topic.topicId()
             ids[name] = "" if uuid is None or uuid.equals(self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID) else str(uuid.toString())
-        # The end first: a partition that is emptied in between must not show a beginning behind its end.
+        # Read the end first: a partition that is emptied in between must not show a beginning after its end.
         latest = self._offsets(counts, self._spec().latest())
         earliest = self._offsets(counts, self._spec().earliest())
         return {name: kp.Seen(ids[name], earliest[name], tuple(max(pair) for pair in zip(latest[name], earliest[name], strict=True))) for name in names}
@@ -210,7 +209,7 @@ class Brokers:
         return {name: tuple(int(found.get(parts[name, number]).offset()) for number in range(count)) for name, count in counts.items()}
 
     def _asked(self, what: str, ask: Any) -> Any:
-        """The answer; what the client raises is the brokers' fault or the network's, and may pass."""
+        """The answer. Errors of the client are treated as failures of the brokers or the network, which may be temporary."""
         try:
             return ask()
         except Exception as error:
@@ -228,14 +227,14 @@ def _matches(pattern: str, name: str) -> bool:
     try:
         return re.fullmatch(pattern, name) is not None
     except re.error as error:
-        raise UserCodeError(f"source.kafka.topicPattern: {pattern!r} is no regular expression: {error}") from error
+        raise UserCodeError(f"source.kafka.topicPattern: {pattern!r} is not a regular expression: {error}") from error
 
 
 # ---- records
 
 
 def records(spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range]) -> DataFrame:
-    """Exactly the records of these ranges, with Kafka's own columns. A range that is gone when it is read is an error."""
+    """Exactly the records of these ranges, with Kafka's own columns. A range that no longer exists is an error."""
     if not ranges:
         return spark.createDataFrame([], _PLAIN)
     begin: dict[str, dict[str, int]] = {}
@@ -257,7 +256,7 @@ _PLAIN = "key binary, value binary, topic string, partition int, offset long, ti
 
 
 def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFrame:
-    """Records as rows, as `value` of the source says. A record that does not fit fails the job, naming where it is (not what it says)."""
+    """Records as rows, according to `value` of the source. A record that does not parse fails the job; the error has its offset, not its content."""
     if source.format == "Binary":
         return frame
     if source.format == "String":
@@ -276,10 +275,10 @@ def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
     try:
         schema = types._parse_datatype_string(ddl)
     except Exception as error:
-        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} is no list of columns such as 'id INT, name STRING'") from error
+        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} is not a list of columns such as 'id INT, name STRING'") from error
     if not isinstance(schema, types.StructType) or not schema.names:
         raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'")
-    # A field that is missing is null, whatever the schema says of it.
+    # A missing field is null, whatever the schema declares.
     whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
     parsed = functions.from_json(functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT})
     more = ~files.is_alone(functions.col("value").cast("string"), {})
@@ -296,7 +295,7 @@ def _avro(schema: str) -> tuple[Any, list[str], Any]:
         required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
-    # A record that cannot be decoded gives a row of nulls. Where every field may be null that is no sign, and Spark's own error has to do.
+    # A record that cannot be decoded gives a row of nulls. When every field may be null, that is not detectable, so Spark's own error is used.
     if required:
         return from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}), names, functions.col("_value").getField(required[0]).isNull()
     return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)

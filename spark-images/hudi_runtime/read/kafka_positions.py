@@ -1,7 +1,7 @@
-"""How far a writer has read topics of Kafka, and what its next commit takes. Pure: no I/O.
+"""The position of a writer in Kafka topics, and the ranges of its next commit. Pure: no I/O.
 
-A position is the next offset of each partition, with the id that the brokers gave to the topic: a topic that was deleted and made again has
-another id, and its old offsets mean nothing. A position is a value; it changes only by `take` and `reset`.
+A position is the next offset of each partition, with the id that the brokers gave to the topic: a topic that was deleted and created again has
+another id, and its old offsets are meaningless. A position is a value; it changes only by `take` and `reset`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 
 class PositionError(ValueError):
-    """A stored position that cannot be understood."""
+    """A stored position that cannot be parsed."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """Next offset of each partition, by its number; `id` is empty when the brokers know no ids."""
+    """Next offset of each partition, by its number; `id` is empty when the brokers have no topic ids."""
 
     id: str
     next: tuple[int, ...]
@@ -24,7 +24,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Seen:
-    """A topic as the brokers have it: the first offset that is kept and the one behind the last readable record, of each partition."""
+    """A topic in the brokers: for each partition, the first kept offset and the offset after the last readable record."""
 
     id: str
     earliest: tuple[int, ...]
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True, order=True)
 class Range:
-    """Records of one partition from offset `begin` up to, without, `end`."""
+    """Records of one partition from offset `begin` (inclusive) to `end` (exclusive)."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Position:
-    """Everything before these offsets was given."""
+    """All records before these offsets were read."""
 
     topics: Mapping[str, Topic] = field(default_factory=dict)
 
@@ -53,7 +53,7 @@ class Position:
 
 
 def parse(checkpoint: Mapping[str, object]) -> Position:
-    """The position that `checkpoint()` gave. Raises PositionError."""
+    """The position of a `checkpoint()`. Raises PositionError."""
     topics = checkpoint.get("topics")
     if not isinstance(topics, dict):
         raise PositionError(f"topics {topics!r}: must be a map")
@@ -67,14 +67,14 @@ def parse(checkpoint: Mapping[str, object]) -> Position:
 
 
 def beginning(seen: Mapping[str, Seen], offsets: Mapping[str, tuple[int, ...]]) -> Position:
-    """The position before the first commit: `offsets` of each topic that was seen."""
+    """The position before the first commit: `offsets` of each topic in `seen`."""
     return Position({name: Topic(topic.id, offsets[name]) for name, topic in seen.items()})
 
 
 def extended(position: Position, seen: Mapping[str, Seen]) -> Position:
-    """With what is new since the position was stored: a partition of a known topic from offset 0, a new topic from its earliest offsets.
+    """The position extended by new partitions: a partition of a known topic from offset 0, a new topic from its earliest offsets.
 
-    What was written to such a partition and is gone already shows as lost.
+    Records of such a partition that are already gone are reported as lost.
     """
     topics = dict(position.topics)
     for name, now in seen.items():
@@ -87,12 +87,12 @@ def extended(position: Position, seen: Mapping[str, Seen]) -> Position:
 
 
 def lost(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] = ()) -> list[str]:
-    """What can no more be read from the position, in words; empty when everything is there. `gone`: topics that are read and do not exist any more."""
-    found = [f"topic {name} does not exist any more" for name in gone]
+    """One sentence for each loss since the position; empty when all records exist. `gone`: topics of the position that no longer exist."""
+    found = [f"topic {name} no longer exists" for name in gone]
     for name, now in sorted(seen.items()):
         known = position.topics[name]
         if known.id and now.id and known.id != now.id:
-            found.append(f"topic {name} was deleted and made again (id {known.id}, now {now.id})")
+            found.append(f"topic {name} was deleted and created again (id {known.id}, now {now.id})")
         elif len(now.earliest) < len(known.next):
             found.append(f"topic {name} has {len(now.earliest)} partitions, it had {len(known.next)}")
         else:
@@ -109,7 +109,7 @@ def _lost_in(name: str, part: int, wanted: int, now: Seen) -> str:
 
 
 def reset(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] = ()) -> Position:
-    """The position that goes on with the earliest records there are wherever something was lost, and is unchanged elsewhere."""
+    """The position that continues with the earliest available records wherever records were lost, and is unchanged elsewhere."""
     topics = {name: topic for name, topic in position.topics.items() if name not in gone}
     for name, now in seen.items():
         known = topics[name]
@@ -121,14 +121,14 @@ def reset(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...]
 
 
 def waiting(position: Position, seen: Mapping[str, Seen]) -> int:
-    """Offsets between the position and the end of what was seen: the lag, in records (or more, where some were compacted)."""
+    """Number of offsets between the position and the end of `seen`: the lag in records (or more, where records were compacted)."""
     return sum(end - begin for name, now in seen.items() for begin, end in zip(position.topics[name].next, now.latest, strict=True))
 
 
 def take(position: Position, seen: Mapping[str, Seen], limit: int | None) -> tuple[tuple[Range, ...], Position]:
-    """What the next commit reads, at most `limit` offsets (None: everything), and the position behind it; no ranges when there is nothing.
+    """The ranges of the next commit, at most `limit` offsets (None: all), and the position after them; no ranges when there are no records.
 
-    The limit is shared fairly: each partition gets the same, what one does not need goes to the others.
+    The limit is shared fairly: each partition gets the same share, and the unused part of a share goes to the others.
     """
     unread = [Range(name, part, begin, end) for name, begin, end, part in _open(position, seen)]
     shares = _shares([r.end - r.begin for r in unread], limit)
@@ -148,7 +148,7 @@ def _open(position: Position, seen: Mapping[str, Seen]) -> list[tuple[str, int, 
 
 
 def _shares(sizes: list[int], limit: int | None) -> list[int]:
-    """How much of each size is taken, `limit` in all."""
+    """The share taken from each size, `limit` in total."""
     if limit is None or sum(sizes) <= limit:
         return sizes
     shares, left = [0] * len(sizes), limit

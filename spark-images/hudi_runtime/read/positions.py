@@ -1,10 +1,10 @@
-"""How far an incremental reader has come, in each of the three orders that RFC-22 ("Incremental reads") offers. Pure: no I/O.
+"""The position of an incremental reader, in each of the three orders of RFC-22 ("Incremental reads"). Pure: no I/O.
 
-    option 1   OutOfOrder     a commit is given as soon as it is completed; the checkpoint names what was given beyond the oldest pending one
-    option 2   Fenced         by requested time, and only what no earlier pending instant can still precede
-    option 3   ByCompletion   by completion time: the checkpoint is one time, nothing that finishes late is before it (I10)
+    option 1   OutOfOrder     a commit is returned as soon as it is completed; the checkpoint lists those returned beyond the oldest pending one
+    option 2   Fenced         by requested time, and only commits before the oldest pending instant
+    option 3   ByCompletion   by completion time: the checkpoint is one time, and no late commit lies before it (I10)
 
-None of them loses a writer that began first and finishes last. A position is a value: it changes only by `advance`.
+None of them misses a writer that began first and finishes last. A position is a value: it changes only by `advance`.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ _TIME = re.compile(r"^(0|\d{14}|\d{17})$")
 
 
 class PositionError(ValueError):
-    """A stored position that cannot be understood."""
+    """A stored position that cannot be parsed."""
 
 
 @dataclass(frozen=True)
 class ByCompletion:
-    """Option 3: everything completed up to and including `completion` was given."""
+    """Option 3: all commits completed up to and including `completion` were returned."""
 
     completion: str = BEGINNING
-    """A completion time, 17 digits in UTC; `0`: nothing was given."""
+    """A completion time, 17 digits in UTC; `0`: nothing was returned."""
 
     def wants(self, instant: tl.Instant) -> bool:
         """Whether a completed instant has not been given yet."""
         return instant.completion > self.completion
 
     def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
-        """Instants that may be given now, in order."""
+        """Instants that may be returned now, in order."""
         return tuple(i for i in _written(timeline) if self.wants(i))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> ByCompletion:
-        """The position once `given`, a first part of what was ready on this timeline, has been processed."""
+        """The position after processing `given`, a first part of the instants that were ready on this timeline."""
         return ByCompletion(max([self.completion, *(i.completion for i in given)]))
 
     def undone(self, written: Collection[tl.Instant]) -> str:
-        """The time of what was given last when none of `written`, everything that the table knows, is that; else empty."""
+        """The time of the last returned commit when it is not in `written`, all commits that the table knows; else empty."""
         return _unknown({self.completion}, {i.completion for i in written})
 
     def checkpoint(self) -> dict[str, object]:
@@ -53,23 +53,23 @@ class ByCompletion:
 
 @dataclass(frozen=True)
 class Fenced:
-    """Option 2: everything requested up to and including `requested` was given. It waits for the oldest pending write of the table."""
+    """Option 2: all commits requested up to and including `requested` were returned. It waits for the oldest pending write of the table."""
 
     requested: str = BEGINNING
-    """A requested time, 17 digits in UTC; `0`: nothing was given."""
+    """A requested time, 17 digits in UTC; `0`: nothing was returned."""
 
     def wants(self, instant: tl.Instant) -> bool:
         """Whether a completed instant has not been given yet."""
         return instant.requested > self.requested
 
     def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
-        """Instants that may be given now, in order: those before the oldest pending write."""
+        """Instants that may be returned now, in order: those before the oldest pending write."""
         fence = min(_pending(timeline), default="")
         found = (i for i in _written(timeline) if self.wants(i) and (not fence or i.requested < fence))
         return tuple(sorted(found, key=lambda i: i.requested))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> Fenced:
-        """The position once `given`, a first part of what was ready on this timeline, has been processed."""
+        """The position after processing `given`, a first part of the instants that were ready on this timeline."""
         return Fenced(max([self.requested, *(i.requested for i in given)]))
 
     def undone(self, written: Collection[tl.Instant]) -> str:
@@ -83,7 +83,7 @@ class Fenced:
 
 @dataclass(frozen=True)
 class OutOfOrder:
-    """Option 1: everything requested up to and including `low` was given, and the requested times in `ahead`, all greater than `low`."""
+    """Option 1: all commits requested up to and including `low` were returned, and those requested at the times in `ahead`, all greater than `low`."""
 
     low: str = BEGINNING
     ahead: frozenset[str] = frozenset()
@@ -93,13 +93,13 @@ class OutOfOrder:
         return instant.requested > self.low and instant.requested not in self.ahead
 
     def ready(self, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
-        """Instants that may be given now, as they were completed."""
+        """Instants that may be returned now, in order of completion."""
         return tuple(i for i in _written(timeline) if self.wants(i))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> OutOfOrder:
-        """The position once `given`, a part of what was ready on this timeline, has been processed.
+        """The position after processing `given`, a part of the instants that were ready on this timeline.
 
-        `low` stops before the oldest write that is pending or not given; an instant that was rolled back holds nothing up.
+        `low` stops before the oldest write that is pending or not returned; an instant that was rolled back does not hold it back.
         """
         ahead = self.ahead | {i.requested for i in given}
         open_ones = [*_pending(timeline), *(i.requested for i in _written(timeline) if self.wants(i) and i.requested not in ahead)]
@@ -119,11 +119,11 @@ class OutOfOrder:
 Position = ByCompletion | Fenced | OutOfOrder
 
 ORDERS: Mapping[str, Callable[[], Position]] = {"CompletionTime": ByCompletion, "Fenced": Fenced, "OutOfOrder": OutOfOrder}
-"""Names of the orders, as `source.hudi.order` spells them, and the position at the beginning of a table."""
+"""Names of the orders, as in `source.hudi.order`, and the position at the beginning of a table."""
 
 
 def parse(checkpoint: Mapping[str, object]) -> Position:
-    """The position whose `checkpoint()` this is. Raises PositionError for anything else."""
+    """The position of a `checkpoint()`. Raises PositionError for anything else."""
     order, ahead = checkpoint.get("order"), checkpoint.get("ahead", [])
     if order not in ORDERS or not isinstance(ahead, list):
         raise PositionError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
@@ -135,10 +135,10 @@ def parse(checkpoint: Mapping[str, object]) -> Position:
 
 
 def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
-    """What two listings, one after the other, tell for certain: `second` without anything newer than what `first` shows.
+    """A timeline that is certain from two consecutive listings: `second` without instants newer than those in `first`.
 
-    A listing is not one moment: it may show a commit and miss an older one that was published while it went on. What is older than
-    something in the first listing was there before that listing ended, so the second one shows it.
+    A listing is not atomic: it may show a commit and miss an older one that was published during the listing. An instant older than one in the
+    first listing existed before that listing ended, so the second listing shows it.
     """
     requested = max((i.requested for i in first.instants), default="")
     completion = max((i.completion for i in first.instants), default="")
@@ -148,7 +148,7 @@ def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
 
 
 def _unknown(given: Collection[str], known: Collection[str]) -> str:
-    """The first of the given times that is none of the known ones, although it is not older than all of them: what is that old may be forgotten."""
+    """The first of the given times that is not known, although it is not older than all known ones: older times may be forgotten."""
     oldest = min(known, default="")
     return next((t for t in sorted(given) if t != BEGINNING and t not in known and (not oldest or t >= oldest)), "")
 

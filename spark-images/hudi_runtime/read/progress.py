@@ -1,9 +1,9 @@
-"""How far a writer has come: progress travels with the commit, and only a completed commit is believed (F5, I9).
+"""The progress of a writer: it is stored in the commit, and only a completed commit counts (F5, I9).
 
-The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi table as source also `hudi`, the position in it
-and which table it is; for Kafka `kafka`, the next offset of each partition. For files the checkpoint names a manifest below
-`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists every file processed so far. It is written before the commit;
-without a completed commit that names it, it means nothing.
+The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi source also `hudi`, the source table and the position
+in it; for Kafka `kafka`, the next offset of each partition. For files the checkpoint names a manifest below
+`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists all files processed so far. The manifest is written before the commit;
+without a completed commit that names it, it has no effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Progress:
-    """What the newest completed commit of this writer says."""
+    """Progress according to the newest completed commit of this writer."""
 
     count: int = 0
     digest: str = ""
@@ -52,7 +52,7 @@ class Progress:
 
 
 class ProgressError(Exception):
-    """A completed commit names a manifest that does not fit it: going on would lose or repeat rows."""
+    """A completed commit names a manifest that does not match it: continuing would lose or repeat rows."""
 
 
 def writer_hash(writer: str) -> str:
@@ -61,7 +61,7 @@ def writer_hash(writer: str) -> str:
 
 
 def digest_of(files: Iterable[SourceFile]) -> str:
-    """Digest of a set of files, whatever their order."""
+    """Digest of a set of files, independent of their order."""
     digest = hashlib.sha256()
     for item in sorted(files):
         digest.update(f"{item.path}\t{item.size}\t{item.modified}\n".encode())
@@ -74,14 +74,14 @@ def batches_checkpoint(run: str, count: int) -> dict[str, object]:
 
 
 def hudi_checkpoint(count: int, path: str, position: Mapping[str, object]) -> dict[str, object]:
-    """Checkpoint of a Hudi source: `count` commits read, and the position behind them."""
+    """Checkpoint of a Hudi source: `count` commits read, and the position after them."""
     hudi = {"path": path, **position}
     digest = hashlib.sha256(json.dumps(hudi, sort_keys=True).encode()).hexdigest()[:32]
     return {"count": count, "digest": digest, "manifest": "", "hudi": hudi}
 
 
 def kafka_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, object]:
-    """Checkpoint of a Kafka source: `count` offsets read, and the position behind them."""
+    """Checkpoint of a Kafka source: `count` offsets read, and the position after them."""
     digest = hashlib.sha256(json.dumps(position, sort_keys=True).encode()).hexdigest()[:32]
     return {"count": count, "digest": digest, "manifest": "", "kafka": dict(position)}
 
@@ -115,7 +115,7 @@ def chunks(files: Iterable[SourceFile], progress: Progress, size: int | None) ->
 
 
 def manifest_path(writer: str, digest: str) -> str:
-    """Where the manifest with that digest stands, below the table's base path."""
+    """Path of the manifest with that digest, below the table's base path."""
     return f"{ROOT}/{writer_hash(writer)}/{digest}.json"
 
 
@@ -128,7 +128,7 @@ def write_manifest(storage: Storage, writer: str, progress: Progress) -> str:
 
 
 def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
-    """Delete manifests other than those named by `keep` (digests). A crash in between only leaves some more of them."""
+    """Delete all manifests except those with a digest in `keep`. A crash in between only leaves more of them."""
     kept = {f"{digest}.json" for digest in keep}
     folder = f"{ROOT}/{writer_hash(writer)}"
     for name in storage.names(folder):
@@ -147,7 +147,7 @@ def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | No
 def read(table: Table, writer: str, *, of_files: bool = False) -> tuple[Progress, str]:
     """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline).
 
-    `of_files`: a HudiWriter that reads files goes on from its newest commit of files, also when it has read something else since (F103).
+    `of_files`: a HudiWriter that reads files continues from its newest commit of files, even if it has read another source since (F103).
     """
     timeline = table.timeline()
     last = timeline.last_completed
@@ -161,7 +161,7 @@ def read(table: Table, writer: str, *, of_files: bool = False) -> tuple[Progress
 def _checkpoints(
     table: Table, writer: str, active: tuple[tl.Instant, ...], *, archived: Callable[[tl.Instant], bool]
 ) -> Iterator[tuple[tl.Instant, Mapping[str, object]]]:
-    """The writer's checkpoints in these commits, and then in archived ones, the newest first."""
+    """The writer's checkpoints in these commits, then in archived ones, newest first."""
     for instant, info in table.commits(active):
         if (checkpoint := parse_checkpoint(info, writer)) is not None:
             yield instant, checkpoint
@@ -172,7 +172,7 @@ def _checkpoints(
 
 
 def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
-    """Digests of the writer's manifests at each savepoint: a restore would bring them back. No savepoint is made while an attempt runs."""
+    """Digests of the writer's manifests at each savepoint: a restore would need them again. No savepoint is taken while an attempt runs."""
     timeline = table.timeline()
     found = set()
     for savepoint in (s for s in timeline.savepoints if not s.pending):

@@ -1,4 +1,4 @@
-"""Sources: what is read for each commit, and the checkpoint that travels with it."""
+"""Sources: the input of each commit, and the checkpoint that is stored in it."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from hudi_runtime.table.hudi import Table
 
 @dataclass(frozen=True)
 class Batch:
-    """One commit's worth of input, with the progress that is true once it is committed."""
+    """The input of one commit, with the progress after that commit."""
 
     frame: DataFrame | Update
     checkpoint: dict[str, object]
     digest: str
     done: pg.Progress
-    """The writer's progress then."""
+    """The writer's progress after the commit."""
     waiting: int = 0
-    """What this look at the source has left for later commits: files, commits of the other table, offsets of Kafka."""
+    """Backlog that remains for later commits: files, commits of the other table, offsets of Kafka."""
     base: Base | None = None
-    """When rows of the writer's own table were read that the frame may be made from; None: none were, or it is an Update."""
+    """Base of the rows of the writer's own table that the frame may be made from; None: no rows were read, or the frame is an Update."""
     deletes: bool = False
-    """Whether rows are marked in the column `_hoodie_is_deleted`, which then has to come through the transform."""
+    """Whether deleted rows are marked in the column `_hoodie_is_deleted`, which the transform must then keep."""
     blame: Callable[[Exception], Exception | None] = lambda _: None
-    """What to say of a write that has failed so, when the batch itself is at fault: asks its source. None: it is not known to be."""
+    """Asks the source for a better error when a write has failed: the error if the batch itself is at fault, else None."""
 
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
-    """Everything that this writer has not committed yet, one batch per commit."""
+    """All input that this writer has not committed yet, one batch per commit."""
     if job.operation == Operation.REMOVE_DUPLICATES:
         yield from _doubled(spark, job, done)
     elif isinstance(job.source, FilesSource):
@@ -67,7 +67,7 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
 
 
 def transform(frame: DataFrame, sql: str | None) -> DataFrame:
-    """The user's SELECT over the view `source`, in the session that the rows are of: a program may have made one, and views are a session's own (F96)."""
+    """The user's SELECT over the view `source`, in the session of the rows: a program may have created another session, and views belong to a session (F96)."""
     if not sql:
         return frame
     frame.createOrReplaceTempView("source")
@@ -90,7 +90,7 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
             raise blame(error) or error from error
         progress = pg.advance(progress, chunk)
         if nothing:
-            continue  # its files stand in the progress of the next commit
+            continue  # the progress of the next commit includes its files
         manifest = pg.write_manifest(table.storage, job.writer, progress)
         yield Batch(frame, progress.checkpoint(manifest=manifest), progress.digest, progress, waiting, blame=blame)
         pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
@@ -98,14 +98,14 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
 
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
-    """What was committed to the source table since this writer's last commit, up to now: one look, so that a run ends."""
+    """Commits to the source table since this writer's last commit, from one snapshot, so that a run ends."""
     reader = Reader(spark, source.path, merger=source.merger)
     if source.deletes:
         reader.require_deletes()
     look = reader.look()
     count, position = done.count, _stored_position(source, done)
     if position is None and source.start_from == "Latest":
-        # A commit without rows: only what is in the target's timeline is remembered.
+        # A commit without rows stores the position: progress is kept only in the target's timeline.
         position = look.latest(positions.ORDERS[source.order]())
         yield _hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0)
     stored = position if done.digest else None
@@ -116,9 +116,9 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
 
 
 def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Position | None, *, stored: positions.Position | None) -> Pull | None:
-    """The next commits of the source; a table whose first ones are gone is read as a whole first, one whose next ones are gone if so wanted.
+    """The next commits of the source. When the first commits are gone, the whole table is read first; when later ones are gone, only if configured.
 
-    `stored`: the position is of an earlier look, so what it stands behind may have been undone.
+    `stored`: the position comes from an earlier snapshot, so the commits before it may have been undone.
     """
     start = position or _first_position(source)
     try:
@@ -128,8 +128,8 @@ def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Posit
     except PositionLost as error:
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
             return look.snapshot(start)
-        aside = " and deletes: Ignore (what was deleted then stays in this table)" if source.deletes else ""
-        raise PositionLost(f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and goes on from there") from error
+        aside = " and deletes: Ignore (deleted records then stay in this table)" if source.deletes else ""
+        raise PositionLost(f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and continues from there") from error
 
 
 def _first_position(source: HudiSource) -> positions.Position:
@@ -139,14 +139,14 @@ def _first_position(source: HudiSource) -> positions.Position:
 
 
 def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Position | None:
-    """Where the last commit of this writer left off; None before its first one. Raises UserCodeError when that was another source."""
+    """The position of this writer's last commit; None before its first one. Raises UserCodeError when that commit read another source."""
     if not done.digest:
         return None
     if done.hudi is None:
         raise UserCodeError(f"source.hudi: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
     path, order = done.hudi.get("path"), done.hudi.get("order")
     if path != source.path:
-        raise UserCodeError(f"source.hudi: this writer has read {path} until now and cannot go on with {source.path}; use another HudiWriter")
+        raise UserCodeError(f"source.hudi: this writer has read {path} until now and cannot continue with {source.path}; use another HudiWriter")
     if order != source.order:
         raise UserCodeError(f"source.hudi.order: this writer's position is in order {order} and cannot become {source.order}; use another HudiWriter")
     return positions.parse(done.hudi)
@@ -163,23 +163,23 @@ def _hudi_batch(source: HudiSource, pull: Pull, *, count: int, waiting: int) -> 
 
 
 def marked(pull: Pull) -> DataFrame:
-    """The rows of a pull and the records that were deleted, told apart by `_hoodie_is_deleted`."""
+    """The rows of a pull and the deleted records, distinguished by `_hoodie_is_deleted`."""
     rows = pull.frame.withColumn(DELETED, _mark(False))
     return rows if pull.deletes is None else rows.unionByName(pull.deletes.withColumn(DELETED, _mark(True)))
 
 
 def _mark(deleted: bool) -> Column:
-    """A column that may be null: batches of other writers do not have it."""
+    """A nullable column: batches of other writers do not have it."""
     return when(lit(True), lit(deleted))
 
 
 def _counted(frame: DataFrame | Update, checkpoint: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:
-    """A batch whose checkpoint holds all of its progress."""
+    """A batch whose checkpoint is its complete progress."""
     return Batch(frame, checkpoint, str(checkpoint["digest"]), pg.of_checkpoint(checkpoint), waiting, base)
 
 
 def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Batch]:
-    """What the topics hold now and this writer has not committed: one look, so that a run ends."""
+    """Records in the topics that this writer has not committed, from one read of the offsets, so that a run ends."""
     count = done.count
     for part in kafka.parts(spark, source, done):
         count += part.offsets
@@ -187,7 +187,7 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
 
 
 def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress) -> Iterator[Batch]:
-    """What the function gives, without the batches that this run has committed already."""
+    """The batches of the function, without those that this run has already committed."""
     committed = done.count if done.run == run else 0
     function = _function(spark, source)
     try:
@@ -210,7 +210,7 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
 
 
 def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: str, done: pg.Progress) -> Iterator[Batch]:
-    """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is asked anew at each try."""
+    """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is repeated at each try."""
     if done.run == run:
         return
     own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
@@ -222,7 +222,7 @@ def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: s
 
 
 def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch]:
-    """One commit that leaves one record of each key, unless this run has made it; none when each key stands once."""
+    """One commit that keeps one record of each key, unless this run has made it; none when there are no duplicates."""
     if done.run == job.run:
         return
     remove_duplicates.require(spark, job.table)
@@ -231,7 +231,7 @@ def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch
 
 
 def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:
-    """The query over its views as they are now; `given`: those that were read already."""
+    """The result of the query over the present views; `given`: views that were already read."""
     for view in source.views:
         if view.name in given:
             frame = given[view.name]
@@ -239,7 +239,7 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
             frame = files.read(spark, view.files, [item.path for item in files.listed(spark, view.files.paths)])
         else:
             table = Table(spark, view.path)
-            # A path where no table stands (yet) is for Hudi to name.
+            # When there is no table at the path (yet), let Hudi report it.
             options = table.read_options(class_name=view.merger) if table.exists() else {}
             frame = spark.read.format("hudi").options(**options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
@@ -255,7 +255,7 @@ def _function(spark: SparkSession, source: PythonSource) -> Any:
 
 
 def load_module(spark: SparkSession, path: Path) -> ModuleType:
-    """Import the user's file so that its functions may run on executors, which do not have it: they are sent by value."""
+    """Import the user's file so that its functions can run on executors, which do not have the file: they are sent by value."""
     make_importable(spark, path)
     spec = importlib.util.spec_from_file_location("hudi_user_code", path)
     if spec is None or spec.loader is None:
@@ -272,9 +272,9 @@ def load_module(spark: SparkSession, path: Path) -> ModuleType:
 
 
 def make_importable(spark: SparkSession, path: Path) -> None:
-    """Make the other modules in the file's folder importable, here and on executors, as they are now.
+    """Make the other modules in the file's folder importable, here and on executors, in their present version.
 
-    They are copied first: a ConfigMap that is edited while the attempt runs must not give executors other code than the driver has.
+    They are copied first: editing the ConfigMap while the attempt runs must not give executors other code than the driver.
     """
     folder = Path(tempfile.mkdtemp(prefix="hudi-code-"))
     sys.path.insert(0, str(folder))

@@ -1,10 +1,10 @@
-"""Partition lifecycle (TTL): partitions that nobody has written for so many days are replaced by nothing, in a commit of the agent's.
+"""Partition lifecycle (TTL): delete partitions that were not written for a number of days, in a commit of the agent.
 
-The commit is an ordinary one of Hudi's `delete_partition`: readers see the partitions until it is completed, and their files go with a later
-clean. It yields to writers: it is refused when one has changed a file group of those partitions since it began, or may yet.
+The commit is an ordinary `delete_partition` of Hudi: readers see the partitions until it is completed, and a later clean deletes their files.
+It yields to writers: it is refused when a writer has changed a file group of those partitions since it began, or may still do so.
 
-What has expired is told here, not by Hudi's own strategy: that one multiplies the days in 32 bits, so that 50 days are seven hours and 365 days 17, and
-it looks at base files only, so that a partition whose rows are updated in log files counts as not written (1.2.0, both measured in its class file).
+This module finds the expired partitions, instead of Hudi's own strategy. That strategy computes the days in 32 bits, so that 50 days become seven hours
+and 365 days 17; and it reads base files only, so that a partition updated in log files counts as not written (1.2.0, both measured in its class file).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from hudi_runtime.settle.agent_table import AgentTable
 
 ACTION = "replacecommit"
 PATTERN = "hudi.operator.ttl.partition.pattern"
-"""Not an option of Hudi's: only partitions whose whole path matches it expire."""
+"""Not a Hudi option: only partitions whose whole path matches this pattern expire."""
 DAYS = "hoodie.partition.ttl.strategy.days.retain"
 SINCE = "hoodie.partition.ttl.management.strategy.type"
 LAST_WRITE, CREATION = "KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"
 LIMIT = "hoodie.partition.ttl.strategy.max.delete.partitions"
-"""Partitions of one run."""
+"""Maximum number of partitions in one run."""
 SHOWN = 5
 _WRITTEN = re.compile(r"_(\d{14}(?:\d{3})?)\.[^/]+$")
 """The instant in the name of a base or log file."""
 
 
 def last_write(names: Iterable[str]) -> str:
-    """Newest instant that has written a file of a partition, completed or not, as 17 digits; empty when no name bears one."""
+    """Newest instant that wrote a file of a partition, completed or not, as 17 digits; empty when no file name contains one."""
     return max((match[1].ljust(17, "9") for name in names if (match := _WRITTEN.search(name))), default="")
 
 
 def before(now: datetime, days: int) -> str:
-    """The instant time so many days before `now`, which has a time zone."""
+    """The instant time `days` days before `now`, which has a time zone."""
     return (now.astimezone(UTC) - timedelta(days=days)).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
@@ -50,10 +50,10 @@ class Expiry:
     table: AgentTable
     config: Config
     withdrawn: Callable[[str], None]
-    """Hears of an own instant that will not be completed: it is given up, and rolled back like that of a writer."""
+    """Called with an own instant that will not be completed: it is abandoned, and rolled back like an instant of a writer."""
 
     def run(self, options: Mapping[str, str]) -> Done:
-        """Find what has expired, and delete it in one commit. Raises what a lost conflict raises; the instant is given up then."""
+        """Find the expired partitions, and delete them in one commit. Raises the error of a lost conflict; the instant is abandoned then."""
         known = {key: value for key, value in options.items() if key != PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
         expired = self._expired(config, options, now=datetime.now(UTC))[: int(options[LIMIT])]
@@ -64,7 +64,7 @@ class Expiry:
             try:
                 self._delete(client, instant, expired)
             except Exception:
-                # It writes no data file, so that nothing of it can be late. One whose outcome is unknown is kept: whoever looks finds out.
+                # It writes no data file, so it has no late files. An instant with an unknown outcome is kept: settling finds out.
                 self.withdrawn(instant)
                 raise
         require_completed(self.table, instant)
@@ -72,7 +72,7 @@ class Expiry:
         return Done(Result.COMPLETED, instant, f"{len(expired)} partitions deleted: {shown}")
 
     def _expired(self, config: Any, options: Mapping[str, str], *, now: datetime) -> list[str]:
-        """Partitions that match, have files for readers, and are old enough. One whose age nothing tells stays."""
+        """Partitions that match, have files for readers, and are old enough. A partition of unknown age stays."""
         pattern, limit = options.get(PATTERN, ""), before(now, int(options[DAYS]))
         old = [p for p in self.table.partitions() if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit]
         live = set(self.table.live_partitions(config)) if old else set()

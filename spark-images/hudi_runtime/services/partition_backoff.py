@@ -1,14 +1,14 @@
-"""Partitions that a clustering leaves out for a while, because one has lost in them. No I/O here, `now_ms` is an argument.
+"""Back-off of partitions in which a clustering has lost a conflict: clusterings leave them out for a while. No I/O here, `now_ms` is an argument.
 
-A clustering is one commit: whoever changes a single file group of its plan makes it lose the whole of it, again and again where a partition is
-written all the time. So a partition in which a plan has lost is left out of the next ones:
+A clustering is one commit: a change to a single file group of its plan makes the whole commit lose, repeatedly when a partition is written all the
+time. So a partition in which a plan has lost is left out of the next plans:
 
-* until nobody has changed one of its file groups for as long as the lost run took, for twice as long after the second loss in a row, and so on;
-* not for less than `LEAST_MS` of quiet and not for more than `MOST_MS`, and not for longer than `LONGEST_MS` however much is written to it.
+* until its file groups were unchanged for as long as the lost run took, for twice as long after the second consecutive loss, and so on;
+* for at least `LEAST_MS` and at most `MOST_MS` without changes, and for at most `LONGEST_MS` in total, however much is written to it.
 
-A run that does not lose forgets the partitions that it has not left out. Fairness only; safety does not depend on it: whether a
-clustering may commit is decided by Hudi's conflict check under the lock. So the memory of an agent is enough; what stands on record is how many
-partitions the last run has left out, and an agent that knows of fewer runs once more.
+A run that does not lose resets the partitions that it included. Fairness only; safety does not depend on it: Hudi's conflict check under the lock
+decides whether a clustering may commit. So the memory of an agent is enough. Only the number of partitions that the last run left out is recorded;
+an agent that knows fewer runs the service once more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True)
 class Loss:
-    """A partition that clusterings have lost in: how often in a row, when last, how long that run took, when a file group was last changed."""
+    """A partition in which clusterings have lost: consecutive losses, time of the last one, duration of its run, last change of a file group."""
 
     times: int
     at_ms: int
@@ -40,7 +40,7 @@ class Loss:
 
     @property
     def quiet_ms(self) -> int:
-        """For how long nobody must have changed it."""
+        """Required time without changes."""
         return min(MOST_MS, max(LEAST_MS, self.took_ms) << min(self.times - 1, 20))
 
     def over(self, now_ms: int) -> bool:
@@ -49,26 +49,26 @@ class Loss:
 
 
 class PartitionBackoff:
-    """What one agent knows of one table. Changed by the run of a service only, and read beside it."""
+    """The back-off of one table in one agent. Only the run of a service changes it; other threads read it."""
 
     def __init__(self) -> None:
         self._losses: Mapping[str, Loss] = {}
         self.seen = ""
-        """Completion time of the newest commit that was looked at."""
+        """Completion time of the newest commit that was read."""
 
     def partitions(self, now_ms: int) -> tuple[str, ...]:
-        """Those to leave out, by name."""
+        """Names of the partitions to leave out."""
         return tuple(sorted(name for name, loss in self._losses.items() if not loss.over(now_ms)))
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to look for in new commits."""
+        """Whether new commits must be read for changes."""
         return bool(self._losses)
 
     def lost(self, changes: Mapping[str, int], *, instant: str, took_ms: int, now_ms: int) -> None:
-        """A run of that instant, which took so long, has lost in these partitions; the values are when they were changed.
+        """Record that a run of `instant`, which took `took_ms`, has lost in these partitions; the values are the times of the changes.
 
-        A table without partitions has none that could be left out.
+        A table without partitions has none to leave out.
         """
         losses = dict(self._losses)
         self.seen = self.seen if losses else instant
@@ -79,18 +79,18 @@ class PartitionBackoff:
         self._losses = losses
 
     def saw(self, changes: Mapping[str, int], *, up_to: str) -> None:
-        """These partitions were changed at these times; commits that completed until then were looked at."""
+        """Record the times of changes to these partitions; commits that completed up to `up_to` were read."""
         known = self._losses.items()
         self._losses = {name: Loss(loss.times, loss.at_ms, loss.took_ms, max(loss.changed_ms, changes.get(name, 0))) for name, loss in known}
         self.seen = max(self.seen, up_to)
 
     def forget_all_but(self, names: Collection[str]) -> None:
-        """A run has not lost that left these out."""
+        """Reset all other partitions after a run that left these out and did not lose."""
         self._losses = {name: loss for name, loss in self._losses.items() if name in names}
 
 
 def option(names: Iterable[str]) -> dict[str, str]:
-    """The option of a plan that leaves these out."""
+    """The plan option that leaves these partitions out."""
     return {OPTION: json.dumps({"partitions": list(names)})}
 
 
@@ -101,7 +101,7 @@ def planned(plan: Mapping[str, Any]) -> frozenset[Group]:
 
 
 def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
-    """File groups that a write changes, those that it makes left out: from the metadata of its commit, or from what it has said before it began to write."""
+    """File groups that a write changes, except new ones: from the metadata of its commit, or from the plan that it stored before it began to write."""
     stats = ((str(partition), stat) for partition, found in (metadata.get("partitionToWriteStats") or {}).items() for stat in found)
     written = {(partition, str(stat["fileId"])) for partition, stat in stats if stat.get("fileId") and stat.get("prevCommit") not in (None, "null")}
     replaced = {(str(partition), str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
@@ -109,7 +109,7 @@ def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
 
 
 def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[Group] | None = None) -> dict[str, int]:
-    """When each partition was last changed, from what was changed and when; `among`: only these file groups count."""
+    """Time of the last change of each partition, from changed file groups and times; `among`: only these file groups count."""
     found: dict[str, int] = {}
     for groups, at_ms in changes:
         for partition, _ in groups if among is None else groups & among:
@@ -118,9 +118,9 @@ def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[
 
 
 def told(names: Collection[str]) -> str:
-    """The partitions in words, not too many; empty when there are none."""
+    """The partitions as text, with a limit; empty when there are none."""
     if not names:
         return ""
     shown = [name if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT]}…" for name in sorted(names)[:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} partition{'s' if len(names) > 1 else ''} left out, which others write to: {', '.join(shown)}{more}"
+    return f"{len(names)} partition{'s' if len(names) > 1 else ''} left out because of concurrent writes: {', '.join(shown)}{more}"

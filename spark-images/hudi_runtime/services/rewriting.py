@@ -1,8 +1,8 @@
-"""The services that write rows again in other files: compaction and clustering. First a plan, an instant of its own, then its execution.
+"""The services that rewrite rows into other files: compaction and clustering. Each first makes a plan, an instant of its own, and then executes it.
 
-Beside writers they behave differently. A compaction that ends while a commit to its file group is being written is no conflict. A clustering
-replaces file groups, so it loses against every commit that has changed one of them since it was planned, or may yet (Hudi's PreferWriter
-rules, asked under the lock): a plan that has lost describes file groups that are no more, and is withdrawn. Nothing of it was published.
+They differ with concurrent writers. A compaction that ends while a commit to its file group is being written is not a conflict. A clustering
+replaces file groups, so it loses against every commit that has changed one of them since it was planned, or may still do so (Hudi's PreferWriter
+rules, checked under the lock). A lost plan describes file groups that no longer exist, and is withdrawn; nothing of it was published.
 The partitions in which it has lost are left out of the next plans for a while (partition_backoff.py).
 """
 
@@ -26,17 +26,17 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.timeline import State
 
 GIVE_UP = 3
-"""Failures in a row after which the plan of a clustering is withdrawn: a new one may do without what it stumbles over."""
+"""Consecutive failures after which the plan of a clustering is withdrawn: a new plan may avoid their cause."""
 
 ACTION = "clustering"
 PLAN_STRATEGY = {"hoodie.clustering.plan.strategy.class": "io.hudioperator.QuietPartitionsPlanStrategy"}
 Planned = Callable[[str, int], None]
-"""Hears of the instant of a plan before its execution, and how many partitions were left out of it."""
+"""Called with the instant of a plan before its execution, and the number of partitions that it leaves out."""
 Config = Callable[[Mapping[str, str]], Any]
 
 
 def others_since(timeline: tl.Timeline, since: str) -> tuple[tl.Instant, ...]:
-    """Writes of writers that completed after that time, or have begun and said what they change."""
+    """Writes of writers that completed after that time, or are inflight, so that their changed file groups are known."""
     found = (i for i in timeline.instants if i.action in tl.WRITE_ACTIONS and not i.of_a_service)
     return tuple(i for i in found if i.state is State.INFLIGHT or i.completion > since)
 
@@ -67,9 +67,9 @@ class Compaction:
         return self._done(instant)
 
     def again(self, instant: str, options: Mapping[str, str], *, failures: int) -> Done:
-        """Execute a pending plan. What an earlier execution has written is rolled back first, by Hudi, to the plan.
+        """Execute a pending plan. Hudi first rolls back the files of an earlier execution, and keeps the plan.
 
-        A heartbeat file that its dead executor has left would make Hudi wait for it.
+        The heartbeat file is removed before: one left by a dead executor would make Hudi wait for it.
         """
         remove_heartbeat(self.table, instant)
         with self.table.client(self.config(options)) as client:
@@ -88,16 +88,16 @@ class Clustering:
     table: AgentTable
     config: Config
     withdrawn: Callable[[str], None]
-    """Hears of an own instant that was rolled back after all of its tasks had ended."""
+    """Called with an own instant that was rolled back after all of its tasks had ended."""
     lost: Callable[[str], None]
-    """Hears of an own instant that was rolled back while a task of a failed execution may still be at work."""
-    left_out: PartitionBackoff
-    """Where clusterings of this table have lost."""
+    """Called with an own instant that was rolled back while a task of a failed execution may still be running."""
+    backoff: PartitionBackoff
+    """The partitions in which clusterings of this table have lost."""
 
     def run(self, options: Mapping[str, str], *, planned: Planned) -> Done:
         """Plan a clustering and execute it. Raises RuntimeFailure when it loses a conflict."""
         self.look()
-        names = self.left_out.partitions(now_ms())
+        names = self.backoff.partitions(now_ms())
         with self.table.client(self.config({**options, **PLAN_STRATEGY, **partition_backoff.option(names)})) as client:
             plan = client.scheduleClustering(self.table.no_option())
             if not plan.isPresent():
@@ -106,30 +106,30 @@ class Clustering:
                 instant = str(plan.get())
                 planned(instant, len(names))
                 done = self._execute(client, instant, ended=self.withdrawn)
-        self.left_out.forget_all_but(names)
+        self.backoff.forget_all_but(names)
         return replace(done, message="; ".join(filter(None, (done.message, partition_backoff.told(names)))), left_out=len(names))
 
     def look(self) -> None:
-        """See what was written since the last look to the partitions in which clusterings have lost."""
-        if self.left_out.known:
+        """Read the changes since the last look in the partitions in which clusterings have lost."""
+        if self.backoff.known:
             timeline = self.table.timeline()
             last = timeline.last_completed
-            self.left_out.saw(partition_backoff.newest(self._changes(timeline, since=self.left_out.seen)), up_to=last.completion if last else "")
+            self.backoff.saw(partition_backoff.newest(self._changes(timeline, since=self.backoff.seen)), up_to=last.completion if last else "")
 
     def _changes(self, timeline: tl.Timeline, *, since: str) -> Iterator[tuple[frozenset[Group], int]]:
-        """What others have changed and when: in commits that completed after that time, and in those that are being written and have said it."""
+        """File groups that writers changed, with times: in commits that completed after `since`, and in inflight ones."""
         now = now_ms()
         for instant, metadata in self.table.writes(others_since(timeline, since)):
             yield partition_backoff.changed(metadata), now if instant.pending else tl.milliseconds(instant.completion)
 
     def again(self, instant: str, options: Mapping[str, str], *, failures: int) -> Done:
-        """Execute a pending plan, rolled back to the plan first, by Hudi; withdraw it instead when it has failed too often.
+        """Execute a pending plan, after Hudi has rolled it back to the plan; withdraw it instead when it has failed too often.
 
-        What has changed its file groups since it was planned is found by the conflict check, however long ago that was: archival keeps it.
+        The conflict check finds all changes to its file groups since it was planned, however long ago: archival keeps those commits.
         """
         remove_heartbeat(self.table, instant)
         found = self.table.timeline().get(instant)
-        # Before its execution has begun Hudi would not roll it back.
+        # Hudi does not roll it back before its execution has begun.
         planned = found is not None and found.action == ACTION and found.state is State.REQUESTED
         with self.table.client(self.config(options)) as client:
             if failures < GIVE_UP or planned:
@@ -146,7 +146,7 @@ class Clustering:
             failure = classify(error)
             if failure.kind is not FailureClass.WRITE_CONFLICT:
                 raise
-            # The conflict is looked for when everything is written. The plan goes with its rollback.
+            # The conflict check runs after all files are written. The rollback removes the plan, too.
             where = self._learn(instant, took_ms=int((time.monotonic() - started) * 1000))
             self._withdraw(client, instant)
             ended(instant)
@@ -155,13 +155,13 @@ class Clustering:
         return Done(Result.COMPLETED, instant, "clustered")
 
     def _learn(self, instant: str, *, took_ms: int) -> str:
-        """Find out in which partitions a plan has lost, and say which will be left out. Not knowing it changes nothing but the next plan."""
+        """Find the partitions in which a plan has lost, and describe those that will be left out. A failure here affects only the next plan."""
         try:
             groups = partition_backoff.planned(self.table.clustering_plan(instant))
             lost = partition_backoff.newest(self._changes(self.table.timeline(), since=instant), among=groups)
         except Exception as error:
-            return f"which partitions have changed is not known ({type(error).__name__}). "
-        self.left_out.lost(lost, instant=instant, took_ms=took_ms, now_ms=now_ms())
+            return f"the changed partitions are unknown ({type(error).__name__}). "
+        self.backoff.lost(lost, instant=instant, took_ms=took_ms, now_ms=now_ms())
         names = partition_backoff.told([name for name in lost if name])
         return f"next time {names}. " if names else ""
 

@@ -1,7 +1,7 @@
-"""The table services as Hudi runs them. Nothing here decides when.
+"""Execution of the table services by Hudi. This module does not decide when they run.
 
-Every client carries the failed-writes policy NEVER on its built config: Hudi's `clean()` would otherwise roll back what it takes for dead (F2).
-An instant is executed only by the incarnation that owns or has claimed it (I12); done is what a fresh timeline says.
+Every client has the failed-writes policy NEVER on its built config: otherwise Hudi's `clean()` would roll back instants that it considers dead (F2).
+Only the incarnation that owns or has claimed an instant executes it (I12); an instant is done when a fresh timeline shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hudi_runtime.settle.rollback import NEVER_KEY, NotYet
 from hudi_runtime.settle.settle import Records, instants_of
 from hudi_runtime.table import timeline as tl
 
-#: Services are switched on for these clients only, and nothing runs beside what is asked for.
+#: Services are enabled for these clients only, and only the requested service runs.
 OPTIONS = {
     "hoodie.table.services.enabled": "true",
     "hoodie.clean.automatic": "false",
@@ -34,11 +34,11 @@ OPTIONS = {
     "hoodie.clustering.inline": "false",
     "hoodie.clustering.schedule.inline": "false",
     "hoodie.partition.ttl.inline": "false",
-    # Otherwise an instant that cannot be written to the archive would be deleted from the active timeline all the same.
+    # Otherwise an instant that cannot be written to the archive would still be deleted from the active timeline.
     "hoodie.fail.on.timeline.archiving": "true",
 }
 MAX_ARCHIVED = 200
-"""Commits that one run archives at most: it holds the lock, and who holds it for long is fenced. A backlog goes in several runs."""
+"""Maximum number of commits that one run archives: it holds the lock, and a long hold leads to a fence. A backlog takes several runs."""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 
@@ -50,17 +50,17 @@ class Actions:
     name: str
     options: Mapping[str, str]
     records: Callable[[], Records]
-    """Reads the table's keys in etcd now."""
+    """Reads the table's present keys in etcd."""
     withdrawn: Callable[[str], None]
     lost: Callable[[str], None]
     """See `Clustering`."""
     merge: merging.Merge = merging.LATER_COMMIT
-    """Which of two versions of a record stays."""
-    left_out: PartitionBackoff = field(default_factory=PartitionBackoff)
-    """Where clusterings of this table have lost, as long as this agent lives."""
+    """How two versions of a record merge."""
+    backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
+    """The partitions in which clusterings of this table have lost, for the lifetime of this agent."""
 
     def config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service. Raises OutcomeUnknown when the policy NEVER does not hold on it."""
+        """A write config for a service. Raises OutcomeUnknown when it does not have the policy NEVER."""
         config = self.table.write_config(self.name, {**self.options, **options, **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
@@ -68,22 +68,22 @@ class Actions:
         return config
 
     def writing_config(self, options: Mapping[str, str]) -> Any:
-        """The same for a service that makes a commit of its own; Hudi wants to be told the schema."""
+        """A write config for a service that makes a commit of its own; Hudi needs the schema for it."""
         config = self.config(options)
         config.setSchema(self.table.schema())
         return config
 
     def _merging(self, config: Callable[[Mapping[str, str]], Any], options: Mapping[str, str]) -> Any:
-        """A config for a service that merges versions of records. Raises NoMerger when the class for it is not there: nothing is planned then."""
+        """A config for a service that merges versions of records. Raises NoMerger when the merger class is missing: nothing is planned then."""
         self.table.require_merger(self.merge)
         return config(options)
 
     # -- clean ---------------------------------------------------------------------------------------------------------------------
 
     def clean(self, options: Mapping[str, str], *, mine: frozenset[str]) -> Done:
-        """Plan and execute a clean, or finish those that are pending. `mine` are the service instants of this incarnation.
+        """Plan and execute a clean, or finish pending ones. `mine` are the service instants of this incarnation.
 
-        Hudi executes every pending clean that it finds, so all of them must be ours.
+        Hudi executes every pending clean that it finds, so all of them must belong to this incarnation.
         """
         others = [i.requested for i in self.table.timeline().pending if i.action == "clean" and i.requested not in mine]
         if others:
@@ -106,7 +106,7 @@ class Actions:
     @property
     def clustering(self) -> Clustering:
         """Clustering of this table."""
-        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost, self.left_out)
+        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost, self.backoff)
 
     @property
     def expiry(self) -> Expiry:
@@ -116,7 +116,7 @@ class Actions:
     # -- archival ------------------------------------------------------------------------------------------------------------------
 
     def archive(self, options: Mapping[str, str]) -> Done:
-        """Archive the oldest instants. Timeline and records are read under the lock, so nothing can become older than the floor meanwhile."""
+        """Archive the oldest instants. Timeline and records are read under the lock, so the floor cannot move back meanwhile."""
         with self.table.locked(self.config(options)):
             timeline = self.table.timeline()
             least = max(keep_at_least(timeline, floor(timeline, self.records())), commits(timeline) - MAX_ARCHIVED)
@@ -127,12 +127,12 @@ class Actions:
 
 
 def floor(timeline: tl.Timeline, records: Records) -> str:
-    """The oldest instant that has to stay in the active timeline; empty when nothing has to (I5, I9). Raises ShapeError: then nothing is archived.
+    """The oldest instant that must stay in the active timeline; empty when there is none (I5, I9). Raises ShapeError: then nothing is archived.
 
-    * Instants whose files may not be swept yet: those of settle records that are not Swept, given up ones, and every recorded one. A late
-      file of theirs would be taken for committed once the active timeline begins after it.
+    * Instants whose files may not be swept yet: those of settle records before Swept, abandoned ones, and all recorded ones. Readers would
+      treat their late files as committed once the active timeline begins after the instant.
     * Commits that completed after a pending instant was requested: its conflict check reads them from the active timeline. Hudi itself
-      keeps by requested time only, and would let a long commit go that completed meanwhile.
+      keeps commits by requested time only, and would archive a long commit that completed meanwhile.
     """
     named = set(records.instants)
     for inc, entry in records.settles.items():
@@ -148,9 +148,9 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:
-    """How many of the newest completed commits hold everything from `oldest` on; 0 when it is empty.
+    """Number of newest completed commits to keep, so that all commits from `oldest` on stay; 0 when it is empty.
 
-    One more than are as new as it: the active timeline must begin before `oldest`, or readers take its files for committed.
+    This is one more than the commits since `oldest`: the active timeline must begin before `oldest`, or readers treat its files as committed.
     """
     return 1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS) if oldest else 0
 
@@ -161,7 +161,7 @@ def commits(timeline: tl.Timeline) -> int:
 
 
 def with_least(options: Mapping[str, str], least: int) -> dict[str, str]:
-    """Archival options that keep at least so many commits."""
+    """Archival options that keep at least `least` commits."""
     minimum, maximum = int(options[KEEP_MIN]), int(options[KEEP_MAX])
     if least <= minimum:
         return dict(options)

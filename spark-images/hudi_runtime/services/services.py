@@ -1,8 +1,8 @@
-"""Runs a table's services, one at a time, on a thread beside settling, so that a long compaction keeps no dead writer's work waiting.
+"""Runs a table's services, one at a time, on a separate thread, so that a long compaction does not delay settling.
 
-A pending instant of a service that this incarnation owns or has claimed comes first: it is executed until it is completed. Anything new is begun
-only when nothing is to be settled and no other agent may still be at work on the table (F22, I12). A run never makes a writer fail; what fails
-itself is repeated after a back-off and shown in status.
+A pending service instant that this incarnation owns or has claimed comes first: it is executed until it is completed. A new service is begun only
+when nothing must be settled and no other agent may still be working on the table (F22, I12). A run never fails a writer; a failed run is repeated
+after a back-off and shown in status.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 MESSAGE_LIMIT = 500
 FORGET_MS = 120_000
-"""A requested file that is not there so long after its record does not come any more: the store's client has given up long before."""
+"""When the requested file does not exist this long after its record, it never will: the store's client has given up long before."""
 _REWRITING = frozenset({Service.CLUSTERING, Service.TTL})
-"""They ask for the table's schema, which comes with the first commit."""
+"""These services need the table's schema, which exists after the first commit."""
 _POSTPONING = frozenset({FailureClass.WRITE_CONFLICT, FailureClass.LOCK_TIMEOUT})
 
 
 class Services(LongTask):
-    """The services of one table. A run that is cancelled leaves its instant pending."""
+    """The services of one table. A cancelled run leaves its instant pending."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Services(LongTask):
         self._merge_on_read = merge_on_read
         self._label = label
         self.unproven = False
-        """A run has failed and an executor was lost: it may still write for the run's instant, and only its pod's end proves the contrary (I12)."""
+        """Whether an executor was lost and may still write for the instant of a run, until the end of its pod is proven (I12)."""
 
     @property
     def scheduled(self) -> bool:
@@ -69,7 +69,7 @@ class Services(LongTask):
         return any(service.scheduled for service in self._wanted.values())
 
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
-        """Commits since the last run, of each service that counts them."""
+        """Commits since the last run, for each service that counts them."""
         return {kind: self._commits(timeline, records, kind) for kind, service in self._wanted.items() if service.after_commits is not None}
 
     def _commits(self, timeline: tl.Timeline, records: Records, kind: Service) -> int:
@@ -78,12 +78,12 @@ class Services(LongTask):
         return commits_after(timeline, up_to, counted, merge_on_read=self._merge_on_read)
 
     def consider(self, look: Look) -> None:
-        """Start what is due, if anything. Requests of the operator are keyed by `service-<kind>`."""
+        """Start a service that is due. Requests of the operator are keyed by `service-<kind>`."""
         if not self.idle:
             return
         records, timeline, requests = look.records, look.timeline, look.requests
         if self._running is not None:
-            # It may have ended after these records were read: they name an instant that is withdrawn by now. The next ones are newer.
+            # The run may have ended after these records were read, so they may name a withdrawn instant. The next records are newer.
             self._running = None
             return
         now = now_ms()
@@ -97,7 +97,7 @@ class Services(LongTask):
             kind = SERVICE_ACTIONS[action]
             record = _record(records, kind)
             if now >= record.retry_at_ms:
-                # The plan covers what had completed when it was made.
+                # The plan covers the commits that were completed when it was made.
                 after = replace(record, instant=instant, up_to=max(record.up_to, instant))
                 self._start(kind, replace(record, instant=instant), pending=frozenset(mine), after=after)
                 return
@@ -108,7 +108,7 @@ class Services(LongTask):
                 continue
             record = _record(records, kind)
             request = ServiceRequest.known(requests.get(request_id(RequestKind.SERVICE, kind)))
-            commits, left_out = self._commits(timeline, records, kind), len(self._actions.left_out.partitions(now))
+            commits, left_out = self._commits(timeline, records, kind), len(self._actions.backoff.partitions(now))
             if why := due(service, record, commits=commits, request=request, now_ms=now, left_out=left_out):
                 last = timeline.last_completed
                 served = replace(record, up_to=last.completion if last else "", nonce=request.nonce or record.nonce)
@@ -116,7 +116,7 @@ class Services(LongTask):
                 return
 
     def _own_since(self, records: Records, instant: str, now: int) -> int:
-        """Milliseconds since this incarnation recorded an instant; 0 for one that it has claimed: settling looks at those."""
+        """Milliseconds since this incarnation recorded an instant; 0 for a claimed one, which settling handles."""
         record = records.instants[instant].read(InstantRecord)
         return now - (record.at_ms or now) if record.inc == self._session.inc else 0
 
@@ -130,13 +130,13 @@ class Services(LongTask):
         self._begin(run)
 
     def _return(self, kind: Service, record: ServiceDone) -> bool:
-        """Whether partitions that were left out are still quiet when the newest commits are looked at, too."""
+        """Whether partitions that were left out are still unchanged after reading the newest commits."""
         try:
             self._actions.clustering.look()
         except Exception as error:
-            self._say(kind, f"{type(error).__name__} in a look at what was written")  # the run meets it again, and puts it on record
+            self._say(kind, f"{type(error).__name__} while reading recent commits")  # the run meets the error again, and records it
             return True
-        return record.left_out > len(self._actions.left_out.partitions(now_ms()))
+        return record.left_out > len(self._actions.backoff.partitions(now_ms()))
 
     def _run(self, kind: Service, record: ServiceDone, pending: frozenset[str], after: ServiceDone) -> None:
         begun, started = now_ms(), time.monotonic()
@@ -153,7 +153,7 @@ class Services(LongTask):
                 result = replace(result, left_out=done.left_out)
             self._save(kind, replace(result, at_ms=now_ms(), duration_ms=took, inc=self._session.inc))
             self._say(kind, f"{done.result} {done.instant} in {took} ms: {done.message}")
-            self.unproven = self.unproven or sp.lost_executors(self.spark)  # what it has left behind is swept after its end (F36)
+            self.unproven = self.unproven or sp.lost_executors(self.spark)  # the files it left are swept after its end (F36)
         except Exception as error:
             self._failed(kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000))
 
@@ -174,7 +174,7 @@ class Services(LongTask):
         return do.run(options, planned=lambda planned, left_out: self._save(kind, replace(ahead, instant=planned, message="", left_out=left_out)))
 
     def _count(self) -> None:
-        """Written down before archival: a service that has waited for longer than the active timeline reaches back would never be due."""
+        """Record the counts before archival: otherwise a service that waits for more commits than the active timeline holds would never be due."""
         records, timeline = self._actions.records(), self._actions.table.timeline()
         last = timeline.last_completed
         if last is None:
@@ -187,7 +187,7 @@ class Services(LongTask):
         self._session.etcd.put(Kind.DONE.of(COUNTED), counted)
 
     def _failed(self, kind: Service, ahead: ServiceDone, error: Exception, *, failures_before: int, took: int) -> None:
-        """Put on record why. etcd silent: the record written ahead stands."""
+        """Record the reason. Without an answer of etcd the record written ahead stands."""
         try:
             self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self.spark))
             failure = classify(error, secrets=environment_secrets())
@@ -198,8 +198,8 @@ class Services(LongTask):
                 later = now_ms() + (0 if self._cancelled else postponed_ms(took) if lost else POSTPONED_MS)
                 record = replace(record, result=Result.POSTPONED, failures=failures_before, retry_at_ms=later)
                 if lost and kind is Service.CLUSTERING:
-                    # One more than are left out now: the rest of the lost plan is still due.
-                    record = replace(record, left_out=len(self._actions.left_out.partitions(now_ms())) + 1)
+                    # One more than the number left out now: the rest of the lost plan is still due.
+                    record = replace(record, left_out=len(self._actions.backoff.partitions(now_ms())) + 1)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))
             self._save(kind, replace(record, instant=read(current, ServiceDone).instant if current else ahead.instant))
@@ -207,7 +207,7 @@ class Services(LongTask):
             self._say(kind, f"not recorded: {type(second).__name__}")
 
     def _forget(self, instants: list[str]) -> None:
-        """A record is written before its file (F12): an own one that never got a file is given up, and so looked at again by settling."""
+        """Abandon own instants that have a record but never got a file (the record is written first, F12); settling then checks them again."""
         timeline = self._actions.table.timeline()
         for instant in instants:
             if timeline.get(instant) is None:
@@ -221,5 +221,5 @@ class Services(LongTask):
 
 
 def _record(records: Records, kind: Service) -> ServiceDone:
-    """The last run; that of a service that never ran says nothing."""
+    """The last run; an empty record for a service that never ran."""
     return read(records.services.get(request_id(RequestKind.SERVICE, kind)), ServiceDone)

@@ -1,6 +1,6 @@
-"""What an agent does at one table, as tasks with one interface, and the one place of an agent for work that takes long.
+"""The interface of an agent's tasks at one table, and the agent's single slot for long work.
 
-A table's step asks each task in turn, about once a second, and waits for none: what takes long runs on a thread of its own.
+A table's step calls each task in turn, about once a second, and waits for none: long work runs on a separate thread.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
 POOL = "services"
-"""Spark's scheduler pool: settling's jobs get the next free slot, not the one after the last task of a compaction."""
+"""Spark's scheduler pool: jobs of settling get the next free slot instead of waiting for the last task of a compaction."""
 CLOSE_SECONDS = 15.0
-"""A run whose jobs were cancelled ends soon; one that does not is left to the operator to settle, with everything else of this process."""
+"""Upper bound of the wait for a cancelled run. A run that does not end is left to the operator to settle, with this whole process."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one pass of the agent knows of a table."""
+    """The facts of one pass of the agent about a table."""
 
     requests: Mapping[str, Mapping[str, Any]]
-    """What the operator asks for, by the request's id."""
+    """The operator's requests, by id."""
     records: Records
     timeline: tl.Timeline = field(default_factory=tl.Timeline)
-    """The last listing; empty before the first."""
+    """The last listing; empty before the first one."""
 
 
 class TableTask(ABC):
-    """One thing that an agent does at one table. This much alone is a task that ends within the step."""
+    """One task of an agent at one table. These defaults are for a task that ends within the step."""
 
     exclusive: ClassVar[bool] = False
-    """Whether nothing else is begun at the table while this task is under way."""
+    """Whether no other task may begin at the table while this task runs."""
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of this task is under way."""
+        """Whether this task is not running."""
         return True
 
     @abstractmethod
     def consider(self, look: Look) -> None:
-        """Begin what is asked for and due. Called by the table's step, which waits for nothing else."""
+        """Begin requested work that is due. Called by the table's step, which waits only for this call."""
 
-    def cancel(self) -> None:  # noqa: B027 - what ends within the step needs no asking
-        """Ask what is under way to end; nothing is begun any more."""
+    def cancel(self) -> None:  # noqa: B027 - a task that ends within the step needs no cancel
+        """Ask running work to end, and begin no new work."""
 
 
 @dataclass
 class Slot:
-    """The one place of an agent for long work: two at once would need twice the memory."""
+    """The single slot of an agent for long work: two runs at once would need twice the memory."""
 
     _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=1, thread_name_prefix="service"))
     _taken: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, run: Callable[[], None]) -> Future[None] | None:
-        """Run beside the caller; None when the place is taken. What is decided is done now or decided again later, never queued."""
+        """Run on the slot's thread; None when the slot is taken. Runs are never queued: the caller decides again later."""
         if not self._taken.acquire(blocking=False):
             return None
 
@@ -74,16 +74,16 @@ class Slot:
         return self._executor.submit(held)
 
     def close(self) -> None:
-        """Wait for the run under way; nothing is started any more."""
+        """Wait for the current run; no other run is started."""
         self._taken.acquire(timeout=CLOSE_SECONDS)
         self._executor.shutdown(wait=False)
 
 
 class LongTask(TableTask):
-    """A task whose runs take long: one at a time, in the agent's one place."""
+    """A task with long runs: one at a time, in the agent's slot."""
 
     def __init__(self, spark: SparkSession, slot: Slot, group: str) -> None:
-        """``group`` is the group of Spark's jobs that a run belongs to."""
+        """``group`` is the Spark job group of the runs."""
         self.spark = spark
         self._slot = slot
         self._group = group
@@ -92,21 +92,21 @@ class LongTask(TableTask):
 
     @property
     def idle(self) -> bool:
-        """Whether no run is under way."""
+        """Whether no run is in progress."""
         return self._running is None or self._running.done()
 
     def cancel(self) -> None:
-        """Ask Spark to end the jobs of the run under way. What it has begun stays as a dead agent would leave it."""
+        """Ask Spark to cancel the jobs of the current run. Its unfinished work stays as a dead agent would leave it."""
         self._cancelled = True
         if not self.idle:
             self.spark.sparkContext.cancelJobGroup(self._group)
 
     def _begin(self, run: Callable[[], None]) -> None:
-        """Start a run, if the place is free; otherwise it is decided again at the next look."""
+        """Start a run if the slot is free; otherwise the next pass decides again."""
         self._running = self._slot.start(run) or self._running
 
     def _enter_pool(self, description: str) -> None:
-        """Called by a run, on its thread: its jobs belong to the task's group, and leave free slots to settling."""
+        """Called by a run, on its thread: put its jobs into the task's group and into the pool that leaves free slots to settling."""
         context = self.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", POOL)
         context.setJobGroup(self._group, description, interruptOnCancel=True)

@@ -1,6 +1,6 @@
-"""What only an agent asks of a table, or does to it, through Hudi's Java classes: clients of its own, the lock, plans, restores, archival.
+"""Operations on a table that only an agent uses, through Hudi's Java classes: clients of its own, the lock, plans, restores, archival.
 
-A driver has none of this (import-linter): its one way to a table is the write that it was started for. Nothing here decides anything.
+A driver cannot import them (import-linter): its only access to a table is the write that it was started for. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hudi_runtime.table.storage import Missing
 
 
 def _private(owner: Any, declared_in: Any, name: str) -> Any:
-    """A private field of a Java object. Raises a Py4JJavaError when this Hudi has none of that name."""
+    """A private field of a Java object. Raises a Py4JJavaError when this version of Hudi has no field with that name."""
     field = declared_in.getDeclaredField(name)
     field.setAccessible(True)
     return field.get(owner)
@@ -27,17 +27,17 @@ def _private(owner: Any, declared_in: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class SavepointInfo:
-    """What a savepoint says of itself: its comment, and names of the files that it keeps, by partition."""
+    """Metadata of a savepoint: its comment, and names of the files that it keeps, by partition."""
 
     comment: str
     files: Mapping[str, tuple[str, ...]]
 
 
 class AgentTable(Table):
-    """The table as an agent has it."""
+    """A table with the operations of an agent."""
 
     def writes(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, dict[str, Any]]]:
-        """Metadata, as Hudi prints it in JSON, of writes that are completed or inflight. One that is gone, or has said nothing, is passed over."""
+        """Metadata, as Hudi prints it in JSON, of completed or inflight writes. Skips writes that are gone, or have no metadata."""
         wanted = {instant.requested: instant for instant in instants}
         timeline = self.meta_client().getActiveTimeline().getCommitsTimeline() if wanted else None
         for java_instant in timeline.getInstants() if timeline else ():
@@ -67,7 +67,7 @@ class AgentTable(Table):
         return victims
 
     def write_config(self, name: str, options: Mapping[str, str]) -> Any:
-        """A HoodieWriteConfig for an own client: no embedded timeline server, nothing derived."""
+        """A HoodieWriteConfig for a client of the agent: no embedded timeline server, no derived options."""
         properties = self._jvm.java.util.Properties()
         for key, value in options.items():
             properties.setProperty(key, value)
@@ -77,7 +77,7 @@ class AgentTable(Table):
 
     @contextmanager
     def client(self, config: Any) -> Iterator[Any]:
-        """A SparkRDDWriteClient, closed at the end."""
+        """A SparkRDDWriteClient as a context manager, which closes it."""
         engine = self._engine()
         client = self._jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
         try:
@@ -90,10 +90,10 @@ class AgentTable(Table):
 
     @staticmethod
     def _end_metadata_writes(client: Any) -> None:
-        """Close what the client has opened to write to the metadata table.
+        """Close the writers that the client has opened for the metadata table.
 
-        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit is refused: its heartbeat would be written again
-        every minute for as long as this JVM lives. It has no method for that. (Without such streaming writes it would roll back those of others.)
+        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit is refused: its heartbeat would be renewed every
+        minute for the lifetime of this JVM. Hudi has no method to close it. (Without streaming writes a client would roll back those of others.)
         """
         service = client.getTableServiceClient()
         handler = _private(service, service.getClass(), "streamingMetadataWriteHandler")
@@ -113,8 +113,8 @@ class AgentTable(Table):
                 return kept[str(java_instant.requestedTime())]
         return None
 
-    def savepoints_said(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
-        """What the completed savepoints say, by requested time. Raises Missing when one is gone, and when one cannot be read."""
+    def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
+        """Metadata of the completed savepoints, by requested time. Raises Missing when one is gone, and an error when one cannot be read."""
         kept = {instant.requested for instant in timeline.savepoints if not instant.pending}
         if not kept:
             return {}
@@ -129,7 +129,7 @@ class AgentTable(Table):
         return found
 
     def request_restore(self, config: Any, undone: Iterable[tuple[str, str]], newest: str) -> str:
-        """Put Hudi's plan of a restore on the timeline: (requested time, action) of what goes, in that order. Returns the restore's instant."""
+        """Put Hudi's plan of a restore on the timeline: (requested time, action) of the instants to undo, in that order. Returns the restore's instant."""
         model, engine = self._jvm.org.apache.hudi.avro.model, self._engine()
         meta = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).getMetaClient()
         instant = str(meta.createNewInstantTime(False))
@@ -140,7 +140,7 @@ class AgentTable(Table):
         return instant
 
     def restore(self, config: Any, instant: str, newest: str) -> None:
-        """Execute the plan of a pending restore, from wherever it stands; the caller holds the lock. `newest` requested time that stays."""
+        """Execute the plan of a pending restore, continuing where it stopped; the caller holds the lock. `newest`: newest requested time that stays."""
         engine = self._engine()
         self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
 
@@ -157,16 +157,16 @@ class AgentTable(Table):
         return self._jvm.org.apache.hudi.common.util.Option.empty()
 
     def metadata_partitions(self) -> tuple[set[str], set[str]]:
-        """Partitions of the metadata table as the table's configuration names them, freshly read: finished ones, and those that are not."""
+        """Partitions of the metadata table in the table's configuration, freshly read: finished and unfinished ones."""
         config = self.meta_client().getTableConfig()
         return {str(name) for name in config.getMetadataPartitions()}, {str(name) for name in config.getMetadataPartitionsInflight()}
 
     def delete_metadata_table(self) -> None:
-        """Delete the metadata table, if there is one, first of all from the table's configuration; the caller holds the lock."""
+        """Delete the metadata table, if there is one, beginning with the table's configuration; the caller holds the lock."""
         self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), self._engine(), False)
 
     def make_metadata_table(self, config: Any) -> None:
-        """Make the metadata table that a config asks for from a listing, where there is none; the caller holds the lock, nothing is pending."""
+        """Create the metadata table of `config` from a listing, when there is none; the caller holds the lock, and nothing is pending."""
         factory = self._jvm.org.apache.hudi.metadata.SparkMetadataWriterFactory
         factory.create(self.storage_conf(), config, self._engine(), self.meta_client().getTableConfig()).close()
 
@@ -175,21 +175,21 @@ class AgentTable(Table):
         return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())
 
     def live_partitions(self, config: Any) -> list[str]:
-        """Partitions that readers see files of. `config` says that one day is kept: Hudi is asked what has expired in a far future."""
+        """Partitions with files that readers see. `config` keeps one day: Hudi computes the partitions that have expired in the far future."""
         engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
         return [str(path) for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()]
 
     def partition_created(self, partition: str) -> str:
-        """Requested time of the commit that has made the partition; empty when nothing says it."""
+        """Requested time of the commit that created the partition; empty when it is not recorded."""
         path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{partition}")
         storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
         found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(storage, path).readPartitionCreatedCommitTime()
         return str(found.get()) if found.isPresent() else ""
 
     def archive(self, config: Any) -> int:
-        """Archive what the config lets go; the caller holds the lock. Returns the number of instants. Raises when the timeline cannot be read."""
+        """Archive instants as the config allows; the caller holds the lock. Returns their number. Raises when the timeline cannot be read."""
         engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         layout = table.getMetaClient().getTimelineLayoutVersion()

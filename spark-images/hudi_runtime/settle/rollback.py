@@ -1,7 +1,7 @@
-"""Looking and rolling back are one function with no other caller.
+"""The check of the timeline and the rollback are one function; nothing else calls Hudi's rollback.
 
-Hudi's `rollback(t)` removes a *completed*, acknowledged commit without complaint (measured, F18), so the look at a fresh timeline and the
-call belong together, and only this module may name `client.rollback`.
+Hudi's `rollback(t)` removes a *completed*, acknowledged commit without an error (measured, F18). So the check of a fresh timeline and the
+call belong together, and only this module may call `client.rollback`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESTORE = "restore"
 
 
 class Step(enum.Enum):
-    """What the timeline asks for."""
+    """The step that the timeline requires."""
 
     KEEP = "keep"
     NOTHING = "nothing"
@@ -32,20 +32,20 @@ class Step(enum.Enum):
 
 
 class NotYet(Exception):
-    """Another incarnation, not proven dead, owns what would have to be touched: wait."""
+    """An instant belongs to another incarnation that is not proven dead: wait."""
 
 
 def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> tuple[Step, str]:
-    """What to do about an instant of a settled incarnation, and the victim of the rollback that does it (empty when none).
+    """The step for an instant of a settled incarnation, and the victim of the rollback (empty when there is none).
 
     `victims` maps the victim of each pending rollback to that rollback. A pending clean or compaction is executed again, and so is the
-    rollback of a compaction to its plan: the victim is then the service's instant. So is a restore, with the rollbacks that it is made of.
+    rollback of a compaction to its plan: then the victim is the service's instant. A restore is executed again, too, with its rollbacks.
     """
     found = timeline.get(instant)
     if found is not None and not found.pending:
         return Step.KEEP, ""
     restoring = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
-    if found is not None and restoring:  # it began with nothing pending: everything that is now is a part of it
+    if found is not None and restoring:  # a restore begins with nothing pending: every pending instant is a part of it
         return Step.EXECUTE, restoring
     if found is not None and found.action == "rollback":
         victim = next((victim for victim, rollback in victims.items() if rollback == instant), "")
@@ -61,11 +61,11 @@ def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> t
 
 
 def look_and_roll_back(table: AgentTable, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]) -> tuple[Outcome, str]:
-    """Look at the timeline as it is now and roll back exactly that instant if it is pending (I4, I7). Returns outcome and victim.
+    """Read a fresh timeline and roll back exactly that instant if it is pending (I4, I7). Returns outcome and victim.
 
     `claim` makes this incarnation the only executor of an instant, or raises NotYet. A service instant is only claimed here, and executed
-    beside settling (NotYet until then), because that may take long. Done is what a fresh timeline says, never what Hudi
-    returned. Raises OutcomeUnknown when the timeline is ambiguous or does not show the end; nothing is deleted then.
+    in parallel with settling (NotYet until then), because that may take long. The outcome comes from a fresh timeline, never from Hudi's
+    return value. Raises OutcomeUnknown when the timeline is ambiguous or does not show the end; nothing is deleted then.
     """
     timeline = table.timeline()
     victims = table.pending_rollbacks(timeline)
@@ -100,7 +100,7 @@ def _roll_back(table: AgentTable, victim: str, *, name: str, options: Mapping[st
     if not config.getFailedWritesCleanPolicy().isNever():
         raise OutcomeUnknown("the client's failed-writes policy is not NEVER: nothing is rolled back")
     with table.client(config) as client:
-        # The claims above may have taken a while: look once more, directly before the only call.
+        # The claims above may have taken a while: check again, directly before the only call.
         found = table.timeline().get(victim)
         if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):
             raise OutcomeUnknown(f"instant {victim} is no longer a pending write: nothing is rolled back")

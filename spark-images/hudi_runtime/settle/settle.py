@@ -1,7 +1,7 @@
-"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have given up (docs/design/protocol.md, Settling).
+"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have abandoned (docs/design/protocol.md, Settling).
 
-Everything starts from what etcd and the timeline say now, so an agent that is killed anywhere is continued by the next one (I6). Each outcome is
-written to `settle/<inc>` by compare-and-set before the next instant is looked at; a failure is counted there and tried again with back-off.
+Each pass starts from the present state of etcd and the timeline, so the next agent continues when one is killed at any point (I6). Each outcome is
+written to `settle/<inc>` by compare-and-set before the next instant is handled; a failure is counted there and retried with back-off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hudi_runtime.settle.sweep import sweep, sweep_unnamed
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 COMMIT = "commit"
-"""Action of an instant of which nothing more is known than who had it."""
+"""Action of an instant of which only the owner is known."""
 FIRST_BACKOFF_SECONDS = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 ABANDONED_KEPT = 500
@@ -45,11 +45,11 @@ class Records:
     writers: Mapping[str, Entry]
     """`writer/<inc>`: registered incarnations, agents included."""
     given_up: Mapping[str, Entry]
-    """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner."""
+    """`done/abandoned-<inc>`: abandoned instants that were rolled back while their owner was alive."""
     services: Mapping[str, Entry] = field(default_factory=dict)
     """`done/service-<kind>`, keyed by `service-<kind>`: last run of each table service."""
     counted: Mapping[str, Any] = field(default_factory=dict)
-    """`done/counted`, by service: its commits that archival may have taken out of the active timeline."""
+    """`done/counted`, by service: its commits that archival may have removed from the active timeline."""
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
@@ -73,9 +73,9 @@ class Records:
         return (entry.read(SettleRecord) for entry in self.settles.values())
 
     def proven(self, inc: str) -> bool:
-        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or left by a clean exit.
+        """Whether an incarnation can do nothing any more: its proof and drain are complete, or it left by a clean exit.
 
-        Nobody leaves so with something Pending: who has that and is not registered is unknown (I11, F38).
+        A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant has an unknown state (I11, F38).
         """
         settle = self.settles.get(inc)
         if settle is not None:
@@ -88,7 +88,7 @@ class Records:
         return sorted(inc for inc in agents if inc != me and not self.proven(inc))
 
     def rolling_back(self) -> bool:
-        """Whether something waits to be rolled back. A service instant that waits for its execution is not that."""
+        """Whether an instant waits to be rolled back. A service instant that waits for its execution does not count."""
         open_items = (
             item
             for record in self._settles
@@ -99,12 +99,12 @@ class Records:
         return any(record.abandoned for record in self._instants) or any(item.action not in SERVICE_ACTIONS for item in open_items)
 
     def work_for_the_settler(self) -> bool:
-        """Whether a pass of the settler may find something to do."""
+        """Whether a pass of the settler may find work."""
         handed_over = any(record.phase is Phase.RollingBack for record in self._settles)
         return handed_over or bool(self.given_up) or any(record.abandoned for record in self._instants)
 
     def settling(self) -> bool:
-        """Whether an incarnation that has left instants, or may have, is not settled to its end."""
+        """Whether an incarnation that has left instants, or may have, is not completely settled."""
         return any(record.phase < Phase.Swept for record in self._settles) or self.rolling_back()
 
     def adopting(self) -> bool:
@@ -121,18 +121,18 @@ class Records:
         }
 
     def counted_of(self, service: Service) -> Counted | None:
-        """What was counted of a service; None when nothing was, or it cannot be read."""
+        """The count recorded for a service; None when there is none, or it cannot be read."""
         found = self.counted.get(service)
         return None if found is None or Counted.wrong(found) else Counted.known(found)
 
     def given_up_by(self, inc: str) -> tuple[str, ...]:
-        """Instants of `done/abandoned-<inc>`. Raises ShapeError when they cannot be read: they must not be forgotten (I4)."""
+        """Instants of `done/abandoned-<inc>`. Raises ShapeError when they cannot be read: they must not be lost (I4)."""
         entry = self.given_up.get(inc)
         return Abandoned.from_json(entry.value).instants if entry is not None else ()
 
 
 def instants_of(inc: str, record: SettleRecord, records: Records) -> dict[str, str]:
-    """Instants (with their action) that settling an incarnation is about: recorded, owned, claimed, or given up by it (I7). Raises ShapeError."""
+    """Instants (with their action) to settle for an incarnation: recorded, owned, claimed, or abandoned by it (I7). Raises ShapeError."""
     found = {instant: item.action for instant, item in record.instants.items()}
     for instant, entry in records.instants.items():
         owned = entry.read(InstantRecord)
@@ -157,17 +157,17 @@ class Settler:
     name: str
     options: Mapping[str, str]
     ended: set[str] = field(default_factory=set)
-    """Instants of this very incarnation whose every task had ended when they were given up: nothing of them can be late."""
+    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot have late files."""
     lost: Callable[[], bool] = lambda: False
-    """Whether this process has lost an executor, which may still write for an instant of this incarnation (F4)."""
+    """Whether this process has lost an executor that may still write for an instant of this incarnation (F4)."""
     drain: float = 10.0
-    """D in seconds: a request that was on the wire at an owner's word, or at its end, has landed or died after it (F35)."""
+    """D in seconds: a request that was on the wire when its owner abandoned the instant, or ended, has arrived or failed after D (F35)."""
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def run(self, records: Records, *, stopping: Callable[[], bool]) -> int:
-        """One pass over everything that may be settled now; returns how many instants got their outcome."""
+        """One pass over all instants that may be settled now; returns how many of them got an outcome."""
         done = 0
         for inc, entry in records.settles.items():
             if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():
@@ -184,7 +184,7 @@ class Settler:
             record = SettleRecord.from_json(entry.value)
             wanted = instants_of(inc, record, records)
         except ShapeError as unread:
-            # Which instants it had, and what became of them, nobody knows: everything of it stays as it is (I11).
+            # Its instants and their outcomes are unknown: all of its data stays as it is (I11).
             self._later_unread(inc, unread)
             return 0
         added = {instant: SettledInstant(action=action) for instant, action in wanted.items() if instant not in record.instants}
@@ -202,7 +202,7 @@ class Settler:
                 self._due[(inc, instant)] = time.monotonic() + 2.0
                 if item.error == str(waiting):
                     continue
-                item = item.but(error=str(waiting))  # not counted: it is nobody's failure
+                item = item.but(error=str(waiting))  # not counted: waiting is not a failure
             except Exception as error:
                 item = self._failed(inc, instant, item, error)
             record = record.but(instants={**record.instants, instant: item})
@@ -229,14 +229,14 @@ class Settler:
         return failed
 
     def _put(self, inc: str, record: SettleRecord, revision: int, *, instant: str = "") -> int | None:
-        """Write the record; `instant` is the one that the change is about."""
+        """Write the record; `instant` is the instant that has changed."""
         more = {"key": Kind.SETTLE.of(inc), "detail": record.phase.name}
         if instant:
             more |= {"instant": instant, "outcome": str(record.instants[instant].outcome or "")}
         return self._cas("settle-update", Kind.SETTLE.of(inc), record, revision, **more)
 
     def _cas(self, action: str, name: str, record: Record, revision: int, **more: str) -> int | None:
-        """A logged compare-and-set; a lost answer is logged as what it is: etcd may have executed it, or may yet."""
+        """A logged compare-and-set. A lost answer is logged as unknown: etcd may have executed it, or may still do so."""
         try:
             updated = self.session.etcd.cas(name, record.to_json(), revision)
         except Exception:
@@ -284,7 +284,7 @@ class Settler:
             raise NotYet(f"instant {instant} could not be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
-        """An instant without a record may be touched only when a settle record in its phase names it, or its owner had given it up (I7)."""
+        """An instant without a record may be touched only when a settle record in its phase names it, or its owner had abandoned it (I7)."""
         for inc in {*records.settles, *records.given_up}:
             settle = records.settles.get(inc)
             said = settle is not None and instant in settle.read(SettleRecord).instants
@@ -295,7 +295,7 @@ class Settler:
         raise NotYet(f"instant {instant} has no record: it is foreign")
 
     def _give_up(self, instant: str, inc: str, records: Records) -> int:
-        """Roll back an Abandoned instant of a living writer: its owner's word is the proof (the wrapper never publishes it any more)."""
+        """Roll back an Abandoned instant of a living writer. That its owner abandoned it is the proof (the wrapper never publishes it any more)."""
         if time.monotonic() < self._due.get((inc, instant), 0.0) or not self._drained(inc, instant):
             return 0
         try:
@@ -310,20 +310,20 @@ class Settler:
         return 1
 
     def _drained(self, inc: str, instant: str = "") -> bool:
-        """Whether D is over since this process first saw the word about the instant, or (no instant) that its owner has left."""
+        """Whether D is over since this process first saw that the instant is Abandoned, or (no instant) that its owner has left."""
         now = time.monotonic()
         return now - self._since.setdefault((inc, instant), now) >= self.drain
 
     def _drop_record(self, instant: str, outcome: Outcome) -> None:
-        """The record of an Abandoned instant goes when a fresh timeline has shown its end."""
+        """Delete the record of an Abandoned instant after a fresh timeline has shown its end."""
         key = Kind.INSTANT.of(instant)
         entry = self.session.etcd.get(key)
         if entry is not None and self.session.etcd.delete(key, entry.mod_revision):
-            # A deletion tells no revision: the record's own says after which step of its owner this one comes.
+            # A deletion returns no revision: the record's own revision orders this step after its owner's last one.
             self._log("done", entry.mod_revision, ok=True, instant=instant, detail=f"abandoned {outcome}")
 
     def _postpone(self, inc: str, instant: str, error: Exception) -> None:
-        """Try again later what has no settle record to count its failures in."""
+        """Retry later an instant that has no settle record to count its failures."""
         if isinstance(error, NotYet):
             self._due[(inc, instant)] = time.monotonic() + 2.0
             return
@@ -334,7 +334,7 @@ class Settler:
         self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind}: {failure.message[:200]}")
 
     def _remember_given_up(self, inc: str, instant: str) -> None:
-        """Before the record goes: its sweep is repeated when the writer is settled (F4)."""
+        """Remember the instant before its record is deleted: its sweep is repeated when the writer is settled (F4)."""
         key = Kind.DONE.of(keys.abandoned(inc))
         for _ in range(5):
             entry = self.session.etcd.get(key)
@@ -347,7 +347,7 @@ class Settler:
         raise OutcomeUnknown(f"{key} changes too fast")
 
     def _collect(self, records: Records) -> None:
-        """A writer that left by a clean exit is never settled: look and sweep once more at what it had given up, then forget it (F4)."""
+        """Check and sweep the abandoned instants of writers that left by a clean exit, then forget them: such writers are never settled (F4)."""
         held = {entry.read(InstantRecord).inc for entry in records.instants.values()}
         for inc in records.given_up:
             if inc in records.settles or inc in records.writers or inc in held or time.monotonic() < self._due.get((inc, ""), 0.0):
@@ -368,7 +368,7 @@ class Settler:
             self.session.etcd.delete(Kind.DONE.of(keys.abandoned(inc)), entry.mod_revision)
 
     def must_be_proven_dead(self) -> bool:
-        """Before a clean exit: an instant of this incarnation was given up and an executor was lost, whose end only its pod proves (F4)."""
+        """Before a clean exit: whether this incarnation abandoned an instant and lost an executor, whose end only its pod proves (F4)."""
         me = self.session.inc
         if not self.lost():
             return False
@@ -376,7 +376,7 @@ class Settler:
         return own or self.session.etcd.get(Kind.DONE.of(keys.abandoned(me))) is not None
 
     def release_claims(self) -> None:
-        """Before a clean exit: give claims back, so that the next agent need not wait for this incarnation."""
+        """Before a clean exit: release claims, so that the next agent need not wait for this incarnation."""
         for entry in self.session.etcd.range(Kind.INSTANT.every):
             record = entry.read(InstantRecord)
             if record.claimed_by == self.session.inc and record.inc != self.session.inc:

@@ -1,8 +1,8 @@
-"""Late files: what a dead writer's requests wrote after its instant had been rolled back (I5; F4, F11, F17).
+"""Late files: files that requests of a dead writer wrote after its instant had been rolled back (I5; F4, F11, F17).
 
 A data file that belongs to no instant is invisible only while its instant time is inside the active timeline; after archival, readers that list
-files show it as committed. So every file that bears the instant is deleted: data, metadata table, markers, heartbeat. Deleting comes last,
-after a listing of everything and a fresh timeline that shows the instant neither completed nor pending (I4); any error before that stops it.
+files show it as committed. So every file that bears the instant is deleted: data, metadata table, markers, heartbeat. Deletion comes last,
+after complete listings and a fresh timeline that shows the instant neither completed nor pending (I4); any earlier error stops the sweep.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def escape(path: str) -> str:
 
 
 def late_files(paths: Iterable[str], instant: str) -> list[str]:
-    """Those of the listed files that the instant wrote."""
+    """The listed files that the instant wrote."""
     return sorted(path for path in paths if bears(path, instant))
 
 
 def sweep(table: Table, instant: str) -> int:
-    """Delete every file that bears the instant; returns how many. Raises OutcomeUnknown, deleting nothing, when the instant still counts."""
+    """Delete every file that bears the instant; returns their number. Raises OutcomeUnknown, deleting nothing, when the instant exists or is archived."""
     storage = table.storage
     found = _borne(table, instant)
     metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
@@ -51,10 +51,10 @@ def sweep(table: Table, instant: str) -> int:
 
 
 def sweep_unnamed(table: Table, instant: str) -> int:
-    """Delete base files that bear a completed instant and that no commit names: what a lost executor wrote after the commit (F36); returns how many.
+    """Delete base files of a completed instant that no commit names: a lost executor wrote them after the commit (F36). Returns their number.
 
-    Log files stay: an older table's bear the instant of their base file, and readers merge them by key. So does everything of an instant that is
-    archived. Raises OutcomeUnknown, deleting nothing, when metadata cannot tell: the instant has changed, or the metadata table lists the file.
+    Log files stay: in older tables they bear the instant of their base file, and readers merge them by key. Files of an archived instant stay, too.
+    Raises OutcomeUnknown, deleting nothing, when metadata is ambiguous: the instant has changed, or the metadata table lists the file.
     """
     found = table.timeline().get(instant)
     if found is None or found.action not in WRITE_ACTIONS:
@@ -101,7 +101,7 @@ def archived_as_completed(table: Table, instant: str, *, earliest: str) -> bool:
 
 
 def remove_heartbeat(table: Table, instant: str, *, root: str = "") -> None:
-    """Remove Hudi's own heartbeat file of an instant; a left-over one makes Hudi's rollback return False for ever (F9)."""
+    """Remove Hudi's own heartbeat file of an instant; a remaining one makes Hudi's rollback return False for ever (F9)."""
     try:
         names = table.storage.names(f"{root}.hoodie/.heartbeat")
     except Missing:

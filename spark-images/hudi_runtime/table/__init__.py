@@ -1,6 +1,6 @@
-"""The Hudi table as it is: its storage, its timeline, what its columns can hold, and the few calls into Hudi's Java classes.
+"""The Hudi table: its storage, its timeline, the values that its columns can hold, and the few calls into Hudi's Java classes.
 
-May use `job` and `process`. Nothing here decides what is to be done, and nothing here rolls back, archives or restores: that is
-`settle/agent_table.py`, out of a driver's reach. Invariants: only a definite answer says that something is missing (I11),
+May import `job` and `process`. This package makes no decisions, and does not roll back, archive or restore: that is in
+`settle/agent_table.py`, which a driver cannot import. Invariants: a file counts as missing only after a definite answer (I11),
 and an ambiguous timeline is an error, never a guess (I4).
 """

@@ -1,4 +1,4 @@
-"""The few calls into Hudi's Java classes, through py4j. Nothing here decides anything."""
+"""The few calls into Hudi's Java classes, through py4j. This module makes no decisions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hudi_runtime.table.storage import Missing, Storage
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
 COMMITS_KEPT = 1000
-"""Commits whose metadata is remembered: an agent lives for months."""
+"""Number of commits whose metadata is cached: an agent runs for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """What a completed commit says about itself: extra metadata, and records written, updated or deleted."""
+    """Metadata of a completed commit: extra metadata, and number of records written, updated or deleted."""
 
     extra: Mapping[str, str]
     records: int
@@ -31,7 +31,7 @@ class CommitInfo:
 
 @dataclass(frozen=True)
 class Change:
-    """A file that a write put into a file group: its path, the base file that it replaced (empty: none), and how many records it deleted."""
+    """A file that a write added to a file group: its path, the base file that it replaced (empty: none), and the number of deleted records."""
 
     group: tuple[str, str]
     path: str
@@ -41,23 +41,23 @@ class Change:
 
 @dataclass(frozen=True)
 class WriteInfo:
-    """What a completed write did: Hudi's name of the operation, files written by (partition, file group), file groups it replaced."""
+    """The result of a completed write: Hudi's name of the operation, files written by (partition, file group), replaced file groups."""
 
     operation: str
     files: tuple[tuple[tuple[str, str], str], ...]
     replaced: frozenset[tuple[str, str]]
     changes: tuple[Change, ...] = ()
-    """Of the files those that replaced a base file or deleted records."""
+    """The files that replaced a base file or deleted records."""
 
     @property
     def carries_rows(self) -> bool:
-        """False for a table service: it only writes again what other commits brought."""
+        """False for a table service: it only rewrites rows of other commits."""
         return self.operation not in _SERVICES
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What a completed commit has written: records, files, and their size in bytes."""
+    """Totals of a completed commit: records, files, and their size in bytes."""
 
     records: int
     files: int
@@ -65,19 +65,19 @@ class Totals:
 
 
 class Table:
-    """One Hudi table as seen by this JVM; what only an agent does to it is `settle.agent_table`. Every question is answered by a fresh listing."""
+    """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`. Every call makes a fresh listing."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._jvm: Any = spark.sparkContext._jvm
         self.path = path
-        # Held from the start: a user's program may stop the Spark context before the runtime asks for the truth.
+        # Kept from the start: a user's program may stop the Spark context before the runtime reads the timeline.
         self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
 
     def exists(self) -> bool:
-        """Whether a Hudi table stands at the path."""
+        """Whether there is a Hudi table at the path."""
         return self.storage.exists(".hoodie/hoodie.properties")
 
     def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
@@ -106,7 +106,7 @@ class Table:
         return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
 
     def require_merger(self, merge: merging.Merge) -> None:
-        """Raise NoMerger when records of the table are merged by a class that this JVM does not have."""
+        """Raise NoMerger when this JVM does not have the table's merger class."""
         merging.require(self._jvm, merge)
 
     def read_options(self, *, class_name: str = "") -> dict[str, str]:
@@ -137,7 +137,7 @@ class Table:
 
     def _metadata(self, timeline: Any, instant: tl.Instant) -> Any:
         """Metadata of a completed commit. Raises Missing when the timeline does not have it."""
-        # Not by its time alone: a savepoint bears that of the commit that it keeps.
+        # Not by its time alone: a savepoint bears the time of the commit that it keeps.
         for java_instant in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
             if java_instant.requestedTime() == instant.requested:
                 return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
@@ -156,7 +156,7 @@ class Table:
             yield instant, commit_info(metadata)
 
     def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
-        """What completed writes of the active timeline did, in the given order. Raises Missing when one has left the active timeline."""
+        """Results of completed writes of the active timeline, in the given order. Raises Missing when one has left the active timeline."""
         timeline = self.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         known = {str(i.requestedTime()): i for i in timeline.getInstants()}
         for instant in instants:
@@ -165,7 +165,7 @@ class Table:
             yield instant, self._write_info(known[instant.requested], timeline)
 
     def archived_written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
-        """What writes of the archived timeline did."""
+        """Results of writes of the archived timeline."""
         archived = self.meta_client().getArchivedTimeline()
         archived.loadCompletedInstantDetailsInMemory()
         wanted = {instant.requested: instant for instant in instants}
@@ -174,16 +174,16 @@ class Table:
                 yield wanted[str(java_instant.requestedTime())], self._write_info(java_instant, archived)
 
     def _write_info(self, java_instant: Any, timeline: Any) -> WriteInfo:
-        # One call for the whole: a commit may have thousands of files, each of several calls otherwise.
+        # One call for all: a commit may have thousands of files, which would need several calls each.
         metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
         return write_info(json.loads(str(metadata.toJsonString())))
 
     def totals(self, instant: tl.Instant) -> Totals:
-        """Sums over the files of a completed commit of the active timeline. Raises Missing when it has left that."""
+        """Sums over the files of a completed commit of the active timeline. Raises Missing when the commit has left it."""
         return totals(self.metadata(instant))
 
     def metadata(self, instant: tl.Instant) -> dict[str, Any]:
-        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when it has left that."""
+        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when the commit has left it."""
         found = self._metadata(self.meta_client().getActiveTimeline(), instant)
         return dict(json.loads(str(found.toJsonString())))
 
@@ -214,7 +214,7 @@ class Table:
         return self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
 
     def metadata_files(self) -> dict[str, int] | None:
-        """Data files as the metadata table lists them: relative path -> bytes; None when the table has none. Raises ValueError when Hudi cannot open it."""
+        """Data files in the metadata table: relative path -> bytes; None when the table has none. Raises ValueError when Hudi cannot open it."""
         client = self.meta_client()
         if not client.getTableConfig().isMetadataTableAvailable():
             return None

@@ -1,7 +1,7 @@
-"""The partitions that a HudiWriter has declared (`spec.partitions`): what else a batch would write is refused (R42).
+"""The partitions that a HudiWriter has declared (`spec.partitions`): a batch with rows in other partitions is refused (R42).
 
-Looked at twice: before the instant is begun, so that a refusal leaves nothing behind, and in the rows that are written, because a source may
-give other rows when Spark computes the batch once more.
+They are checked twice: before the instant is begun, so that a refusal leaves nothing behind, and in the written rows, because a source may
+return other rows when Spark computes the batch again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SHOWN = 5
 
 
 def held(frame: DataFrame, job: Job) -> DataFrame:
-    """The batch, which fails when a row of another partition turns up in it. Raises RuntimeFailure(PartitionNotDeclared) when one is in it now."""
+    """The batch with a check that fails at a row of another partition. Raises RuntimeFailure(PartitionNotDeclared) when the batch has one now."""
     fields = job.table.partitions
     if not job.partitions or any(name.split(".")[0] not in frame.columns for name in fields):
-        return frame  # a batch without a partition column is refused by what it lacks
+        return frame  # a batch without a partition column is refused later, for the missing column
     _check_types(frame, fields)
     path = functions.concat_ws("/", *(value(name) for name in fields))
     declared = path.rlike(expression(job.partitions))
@@ -36,13 +36,13 @@ def held(frame: DataFrame, job: Job) -> DataFrame:
 
 
 def refusal(path: str, patterns: Sequence[str]) -> str:
-    """What is said of a row in partition `path`."""
+    """The error message for a row in partition `path`."""
     more = f" and {len(patterns) - SHOWN} more" if len(patterns) > SHOWN else ""
     return f"partition {path}: the batch has rows in it, but spec.partitions of the HudiWriter declares only {', '.join(patterns[:SHOWN])}{more}"
 
 
 def expression(patterns: Sequence[str]) -> str:
-    """A Java regular expression that finds paths which match one of the patterns."""
+    """A Java regular expression for paths that match one of the patterns."""
     return r"(?s)\A(?:" + "|".join("".join(_REGEX.get(c, c if c.isalnum() else f"\\x{{{ord(c):x}}}") for c in p) for p in patterns) + r")\z"
 
 
@@ -58,6 +58,6 @@ def _check_types(frame: DataFrame, fields: Sequence[str]) -> None:
 
 
 def value(name: str) -> Column:
-    """The value as it stands in the partition path, without the name of the field."""
+    """The value as in the partition path, without the field name."""
     text = functions.col(name).cast("string")
     return functions.when(text.isNull() | (text == ""), functions.lit(NO_VALUE)).otherwise(text)

@@ -1,4 +1,4 @@
-"""The actions on the timeline that table services are executed from. Pure."""
+"""The timeline actions of table services. Pure."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Mapping
 
 from hudi_contract.words import Service
 
-#: Actions of pending instants that are executed again, never rolled back away, and the service that does it.
+#: Actions of pending instants that are executed again and never removed by a rollback, with the service that executes them.
 SERVICE_ACTIONS: Mapping[str, Service] = {"compaction": Service.COMPACTION, "clustering": Service.CLUSTERING, "clean": Service.CLEAN}

@@ -1,6 +1,6 @@
-"""Table storage through Hadoop's FileSystem, so that every scheme that Spark can reach works and the storage wrapper stays in the path.
+"""Table storage through Hadoop's FileSystem, so that every scheme that Spark supports works and all access goes through the storage wrapper.
 
-Every failed listing raises: an empty answer always means "empty", never "could not look" (I4, I11).
+Every failed listing raises: an empty answer always means "empty", never "could not read" (I4, I11).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _is_missing(error: Py4JJavaError) -> bool:
 
 
 class Storage:
-    """The files of one table. Paths are relative to the base path; `settings` make an own client with other Hadoop options (a probe)."""
+    """The files of one table. Paths are relative to the base path; `settings` create a separate client with other Hadoop options (a probe)."""
 
     def __init__(self, spark: SparkSession, base_path: str, *, settings: dict[str, str] | None = None) -> None:
         context: Any = spark.sparkContext
@@ -44,11 +44,11 @@ class Storage:
         self._qualified = str(self._fs.makeQualified(path).toString())
 
     def close(self) -> None:
-        """Close an own client made with `settings`; never call it on the shared one."""
+        """Close a separate client created with `settings`; never call it on the shared one."""
         self._fs.close()
 
     def path(self, relative: str) -> Any:
-        """The Hadoop path of a relative one."""
+        """The Hadoop path of a relative path."""
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.base_path}/{relative}" if relative else self.base_path)
 
     def exists(self, relative: str) -> bool:
@@ -75,7 +75,7 @@ class Storage:
         return [] if statuses is None else self._paths(statuses)
 
     def walk(self) -> dict[str, int]:
-        """Every file below the base path, by relative path, with its size in bytes. A folder that vanishes meanwhile is left out."""
+        """Every file below the base path, by relative path, with its size in bytes. A folder that disappears meanwhile is left out."""
         files: dict[str, int] = {}
         folders = [self.base_path]
         while folders:
@@ -103,7 +103,7 @@ class Storage:
         return [status for folder in folders for status in self._list_all([folder])]
 
     def relative(self, path: str) -> str:
-        """A full path as one relative to the base path. Raises ValueError when it does not lie below it."""
+        """A full path relative to the base path. Raises ValueError when it is not below the base path."""
         for prefix in (f"{self._qualified}/", f"{self.base_path}/"):
             if path.startswith(prefix):
                 return path[len(prefix) :]
@@ -130,7 +130,7 @@ class Storage:
             stream.close()
 
     def modified_ms(self, relative: str) -> int:
-        """Time of a file's last change by the store's clock, Unix milliseconds. Raises Missing."""
+        """Time of a file's last change by the store's clock, in Unix milliseconds. Raises Missing."""
         try:
             return int(self._fs.getFileStatus(self.path(relative)).getModificationTime())
         except Py4JJavaError as error:
@@ -147,6 +147,6 @@ class Storage:
             stream.close()
 
     def delete(self, path: str, *, recursive: bool = False) -> bool:
-        """Delete one file (or a folder, `recursive`), named by a relative or a full path. False when it was not there."""
+        """Delete one file (or a folder, `recursive`), given by a relative or a full path. False when it did not exist."""
         full = path if "://" in path or path.startswith(("/", "file:")) else f"{self.base_path}/{path}"
         return bool(self._fs.delete(self._jvm.org.apache.hadoop.fs.Path(full), recursive))

@@ -1,4 +1,4 @@
-"""The active timeline as its file names say it (timeline layout 2, table versions 8 and 9). Pure: no I/O.
+"""The active timeline, parsed from its file names (timeline layout 2, table versions 8 and 9). Pure: no I/O.
 
     <requested>.<action>.requested      <requested>.<action>.inflight      <requested>_<completion>.<action>
     <requested>.inflight                (action commit)
@@ -35,13 +35,13 @@ _PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
 
 
 def milliseconds(hudi_time: str) -> int:
-    """A requested or completion time (UTC) as Unix milliseconds. Raises ValueError when it is none."""
+    """A requested or completion time (UTC) as Unix milliseconds. Raises ValueError for other text."""
     parsed = datetime.strptime(hudi_time[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return int(parsed.timestamp()) * 1000 + int(hudi_time[14:17] or 0)
 
 
 class TimelineError(ValueError):
-    """The listing holds something that this parser does not understand: ambiguity means stop (I4)."""
+    """The listing is ambiguous for this parser: stop (I4)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +53,7 @@ class Instant:
     state: State = field(compare=False)
     completion: str = field(default="", compare=False)
     planned: str = field(default="", compare=False)
-    """Of a completed instant whose files of the earlier states are still there: the action that it was while it was pending."""
+    """For a completed instant whose files of the earlier states still exist: its action while it was pending."""
 
     @property
     def pending(self) -> bool:
@@ -62,15 +62,15 @@ class Instant:
 
     @property
     def of_a_service(self) -> bool:
-        """Whether it is the work of a table service that rewrites rows: their completed action is that of a writer."""
+        """Whether it belongs to a table service that rewrites rows: its completed action is the same as a writer's."""
         return (self.planned or self.action) in COMPLETED_ACTION
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The active timeline, ordered by requested time. `unknown` are file names that are no instant and no known other file.
+    """The active timeline, ordered by requested time. `unknown` are file names that are neither an instant nor another known file.
 
-    A savepoint bears the requested time of the commit that it keeps, so it is no entry of `instants` but stands beside them.
+    A savepoint bears the requested time of the commit that it keeps, so it is in `savepoints`, not in `instants`.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -113,7 +113,7 @@ class Timeline:
 
 
 def parse_name(name: str) -> Instant | None:
-    """The instant that a file name speaks of; None for a file that is none (temporary, checksum, history)."""
+    """The instant of a file name; None for other files (temporary, checksum, history)."""
     completed = _COMPLETED.match(name)
     if completed and completed[3] in ACTIONS:
         return Instant(completed[1], completed[3], State.COMPLETED, completed[2])
@@ -128,7 +128,7 @@ def parse_name(name: str) -> Instant | None:
 def parse(names: Iterable[str]) -> Timeline:
     """Timeline from the file names of `.hoodie/timeline`.
 
-    Raises TimelineError when one requested time carries two different actions or two completions: nothing may be decided from that.
+    Raises TimelineError when one requested time has two different actions or two completions: no decision may be based on that.
     """
     found: dict[str, list[Instant]] = {}
     savepoints: dict[str, list[Instant]] = {}
@@ -149,8 +149,8 @@ def parse(names: Iterable[str]) -> Timeline:
 def parse_sizes(sizes: Mapping[str, int]) -> Timeline:
     """Timeline from the files of `.hoodie/timeline`: name -> bytes.
 
-    Raises TimelineError also for a completed file without content (F34): a store that shows a file before it is written leaves one when its
-    writer dies there. It is neither completed nor absent, so nothing is decided before a person has looked.
+    Raises TimelineError also for an empty completed file (F34): a store that shows a file before it is written leaves one when its
+    writer dies at that point. The instant is neither completed nor absent, so nothing is decided until a person has checked.
     """
     timeline = parse(sizes)
     for name, size in sorted(sizes.items()):

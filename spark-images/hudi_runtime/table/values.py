@@ -1,9 +1,9 @@
-"""What a row must not hold, whatever writes it: said before the row comes to Hudi, with column, record and rule (docs/use/what-a-table-can-hold.md).
+"""Values that no row may hold, checked before Hudi gets the row; errors have column, record and rule (docs/use/what-a-table-can-hold.md).
 
-A partition's value is part of a path, as it is: Hudi and Hadoop would write a row of `a//b`, `..` or `x:y` somewhere else or nowhere, and
-Spark reads the value back from the path. So only values are taken that a path gives back as they were; a table needs no encoding then, and
-writers, services, patterns and readers mean the same partition by one name. The check is part of the rows that are written: Spark computes
-them once, and a row that is refused never reaches Hudi's key generator.
+A partition's value is a literal part of a path: Hudi and Hadoop would write a row of `a//b`, `..` or `x:y` elsewhere or nowhere, and
+Spark reads the value back from the path. So only values that a path preserves are accepted. Then a table needs no encoding, and
+writers, services, patterns and readers use one name for a partition. The check is part of the written rows: Spark computes
+them once, and a refused row never reaches Hudi's key generator.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ PLAIN_KINDS = (
     *PARTITION_KINDS,
     *(types.TimestampType, types.TimestampNTZType, types.DecimalType, types.FloatType, types.DoubleType),
 )
-"""Types whose values have one text and one order, in whatever form a batch, a log file or a reader holds them."""
+"""Types whose values have one text and one order, in every representation in a batch, a log file or a reader."""
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""Hudi's folder of rows without a value: read back as null."""
+"""Hudi's folder for rows without a value: read back as null."""
 SEGMENT_BYTES = 200
-"""Of one folder's name, with `field=` before it: file systems allow 255."""
+"""Limit for one folder's name, including `field=`: file systems allow 255."""
 PATH_BYTES = 500
-"""Of a partition's whole path: S3 allows 1024 for the path of a table, a partition, a file and Hudi's marker of it."""
+"""Limit for a partition's whole path: S3 allows 1024 for the path of a table, a partition, a file and Hudi's marker of the file."""
 SHOWN = 80
 KEY_WORDS = ("__null__", "__empty__")
-"""What Hudi writes for null and for empty text in a key of several columns."""
+"""Hudi's words for null and for empty text in a key of several columns."""
 
 
 def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFrame:
-    """The batch, which fails at the first row that the table cannot hold. `frame` has the table's columns; `delete`: its rows only name records.
+    """The batch with a check that fails at the first invalid row. `frame` has the table's columns; `delete`: its rows only name records.
 
-    Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has a type whose values cannot be that.
+    Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has an unsupported type.
     """
     _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
     _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
@@ -57,9 +57,9 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFra
 
 
 def nowhere() -> Column:
-    """An empty text that Spark does not take for the same each time.
+    """An empty text that Spark treats as nondeterministic.
 
-    It would move a check that has nothing of the kind below joins of the batch, and have it refuse rows that the batch does not have (F101).
+    Spark would move a deterministic check below joins of the batch, where it would refuse rows that the batch does not have (F101).
     """
     return functions.when(functions.spark_partition_id() < 0, functions.lit(" ")).otherwise(functions.lit(""))
 
@@ -81,7 +81,7 @@ UPDATED_KINDS = tuple(kind for kind in PLAIN_KINDS if kind not in (types.Decimal
 
 
 _Rule = tuple[str, Column, str]
-"""A column, when its value is refused, and why."""
+"""A column, the condition under which its value is refused, and the reason."""
 
 
 def _partition_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
@@ -116,11 +116,11 @@ UNSAFE: Sequence[tuple[str, str]] = (
     (r"[:=\\]", "a partition's value has no colon, no equals sign and no backslash"),
     (r"%[0-9A-Fa-f]{2}", "a partition's value has no % before two hexadecimal digits: Spark would read them as one character"),
 )
-"""Regular expressions (of Java) that find what a path would not give back as it was, and the rule."""
+"""Java regular expressions for text that a path does not preserve, and the rule."""
 
 
 def _key_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
-    """A record has a key. In one of several columns Hudi writes `a:1,b:2`, and words for null and empty: two records must not become one."""
+    """Rules for record keys. Hudi writes a key of several columns as `a:1,b:2`, with words for null and empty: two records must not get the same key."""
     rules: list[_Rule] = []
     schema = frame.select([functions.col(name) for name in table.record_keys]).schema if table.record_keys else types.StructType()
     several = len(table.record_keys) > 1
@@ -150,7 +150,7 @@ def _ordering_rules(table: TableSpec) -> list[_Rule]:
 
 
 def _passes(rules: Sequence[_Rule], table: TableSpec, file: Column) -> Column:
-    """True for a row; an error instead for one that breaks a rule."""
+    """True for a valid row; raises an error for a row that breaks a rule."""
     first, *others = [(refused, _told(name, table, file, why)) for name, refused, why in rules]
     found = functions.when(*first)
     for refused, told in others:
@@ -177,7 +177,7 @@ def named(fields: Sequence[str]) -> Column:
 
 
 def _shown(value: Column) -> Column:
-    """A value in words, not too long and on one line."""
+    """A value as text, truncated and on one line."""
     text = functions.regexp_replace(value.cast("string"), r"[\x00-\x1f\x7f]", "?")
     quoted = functions.concat(functions.lit("'"), text, functions.lit("'"))
     long = functions.concat(functions.lit("'"), functions.substring(text, 1, SHOWN), functions.lit("…'"))
@@ -191,5 +191,5 @@ UNREADABLE_TEXT = re.compile(
 
 
 def unreadable(causes: Sequence[JavaCause]) -> bool:
-    """Whether a file that cannot be read so is to blame itself: not the store, not the network, not this process."""
+    """Whether these causes show that the file itself is unreadable, and not a failure of the store, the network or this process."""
     return any(UNREADABLE.search(cause.type) or UNREADABLE_TEXT.search(cause.message) for cause in causes)

@@ -1,6 +1,6 @@
-"""The driver of one attempt: `python -m hudi_runtime.writer`. Batches become commits, one after the other; `attempt.py` is its frame.
+"""The driver of one attempt: `python -m hudi_runtime.writer`. It commits batches one after the other; `attempt.py` is the entry.
 
-May use `read` and what is below; never `settle`, `services`, `agent` or `callback`: a driver cannot roll back, sweep or clean. Invariants: what
-`save()` returns is no evidence, the timeline is (I4); what is given up is given up only when every task has ended (F4); waits are fairness
-only, safety does not depend on them.
+May import `read` and the packages below; never `settle`, `services`, `agent` or `callback`: a driver cannot roll back, sweep or clean. Invariants:
+the timeline decides about an outcome, not the result of `save()` (I4); an instant is abandoned only when all of its tasks have ended (F4); waits
+are for fairness only, safety does not depend on them.
 """

@@ -1,4 +1,4 @@
-"""Application mode: the user's program writes by itself; lock, fence and rollback hold, exactly once only with `context.commit_metadata()`."""
+"""Application mode: the user's program does its own writes. Lock, fence and rollback apply; exactly-once only with `context.commit_metadata()`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def run(spark: SparkSession, application: Application) -> None:
     except Exception as error:
         raise user_error(error, path.name) from error
     finally:
-        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt in its parent's name
+        if os.getpid() != process:  # a child that the program has forked: it must not end the attempt of its parent
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0 if sys.exc_info()[0] is None else 1)
 
 
 def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:
-    """Count the commits that the program made with `context.commit_metadata()`, as the timeline has them."""
+    """Count the commits on the timeline that the program made with `context.commit_metadata()`."""
     if not session.quiet(120_000):
         raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of a publication is unknown")
     newer = tuple(instant for instant in table.timeline().completed if instant.completion > base)

@@ -24,7 +24,7 @@ from hudi_runtime.writer.commit import Committer
 from hudi_runtime.writer.run import Run
 
 STOP_SECONDS = 20.0
-"""For the end of the Spark session, after the result has been written."""
+"""Time for the end of the Spark session, after the result has been written."""
 
 
 class Attempt:
@@ -46,7 +46,7 @@ class Attempt:
         sp.cancel_jobs(self._spark)
 
     def run(self) -> None:
-        """Do the job; raises what went wrong. What was left pending is Abandoned when this returns or raises."""
+        """Do the job, or raise its error. Pending instants are Abandoned when this returns or raises."""
         self._reporter.stage(Stage.STARTING)
         try:
             merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
@@ -60,16 +60,16 @@ class Attempt:
         self._leave()
 
     def _leave(self) -> None:
-        """Report the end and deregister; not when it has given up an instant and lost an executor, whose end needs proof (F4)."""
+        """Report the end and deregister; not when the attempt has abandoned an instant and lost an executor, whose end needs proof (F4)."""
         self._reporter.stage(Stage.FINISHED)
         if self._committer.gave_up and sp.lost_executors(self._spark):
-            print("an executor was lost and an instant was given up: the operator settles this attempt", file=sys.stderr, flush=True)
+            print("an executor was lost and an instant was abandoned: the operator settles this attempt", file=sys.stderr, flush=True)
             self.must_be_proven_dead = True
             return
         self._session.close()
 
     def _leave_clean(self) -> None:
-        """After a failure: abandon and deregister, as far as the session still lives. Else the operator settles, nothing is lost."""
+        """After a failure: abandon and deregister, if the session is still alive. Otherwise the operator settles, and nothing is lost."""
         try:
             if self._session.quiet(1000):
                 self._committer.abandon_pending()
@@ -106,7 +106,7 @@ class Attempt:
 
 
 def main() -> int:
-    """Run the attempt and tell the operator how it ended."""
+    """Run the attempt and report its result to the operator."""
     tally = Tally()
     failure: Failure | None = None
     attempt: Attempt | None = None
@@ -120,7 +120,7 @@ def main() -> int:
         failure = diagnose(error)
         print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
     write_termination(tally, failure)
-    # Spark's plugin ends the registration with the session: not of an attempt whose executors are to be proven dead first (F4).
+    # Stopping Spark makes the plugin end the registration; do not stop it when executors must be proven dead first (F4).
     if attempt is None or not attempt.must_be_proven_dead:
         sp.stop(wait_seconds=STOP_SECONDS)
     return failure.exit_code if failure else 0

@@ -1,7 +1,7 @@
-"""One commit, from the write to the truth about it.
+"""One commit, from the write to its confirmed outcome.
 
-What `save()` returns or raises is not evidence: a refused unlock fails it although the commit stands, and a time-out of the store leaves it open.
-The timeline decides (docs/design/protocol.md, Release): a completed instant that carries this incarnation and this progress is a success.
+The result of `save()` is not evidence: it raises when the unlock is refused although the commit is complete, and a time-out of the store leaves the
+outcome open. The timeline decides (docs/design/protocol.md, Release): a completed instant with this incarnation and this progress is a success.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 15.0
 SCHEMA_COMMITS = 5
-"""Times that a new schema is committed because commits of others have hidden it again."""
+"""Maximum number of commits of a new schema, when concurrent commits hide it again."""
 
 
 class Committer:
@@ -62,7 +62,7 @@ class Committer:
     def commit(self, batch: Batch, *, base: str) -> str:
         """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
 
-        Raises the error of the write when it is no conflict, RuntimeFailure(WriteConflict) when the in-process retries are used up.
+        Raises the error of the write when it is not a conflict, RuntimeFailure(WriteConflict) when the in-process retries are exhausted.
         """
         since = self._tally.conflict_count
         retry = 0
@@ -86,8 +86,8 @@ class Committer:
             conflict = self._conflict(error, abandoned)
             self._tally.conflict(conflict)
             if batch.base is not None:
-                message = "write conflict: the batch was made from rows of the table that were read before; the next attempt asks the function again"
-                raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would have been asked again at once)")
+                message = "write conflict: the batch was made from rows of the table that were read before; the next attempt calls the function again"
+                raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would be called again at once)")
             self._fairness.lost(conflict)
             if conflict.yielded:
                 continue
@@ -99,7 +99,7 @@ class Committer:
         raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
-        """Write the batch as columns of the table. Returns what the JVM raised; raises what concerns the batch itself, then without an instant."""
+        """Write the batch with the table's columns. Returns the error of the JVM; raises an error of the batch itself, without an instant."""
         sp.interruptible(self._spark)
         try:
             given, since = self._rows(batch)
@@ -118,14 +118,14 @@ class Committer:
         return None
 
     def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
-        """The rows as the user's SELECT makes them. Raises UserCodeError when it leaves out which of them are deletes: they would be written as rows."""
+        """The rows after the user's SELECT. Raises UserCodeError when it drops the column that marks deletes: they would be written as rows."""
         frame = transform(rows, self._job.transform)
         if batch.deletes and DELETED not in frame.columns:
-            raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which says what to delete (source.hudi.deletes is Carry): select it")
+            raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which marks deleted rows (source.hudi.deletes is Carry): select it")
         return frame
 
     def _rows(self, batch: Batch) -> tuple[DataFrame, Mapping[str, str]]:
-        """What this try writes, and the write options that tell when the rows of the table were read that it is made from (none: it is not)."""
+        """The rows of this try, and write options with the base of the table's rows that they are made from (empty: they are not)."""
         if isinstance(batch.frame, DataFrame):
             return batch.frame, batch.base.options("frame") if batch.base else {}
         snapshot, since = take(self._spark, self._table)
@@ -138,11 +138,11 @@ class Committer:
         return rows, since.options(batch.frame.isolation)
 
     def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
-        """Keys that were looked up are compared in the non-blocking mode too, where a frame that was read before is not."""
+        """The options with isolation `snapshot` when keys are looked up: they are compared in non-blocking mode, too, where a frame read before is not."""
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _is_conflict(self, error: Exception) -> bool:
-        """Whether another instant may succeed: what Hudi refuses because the table's columns were changed under the write is a conflict as well."""
+        """Whether another instant may succeed: a refusal because the table's columns changed during the write is a conflict as well."""
         kind = classify_causes(java_causes(error))
         moved = kind is FailureClass.SCHEMA_MISMATCH and self._table.columns()[0] != self._fitted_to
         return moved or kind is FailureClass.WRITE_CONFLICT
@@ -151,10 +151,10 @@ class Committer:
         frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
 
     def _evolved(self, batch: types.StructType) -> tuple[sc.Fit, str]:
-        """How the batch fits the table, whose schema is changed first if it must be, by a commit without rows; and the schema base of the write.
+        """The fit of the batch to the table, and the schema base of the write. If necessary, a commit without rows first changes the table's schema.
 
-        A change is a commit of its own because readers take the schema of the commit that was *begun* last: a long write that brings a column
-        would be hidden by any short one that began after it and knew nothing of the column. Raises SchemaMismatch.
+        The change is a separate commit because readers use the schema of the commit that was *begun* last: a long write with a new column
+        would be hidden by any short write that began after it without the column. Raises SchemaMismatch.
         """
         for _ in range(SCHEMA_COMMITS):
             self._fitted_to, schema_base = self._table.columns()
@@ -167,7 +167,7 @@ class Committer:
 
     def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
         if not self._session.quiet(QUIET_SECONDS * 1000):
-            # Not ours to decide any more: the lock and the registration stay, the operator settles (I1).
+            # This process cannot decide: the lock and the registration stay, and the operator settles (I1).
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
         completed = self._table.timeline().completed
         newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
@@ -178,10 +178,10 @@ class Committer:
         return None
 
     def abandon_pending(self) -> list[str]:
-        """Declare Abandoned what this incarnation has left Pending; returns those that are not completed. The agent looks for itself.
+        """Declare the Pending instants of this incarnation Abandoned; returns those that are not completed. The agent checks the timeline itself.
 
-        Nothing of the failed write may go on then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
-        stays Pending and the registration stands, so the operator settles both after proof of death.
+        No task of the failed write may continue then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
+        stays Pending and the registration stays, so the operator settles both after proof of death.
         """
         pending = self._session.pending()
         if not pending:
@@ -204,6 +204,6 @@ class Committer:
 
 
 def _backoff(retry: int) -> float:
-    """Full jitter over an exponential, so that two writers that met do not meet again."""
+    """Exponential back-off with full jitter, so that two writers in conflict do not retry at the same time."""
     longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
     return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

@@ -1,9 +1,9 @@
-"""What becomes of a key that is there already when the operation looks none up (`duplicates` of a HudiWriter, docs/use/indexes.md; F62).
+"""Handling of keys that already exist, for operations without key lookup (`duplicates` of a HudiWriter, docs/use/indexes.md; F62).
 
-Hudi's own look-up (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it takes
-every key of a bucket that exists for known. Here the table's snapshot is asked for the columns of the key, whatever the table's type and index, as
-a part of the rows that are written: a repeated write asks anew. The read counts as one of the writing thread (`TableReads.java`), so the commit is
-compared with everything that completed since: a key that somebody else has inserted meanwhile is a conflict (I13). Of a partitioned table
+Hudi's own lookup (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it treats
+every key of an existing bucket as known. Instead the key columns of the table's snapshot are read, for every table type and index, as a part of the
+written rows: a repeated write reads them again. The read counts as a read of the writing thread (`TableReads.java`), so the commit is compared with
+all commits that completed since: a key that another writer has inserted meanwhile is a conflict (I13). For a partitioned table
 only the partitions of the batch are read (`lookup_partitions.py`).
 """
 
@@ -27,7 +27,7 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 @contextmanager
 def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
-    """The batch as `duplicates` wants it, to be written inside: without the keys that the table has, or failing at the first of them.
+    """The batch according to `duplicates`, to be written within this context: without the keys of the table, or failing at the first such key.
 
     `frame` has the table's columns.
     """
@@ -36,7 +36,7 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
         return
     table, fails = job.table, job.duplicates == "Fail"
     batch = _with_file(frame) if fails else frame
-    # Loaded before the batch is computed: from here on the commit is compared with what completes.
+    # Loaded before the batch is computed: the commit is compared with all commits that complete from here on.
     rows = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
     if not lookup_partitions.may_prune(batch, rows, table.partitions):
         yield _held(batch, table, rows, fails=fails)
@@ -50,7 +50,7 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
 
 
 def _held(batch: DataFrame, table: TableSpec, rows: DataFrame, *, fails: bool) -> DataFrame:
-    """`rows`: of the table, without columns before its first commit."""
+    """`rows`: the rows of the table, without columns before its first commit."""
     keys = [functions.col(name) for name in (*table.partitions, *table.record_keys)]
     there = rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)]) if rows.columns else None
     return _failing(batch, table, keys, there) if fails else _dropped(batch, table, keys, there)
@@ -64,7 +64,7 @@ def _same(keys: Sequence[Column]) -> Column:
 
 
 def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
-    """Of rows with one key that of the greatest ordering values, and none whose key is there."""
+    """For each key, only the row with the greatest ordering values, and no rows with existing keys."""
     order = [functions.col(name).desc_nulls_last() for name in table.ordering] or [functions.lit(1)]
     number = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
     one = frame.withColumn(_TIMES, number).where(functions.col(_TIMES) == 1).drop(_TIMES)
@@ -72,7 +72,7 @@ def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: 
 
 
 def _failing(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
-    """A row with several matches would be there as often: none with a match gets through."""
+    """The batch with a check that fails at a duplicate key. Rows with several matches would be repeated, but no row with a match passes."""
     marked = frame.withColumn(_TIMES, functions.count(functions.lit(1)).over(Window.partitionBy(*keys)))
     if there is None:
         marked = marked.withColumn(_THERE, functions.lit(False))

@@ -1,17 +1,17 @@
-"""Who waits before a write, so that work is not done twice for nothing (RFC-22 R23, R42).
+"""Waits before a write, which avoid work that would lose its conflict (RFC-22 R23, R42).
 
 Fairness only; safety does not depend on it: conflicts are found at the commit.
 
 One wait, at the beginning of a write, with four reasons:
 
-* the last try gave way to a pending write of higher priority: until that one has ended;
-* it has stopped at the marker of a pending write (early conflict detection): the same; and until its own last try is rolled back, whose markers
-  would stop it once more;
-* this writer has lost `after` races in a row to the same other writer: it asks for its turn, and waits until the write which that one is at has ended;
-* another writer asks for its turn against this one, whose priority is not higher: until that one has committed.
+* the last try yielded to a pending write of higher priority: wait until that write has ended;
+* the last try stopped at the marker of a pending write (early conflict detection): wait until that write has ended, and until the own last try is
+  rolled back, whose markers would stop this one again;
+* this writer has lost `after` consecutive races to the same other writer: it requests a turn, and waits until the current write of the other has ended;
+* another writer requests a turn against this one, whose priority is not higher: wait until the other has committed.
 
-What a writer is at, and what it asks for, stands in its report in etcd. Everybody says "Writing" first and looks for the wishes of others then,
-or puts its wish first and looks who is "Writing" then: of two writers at least one sees the other. No wait is longer than `WAIT_SECONDS`.
+A writer's report in etcd contains its stage and its request for a turn. Each writer first reports "Writing" and then reads the requests of others,
+or first puts its request and then reads which writers are "Writing": of two writers at least one sees the other. No wait exceeds `WAIT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 
 MAX_YIELDS = 3
-"""A batch gives way to writers of higher priority so often; then it takes part in the race like everybody, so that it is not starved."""
+"""How often a batch yields to writers of higher priority; after that it competes like all others, so that it does not starve."""
 WAIT_SECONDS = 600
 """Upper bound of one wait."""
 POLL_SECONDS = 1.0
 TURNS = 8
-"""Commits that are made by turns, once two writers have come to that; then it is tried without."""
+"""Number of commits for which two writers take turns; then they try without turns again."""
 
 
 def writer_of(attempt: str) -> str:
-    """What all attempts of one HudiWriter have in common: the attempt's id without its number."""
+    """Id of the HudiWriter: the attempt's id without its number."""
     return attempt.rpartition("-")[0]
 
 
 @dataclass(frozen=True)
 class _Other:
-    """A living attempt of another writer: its report and that one's revision, its priority, its Pending instants."""
+    """A living attempt of another writer: its report and the report's revision, its priority, its Pending instants."""
 
     writer: str
     report: AttemptReport
@@ -58,26 +58,26 @@ class _Other:
 
     @property
     def wish(self) -> Turn:
-        """Against whom it asks for its turn."""
+        """Its request for a turn."""
         return self.report.turn or Turn()
 
     @property
     def work(self) -> frozenset[tuple[str, int]]:
-        """What it is at: its Pending instants, and the write that it is about to begin (an application does not say so)."""
+        """Its current work: its Pending instants, and the write that it is about to begin (an application does not report that)."""
         begins = {("report", self.revision)} if self.report.stage == Stage.WRITING and self.report.turn is not None else set()
         return frozenset(begins | {(instant, 0) for instant in self.instants})
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What stands in etcd: this attempt's own priority, and the others."""
+    """State in etcd: this attempt's own priority, and the other attempts."""
 
     priority: int
     others: tuple[_Other, ...]
 
     @classmethod
     def now(cls, etcd: Etcd, inc: str) -> _Look:
-        """Read it. Raises what the JVM raises when etcd does not answer."""
+        """Read the state. Raises the error of the JVM when etcd does not answer."""
         reports = {entry.name: entry for entry in etcd.range(Kind.REPORT.of(attempt_report("")))}
         alive = {entry.name for entry in etcd.range(Kind.ALIVE.every)}
         pending: dict[str, list[str]] = {}
@@ -110,22 +110,22 @@ class Fairness:
         self._me = writer_of(session.attempt)
         self._yields = 0
         self._first: frozenset[str] = frozenset()
-        """Instants that are to end before this writer's next one."""
+        """Instants that must end before this writer's next one."""
         self._opponent = ""
         self._lost = 0
         self._turns_left = 0
 
-    # -- what happens to a batch ---------------------------------------------------------------------------------------------------
+    # -- events of a batch ---------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A batch is to be committed."""
+        """Begin a new batch."""
         self._yields, self._first = 0, frozenset()
         self._reporter.turn = Turn()
         if self._turns_left > 0:
             self._ask()
 
     def lost(self, conflict: Conflict) -> None:
-        """The batch has lost a race, or given way."""
+        """Record that the batch has lost a race, or yielded."""
         self._first = frozenset({conflict.instant} if self._early else ())
         if conflict.yielded or conflict.early:
             self._yields += conflict.yielded
@@ -139,9 +139,9 @@ class Fairness:
             self._ask()
 
     def committed(self) -> None:
-        """The batch is committed: whoever waits for this writer goes on."""
+        """Record that the batch is committed: writers that wait for this one continue."""
         self._turns_left = max(0, self._turns_left - 1)
-        # Tried without turns again, one lost race is enough to come back to them.
+        # After the turns, a single lost race is enough to return to them.
         self._lost = self._after - 1 if self._turn.against else 0
         self._reporter.turn = Turn()
 
@@ -150,22 +150,22 @@ class Fairness:
 
     @property
     def _turn(self) -> Turn:
-        """What this writer asks for."""
+        """This writer's request for a turn."""
         return self._reporter.turn or Turn()
 
     # -- the wait ------------------------------------------------------------------------------------------------------------------
 
     def wait(self) -> bool:
-        """Before a write: wait for whom there is to wait. True: this attempt is to stop."""
+        """Wait before a write as the rules require. True: a stop of this attempt was requested."""
         self._session.may_yield(MAX_YIELDS - self._yields)
         self._reporter.stage(Stage.WRITING)
         look = self._look()
-        # Of the opponent only what it is at now is waited for.
+        # Wait only for the current work of the opponent.
         at_work = frozenset(work for other in look.others if self._turn.against and other.writer == self._opponent for work in other.work)
         names = self._in_the_way(look, at_work)
         end = time.monotonic() + WAIT_SECONDS
         while names and time.monotonic() < end:
-            if self._reporter.said is not Stage.YIELDING:
+            if self._reporter.last_stage is not Stage.YIELDING:
                 print(f"waits before it writes: {', '.join(names)}", file=sys.stderr, flush=True)
                 self._reporter.stage(Stage.YIELDING)
             if self._stop.wait(POLL_SECONDS):
@@ -174,7 +174,7 @@ class Fairness:
             if not names:
                 self._reporter.stage(Stage.WRITING)
                 names = self._in_the_way(self._look(), at_work)
-        if self._reporter.said is not Stage.WRITING:
+        if self._reporter.last_stage is not Stage.WRITING:
             self._reporter.stage(Stage.WRITING)
         self._first = frozenset()
         return False
@@ -185,11 +185,11 @@ class Fairness:
             try:
                 return _Look.now(self._session.etcd, self._session.inc)
             except Exception as error:
-                print(f"others are not seen: {type(error).__name__}", file=sys.stderr, flush=True)
+                print(f"cannot read the state of other writers: {type(error).__name__}", file=sys.stderr, flush=True)
         return _Look(0, ())
 
     def _in_the_way(self, look: _Look, at_work: frozenset[tuple[str, int]]) -> list[str]:
-        """Who is waited for; nobody: the write may begin."""
+        """Descriptions of the writes to wait for; empty: the write may begin."""
         pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
         names = [f"instant {instant}" for instant in sorted(self._first & pending)]
         names.extend(f"{o.writer}, which is writing" for o in look.others if at_work & o.work)
@@ -197,14 +197,14 @@ class Fairness:
         return names
 
     def _goes_first(self, other: _Other, priority: int) -> bool:
-        """Whether the wish of another writer goes before what this one is about to do; of two wishes the older one does."""
+        """Whether the request of another writer precedes the next write of this one; of two requests the older one has precedence."""
         if other.priority != priority:
             return other.priority > priority
         mine = self._turn
         return not mine.against or (other.wish.since_ms, other.writer) < (mine.since_ms, self._me)
 
     def _winner(self, instant: str) -> str:
-        """The writer of a completed instant; empty when nobody has said who that is."""
+        """The writer of a completed instant; empty when its metadata do not name one."""
         found = tuple(i for i in self._table.timeline().completed if i.requested == instant and i.action in tl.WRITE_ACTIONS)
         for _, info in self._table.commits(found):
             return writer_of(info.extra.get(metadata.ATTEMPT, ""))

@@ -1,4 +1,4 @@
-"""The table's gate as a running writer sees it: closed, it is to end at its next commit boundary (F44)."""
+"""The table's gate for a running writer: when it is closed, the writer must end at its next commit boundary (F44)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hudi_runtime.process.session import Session
 
 
 def closed_for(session: Session) -> str:
-    """The change that the gate is closed for, in the operator's words; empty while it is not, and while etcd does not answer: that is no reason to end."""
+    """The change for which the gate is closed, as text of the operator; empty while it is open, and while etcd does not answer: then the run continues."""
     try:
         gate = read(session.etcd.get(TableKeys(session.etcd.prefix, session.table_id).of(Kind.GATE)), Gate)
     except Exception as error:
-        print(f"the gate is not seen: {type(error).__name__}", file=sys.stderr, flush=True)
+        print(f"cannot read the gate: {type(error).__name__}", file=sys.stderr, flush=True)
         return ""
     return gate.closed_for if gate.state is GateState.CLOSED else ""

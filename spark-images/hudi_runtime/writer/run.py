@@ -1,9 +1,9 @@
-"""One run of a writer with a source: look at the source, commit what it gives, and end, or look again (`streaming`).
+"""One run of a writer with a source: read the source, commit its batches, and end, or read again (`streaming`).
 
-A streaming run is the same loop for every source that resumes across runs: when a look has nothing more the session stays, waits and looks
-again. Nothing is committed while there is nothing to commit. It ends when it is asked to (between two commits) or when it fails; it never succeeds.
+A streaming run is the same loop for every source that resumes across runs: when the source has no more data, the session stays open, waits and reads
+again. Nothing is committed without new data. The run ends on request (between two commits) or when it fails; it never succeeds.
 
-A gate that is closed ends every run at its next commit boundary (F44): somebody waits to change the table, and the next attempt goes on from there.
+A closed gate ends every run at its next commit boundary (F44): a change of the table is waiting, and the next attempt continues from there.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from hudi_runtime.read.sources import Batch
 
 PATIENCE_SECONDS = 600.0
-"""A streaming run waits so long for a source that does not answer; then the attempt fails, and the next one is another pod."""
+"""How long a streaming run waits for a source that does not answer; then the attempt fails, and the next one is another pod."""
 PASSING = (FailureClass.INFRASTRUCTURE, FailureClass.STORAGE_UNREACHABLE)
-"""Failures of a look that may be over at the next one."""
+"""Failures of a read that may be temporary."""
 NAP_SECONDS = 2.0
-"""A run that waits looks so often whether its JVM, which may be halted at any time, is still there."""
+"""Interval at which a waiting run checks that its JVM, which may be halted at any time, is still alive."""
 
 
 class Run:
-    """Commits what looks at a source give. `interval` is in seconds between two looks; None: one look is the whole run."""
+    """Commits the batches of a source. `interval`: seconds between two reads of the source; None: one read is the whole run."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Run:
         self._told = False
 
     def run(self, done: pg.Progress, base: str) -> None:
-        """Go on from `done`, read from the timeline up to completion time `base`. Raises what went wrong, RuntimeFailure when asked to stop."""
+        """Continue from `done`, read from the timeline up to completion time `base`. Raises errors, and RuntimeFailure on a requested stop."""
         while True:
             done, base = self._once(done, base)
             if self._interval is None:
@@ -72,7 +72,7 @@ class Run:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")
 
     def _once(self, done: pg.Progress, base: str) -> tuple[pg.Progress, str]:
-        """One look, and a commit for each batch of it."""
+        """Read the source once, and commit each batch."""
         self._end_if_closed()
         batches = self._look(done)
         while (batch := self._next(batches)) is not None:
@@ -91,7 +91,7 @@ class Run:
             raise RuntimeFailure(FailureClass.ENDED_FOR_CHANGE, f"ended at a commit boundary: the table's gate is closed for {change}")
 
     def _rest(self, seconds: float) -> bool:
-        """Wait; True when asked to stop meanwhile. Raises RuntimeFailure when the gate is closed, or the JVM has ended."""
+        """Wait; True when a stop is requested meanwhile. Raises RuntimeFailure when the gate is closed, or the JVM has ended."""
         while seconds > 0:
             nap = min(seconds, NAP_SECONDS)
             if self._stop.wait(nap):
@@ -103,7 +103,7 @@ class Run:
         return False
 
     def _next(self, batches: Iterator[Batch]) -> Batch | None:
-        """The next batch; None when there is none, or when a streaming run's source does not answer for the time being."""
+        """The next batch; None when there is none, or when a streaming run's source temporarily does not answer."""
         try:
             batch = next(batches, None)
         except Exception as error:
@@ -121,7 +121,7 @@ class Run:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether it is the source that failed, and not this process or its JVM."""
+    """Whether the source failed, not this process or its JVM, and the failure may be temporary."""
     causes = java_causes(error)
     of_source = isinstance(error, RuntimeFailure) or (bool(causes) and causes[-1].type != "py4j")
     return of_source and classify(error).kind in PASSING

@@ -1,7 +1,7 @@
-"""How the columns of a batch fit those of the table: decided before an instant is begun, so that a refusal leaves nothing behind (R57).
+"""Compatibility of a batch's columns with the table's, checked before an instant is begun, so that a refusal leaves nothing behind (R57).
 
-Hudi decides by itself as well, but otherwise than a table with several writers needs it: an int column becomes a string column for everybody
-when one writer brings text, and numbers that are brought to a string column become text, both without a word (docs/use/schema.md).
+Hudi's own rules do not suit a table with several writers: an int column silently becomes a string column for all writers when one writer sends
+text, and numbers in a batch for a string column silently become text (docs/use/schema.md).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ WIDER: Mapping[type[types.DataType], tuple[type[types.DataType], ...]] = {
     types.IntegerType: (types.LongType, types.DoubleType),
     types.FloatType: (types.DoubleType,),
 }
-"""What a column may become: of the promotions that Avro and Hudi 1.2.0 know (HoodieSchemaTypePromotion) those that keep every value."""
+"""Allowed type changes: the promotions of Avro and Hudi 1.2.0 (HoodieSchemaTypePromotion) that preserve every value."""
 LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
     (types.IntegerType, types.FloatType): "2^24",
     (types.LongType, types.FloatType): "2^24",
     (types.LongType, types.DoubleType): "2^53",
 }
-"""The promotions of whole numbers that do not: the number beyond which neighbours become the same fraction."""
+"""Promotions of whole numbers that lose values: the number above which adjacent integers become equal."""
 DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
 """Digits of whole numbers."""
 RESERVED = "_hoodie_"
-"""How names begin that are Hudi's own."""
+"""Prefix of names that are reserved for Hudi."""
 NAME = re.compile(r"[^\W\d]\w*")
-"""Of columns and fields: what Avro, which Hudi describes them with, takes for a name."""
+"""Valid names of columns and fields in Avro, in which Hudi stores the schema."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
 NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
 
 
 class SchemaMismatch(RuntimeFailure):
-    """The batch does not fit the table; its first column that does not is named, with both types and the rule."""
+    """The batch does not fit the table; the message has the first mismatching column, both types and the rule."""
 
     def __init__(self, message: str) -> None:
         super().__init__(FailureClass.SCHEMA_MISMATCH, message)
@@ -52,32 +52,32 @@ class SchemaMismatch(RuntimeFailure):
 
 @dataclass(frozen=True)
 class Rules:
-    """What of a table bears on the columns of a batch."""
+    """The table's settings that affect the columns of a batch."""
 
     keys: Collection[str]
-    """Key and partition columns: in every batch, and of one type for good. `a.b` is a field in column a."""
+    """Key and partition columns: present in every batch, with a fixed type. `a.b` is a field in column a."""
     ordering: Collection[str]
-    """Ordering columns: the same, but a delete may leave them out."""
+    """Ordering columns: present with a fixed type, but a delete may omit them."""
     null_for_missing: bool
-    """Whether a batch may leave out other columns of the table: its rows have null there."""
+    """Whether a batch may omit other columns of the table: its rows then have null in them."""
     deletes: bool = True
     """Whether records may be deleted (`hudi_runtime.job.merging`)."""
     delete: bool = False
-    """A delete names records: of its batch only the columns above count."""
+    """Whether the operation is a delete, which only names records: only the columns above of its batch count."""
 
     @property
     def fixed(self) -> frozenset[str]:
-        """Columns whose type stays."""
+        """Columns with a fixed type."""
         return frozenset((*self.keys, *self.ordering))
 
     @property
     def needed(self) -> frozenset[str]:
-        """Columns that every batch has."""
+        """Columns that every batch must have."""
         return frozenset(name.split(".")[0] for name in (self.keys if self.delete else self.fixed))
 
     @classmethod
     def of(cls, job: Job) -> Rules:
-        """Those of a job's table and operation."""
+        """The rules of a job's table and operation."""
         table = job.table
         keys = (*table.record_keys, *table.partitions)
         deletes = not (table.merge.ignores_nulls and table.type == TableType.MERGE_ON_READ)
@@ -86,7 +86,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Fit:
-    """The schema that the table has once the batch is committed, and whether that is another one than before."""
+    """The schema of the table after the commit of the batch, and whether it differs from the present one."""
 
     schema: types.StructType
     evolves: bool
@@ -98,14 +98,14 @@ class Fit:
 
 
 def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -> Fit:
-    """What becomes of the table's schema (None: it has none yet). Raises SchemaMismatch."""
+    """The new schema of the table (`table` None: it has no schema yet). Raises SchemaMismatch."""
     columns = [field for field in batch.fields if field.name not in META_COLUMNS]
     _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())
     _check_names([field.name for field in columns], [] if table is None else table.fieldNames())
     if not rules.deletes and (rules.delete or DELETED in batch.fieldNames()):
         raise SchemaMismatch(merging.NO_DELETES)
     for name in sorted(rules.needed - {field.name for field in columns}):
-        raise SchemaMismatch(f"column {name}: the batch does not have it; key, partition and ordering columns are in every batch")
+        raise SchemaMismatch(f"column {name}: the batch does not have it; every batch must have the key, partition and ordering columns")
     if table is None:
         return Fit(types.StructType([_new(field) for field in columns]), evolves=False)
     brought = {field.name: field for field in columns}
@@ -119,29 +119,29 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
 
 
 def _check_reserved(columns: Iterable[types.StructField]) -> None:
-    """Hudi takes such a column for one of its own: it is in no table's schema, whatever is committed, or has to be what Hudi thinks it is."""
+    """Refuse reserved names. Hudi treats such a column as its own: it never becomes part of a schema, or must have the type that Hudi expects."""
     for field in columns:
         if not field.name.lower().startswith(RESERVED):
             continue
         if field.name != DELETED:
-            raise SchemaMismatch(f"column {field.name}: names that begin with {RESERVED} are Hudi's own; leave it out or rename it in transform.sql")
+            raise SchemaMismatch(f"column {field.name}: names that begin with {RESERVED} are reserved for Hudi; drop it or rename it in transform.sql")
         if not isinstance(field.dataType, types.BooleanType):
-            raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it says which rows are deletes and must be boolean")
+            raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it marks deleted rows and must be boolean")
 
 
 def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> None:
-    """Spark finds columns whatever their case: two that differ by nothing else could not be read any more. `path`: of the struct that has them."""
+    """Check names. Spark's column names are case-insensitive: two names that differ only in case could not be read. `path`: of the enclosing struct."""
     spelled = {name.lower(): name for name in table}
     seen: set[str] = set()
     within = f"in {path}: " if path else ""
     for name in batch:
         if name.lower() in seen:
-            raise SchemaMismatch(f"{within}column {name}: the batch has it twice (upper and lower case are not told apart)")
+            raise SchemaMismatch(f"{within}column {name}: the batch has it twice (names are case-insensitive)")
         seen.add(name.lower())
         if not NAME.fullmatch(name):
             raise SchemaMismatch(f"{within}column {name}: a name has letters, digits and _ only, and does not begin with a digit; rename it in transform.sql")
         if spelled.get(name.lower(), name) != name:
-            one_way = "a column is spelled one way (upper and lower case are not told apart)"
+            one_way = "a column has one spelling (names are case-insensitive)"
             raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {one_way}")
 
 
@@ -153,7 +153,7 @@ def _new(field: types.StructField) -> types.StructField:
 
 
 def _check_kept(path: str, kind: types.DataType) -> None:
-    """Whether Hudi keeps a type at all: what it does not, it refuses after it has begun an instant, or by words that name no column."""
+    """Refuse types that Hudi cannot store: Hudi would refuse them after it has begun an instant, or with an error that names no column."""
     if isinstance(kind, types.NullType):
         raise SchemaMismatch(f"column {path}: it is new and has no type (it is always null or empty); cast the column to one")
     if isinstance(kind, INTERVALS):
@@ -191,7 +191,7 @@ def _merged(old: types.StructField, new: types.StructField | None, rules: Rules)
 
 
 def _merged_type(old: types.DataType, new: types.DataType, path: str, *, nested: bool) -> types.DataType:
-    """The wider of two types; `nested`: of a part of a column. Raises SchemaMismatch when neither is."""
+    """The wider of two types; `nested`: for a part of a column. Raises SchemaMismatch when neither is wider."""
     if isinstance(new, types.NullType) or _plain(old) == _plain(new) or taken(new, old):
         return old
     if widens(old, new):
@@ -227,12 +227,12 @@ def _refusal(path: str, old: types.DataType, new: types.DataType, rule: str) -> 
 
 
 def widens(old: types.DataType, new: types.DataType) -> bool:
-    """Whether a column of type `old` may become one of type `new`: no value is lost, and Hudi reads old files as the new type."""
+    """Whether a column of type `old` may change to type `new`: no value is lost, and Hudi reads old files as the new type."""
     return type(new) in WIDER.get(type(old), ())
 
 
 def taken(new: types.DataType, old: types.DataType) -> bool:
-    """Whether values of a batch are cast to the type of the column, which is wider; a decimal column has the digits and the scale for them."""
+    """Whether values of a batch can be cast to the column's wider type; a decimal column must have enough digits and scale for them."""
     if isinstance(old, types.DecimalType):
         digits, scale = (new.precision - new.scale, new.scale) if isinstance(new, types.DecimalType) else (DIGITS.get(type(new), 99), 0)
         return old.precision - old.scale >= digits and old.scale >= scale
@@ -244,7 +244,7 @@ def _types(schema: types.StructType) -> list[tuple[str, str]]:
 
 
 def _plain(kind: types.DataType) -> str:
-    """A type without what may be null in it: whether a batch has nulls is its own affair."""
+    """A type without nullability: nulls in a batch do not affect its type."""
     return kind.simpleString()
 
 
@@ -253,7 +253,7 @@ def _quoted(name: str) -> str:
 
 
 def _column(column: Column, old: types.DataType | None, new: types.DataType) -> Column:
-    """A column of type `old` (None: missing) as one of type `new`, which is as wide or wider."""
+    """A column of type `old` (None: missing) cast to type `new`, which is equal or wider."""
     if old is None:
         return functions.lit(None).cast(new)
     if _plain(old) == _plain(new):
@@ -268,7 +268,7 @@ def _column(column: Column, old: types.DataType | None, new: types.DataType) -> 
         inner = _within(old.valueType, new.valueType)
         return functions.transform_values(column, lambda _key, value: inner(value))
     if isinstance(old, types.FloatType) and isinstance(new, types.DoubleType):
-        return column.cast(types.StringType()).cast(new)  # 0.1 stays 0.1: so Hudi reads old files, and one number must not become two
+        return column.cast(types.StringType()).cast(new)  # 0.1 stays 0.1: Hudi reads old files this way, and one number must not become two
     return column.cast(new)
 
 

@@ -70,7 +70,7 @@ BEGINNING = (
         "begun-at-an-open-gate",
         "I9",
         "the agent begins whatever the gate says",
-        a("agent/bootstrap", "        if self.context.gate_state() != GateState.CLOSED:  # R14: nobody but agents acquires\n", "        if not request:\n"),
+        a("agent/bootstrap", "        if self.context.gate_state() != GateState.CLOSED:  # R14: only agents may acquire\n", "        if not request:\n"),
         f"{AGENT}::test_nothing_begins_unless_the_gate_is_closed",
     ),
     mutation(

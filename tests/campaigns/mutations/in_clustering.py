@@ -65,7 +65,7 @@ LEAVING_OUT = (
         "a-lost-run-is-forgotten",
         AVAILABILITY,
         "a run that was begun for a partition that is quiet again, and lost, is not followed by another one",
-        a("services/services", "len(self._actions.left_out.partitions(now_ms())) + 1)", "len(self._actions.left_out.partitions(now_ms())))"),
+        a("services/services", "len(self._actions.backoff.partitions(now_ms())) + 1)", "len(self._actions.backoff.partitions(now_ms())))"),
         f"{SERVICES}::test_a_run_that_was_lost_is_followed_by_another_one",
     ),
     mutation(

@@ -99,7 +99,7 @@ class Fake:
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         return self.archived
 
-    def savepoints_said(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
+    def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
         return {s.requested: SavepointInfo(self.comments.get(s.requested, ""), self.files) for s in timeline.savepoints if not s.pending}
 
     def names_in(self, folder: str) -> list[str]:
@@ -158,7 +158,7 @@ def keeper(fake: Fake) -> Restores:
                 "write_config",
                 "has_archive",
                 "archived_instants",
-                "savepoints_said",
+                "savepoint_infos",
                 "delete_metadata_table",
                 "request_restore",
                 "restore",

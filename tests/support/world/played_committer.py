@@ -22,7 +22,7 @@ class Play(Committer):
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
         self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1")
         self._tally = Tally()
-        self._reporter: Any = SimpleNamespace(stage=lambda _: None, said="Writing", turn=None)
+        self._reporter: Any = SimpleNamespace(stage=lambda _: None, last_stage="Writing", turn=None)
         self._stop: Any = SimpleNamespace(wait=self._wait)
         self._stopped = stop
         self._table: Any = SimpleNamespace(timeline=self._timeline)

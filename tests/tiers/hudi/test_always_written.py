@@ -58,7 +58,7 @@ def test_the_quiet_partition_is_clustered(world: World, agent: Process, kind: st
         world.etcd.put(table.key("done/service-clustering"), {**found, "retryAtMs": 0, "result": "Running"})
     print(*told, sep="\n")  # for the record: how many runs were lost
     assert found["result"] == "Completed", told
-    assert f"1 partition left out, which others write to: {HOT}" in found["message"], told
+    assert f"1 partition left out because of concurrent writes: {HOT}" in found["message"], told
     assert found["leftOut"] == 1
     first = next(i for i in table.timeline().completed if i.action == "replacecommit")
     assert {name.rsplit("/", 1)[0] for name in table.data_files(first.requested)} == {QUIET}

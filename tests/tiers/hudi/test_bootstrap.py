@@ -143,7 +143,7 @@ def test_what_a_person_has_to_correct_is_said_and_then_it_goes_on(world: World, 
     created(table, AGENT, agent)
     failed = ended(table, agent, "Failed")
     assert failed["code"] == "SourceInvalid"
-    assert "6 keys stand in more than one row of a partition (0, 3, 1)" in failed["message"]
+    assert "6 keys occur in more than one row of a partition (0, 3, 1)" in failed["message"]
     assert table.timeline().instants == (), "nothing was written"
     for file in source.glob("p=*/part-1.parquet"):
         file.unlink()
@@ -223,7 +223,7 @@ def test_the_dataset_is_looked_at_first(world: World) -> None:
     pq.write_table(pa.table({"key": [1], "_hoodie_commit_time": ["1"]}), other / "x.parquet")
     text = refused(other)
     assert "recordKeyFields: no column id; there are key" in text
-    assert "column _hoodie_commit_time is Hudi's own" in text
+    assert "column _hoodie_commit_time is reserved for Hudi" in text
     (good / ".hoodie").mkdir()
     (good / ".hoodie" / "hoodie.properties").touch()
     assert "is a Hudi table" in refused(good)

@@ -76,7 +76,7 @@ def test_which_record_stays(world: World) -> None:
     assert stay(SPEC) == event
     assert stay(replace(SPEC, merge=Merge("CommitTime"))) == event | {"1": "early", "5": "without a value"}
     assert stay(SPEC, row("9", "c", "1", 1, "c", 1), row("1", "b", "2", 1, "newer", 2)) == event | {"1 in b": "newer"}
-    with pytest.raises(UserCodeError, match="record 8 of partition a: its partition columns say another one"):
+    with pytest.raises(UserCodeError, match="record 8 of partition a: its partition columns give another partition"):
         stay(SPEC, row("8", "a", "1", 1, "v", 1, "elsewhere"))
 
 

@@ -89,14 +89,14 @@ def test_looks_at_topics(world: World, topics: Topics, monkeypatch: pytest.Monke
         try:
             read(world, source, after)
         except RuntimeFailure as error:
-            return isinstance(error, PositionLost) and "topic looks does not exist any more" in str(error)
+            return isinstance(error, PositionLost) and "topic looks no longer exists" in str(error)
         return False
 
     until("the topic is gone", gone_now, timeout=30)
     topics.make("looks", 3)
     for partition in range(3):
         topics.send("looks", rows(range(10 * partition, 10 * partition + 5), "d", "again", 2), partition=partition)
-    with pytest.raises(PositionLost, match="was deleted and made again"):
+    with pytest.raises(PositionLost, match="was deleted and created again"):
         read(world, source, after)
     with pytest.raises(UserCodeError, match=r"source\.kafka\.topics: topic nowhere does not exist"):
         read(world, replace(source, topics=("nowhere",)), Progress())

@@ -240,7 +240,7 @@ def test_nothing_is_begun_without_the_class(world: World, agent: Process) -> Non
     assert sorted(path.name for path in (table.folder / ".hoodie" / "timeline").iterdir()) == before, "nothing was begun"
     assert not bare.names("instant/")
     world.etcd.delete(f"/hudi/control/agents/{AGENT}/{bare.id}")
-    with pytest.raises(RuntimeFailure, match="it is merged by a class of its own, which this reader does not know"):
+    with pytest.raises(RuntimeFailure, match="the table is merged by a custom class, which this reader does not know"):
         Reader(world.spark(), table.path)
     with pytest.raises(Exception, match="No valid spark merger implementation"):
         world.spark().read.format("hudi").load(table.path).select("id", "v").collect()

@@ -77,7 +77,7 @@ def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, 
     slow = race(world, table, "frames", quick=[1])
     assert slow.wait() == 13, slow.log()[-4000:]
     assert slow.termination()["class"] == "WriteConflict"
-    assert "asks the function again" in slow.termination()["message"]
+    assert "calls the function again" in slow.termination()["message"]
     again = counting(table, "slow", "frames", [1])
     assert again.wait() == 0, again.log()[-4000:]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)

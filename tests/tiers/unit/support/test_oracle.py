@@ -10,7 +10,7 @@ from hudi_runtime.audit.report import Check, ok, unknown, unsettled, violated
 from tests.support import oracle
 
 WANTED = {"rows": "ok", "metadata": "ok"}
-BUSY = [ok("rows", "3 rows"), unsettled("metadata", "a clean is under way: ask again", ["a/1.parquet is in the storage, not in the metadata table"])]
+BUSY = [ok("rows", "3 rows"), unsettled("metadata", "a clean is running: run it again", ["a/1.parquet is in the storage, not in the metadata table"])]
 QUIET = [ok("rows", "3 rows"), ok("metadata", "2 files in both")]
 
 
@@ -38,7 +38,7 @@ def test_what_ends_by_itself_is_asked_again() -> None:
 
 def test_what_never_ends_fails_and_says_how_often_it_was_asked() -> None:
     audits = Audits(BUSY)
-    with pytest.raises(AssertionError, match=r"asked 3 of at most 3 times:\nmetadata: unknown, wanted ok: a clean is under way: ask again: a/1.parquet"):
+    with pytest.raises(AssertionError, match=r"asked 3 of at most 3 times:\nmetadata: unknown, wanted ok: a clean is running: run it again: a/1.parquet"):
         settled(audits)
     assert audits.asked == 3
 

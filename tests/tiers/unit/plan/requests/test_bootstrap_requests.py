@@ -93,7 +93,7 @@ def test_the_operator_may_die_in_it_anywhere(every: int) -> None:
 
 def test_a_dataset_that_cannot_be_read_is_named_and_tried_again() -> None:
     world = beginning()
-    world.bootstrap_error = f"{SOURCE}: 3 keys stand in more than one row"
+    world.bootstrap_error = f"{SOURCE}: 3 keys occur in more than one row"
     world.make_writer("later")
     world.run(lambda w: shown(w).get("outcome") == "Failed")
     assert world.condition(world.table, "Bootstrapped")["reason"] == "SourceInvalid"

@@ -75,10 +75,10 @@ def test_a_hostile_property_that_says_what_the_operator_says_is_none() -> None:
 
 def test_a_table_merges_as_the_spec_says() -> None:
     by_commit = replace(FITS, properties={**PLAIN, "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"})
-    assert "needed 'EVENT_TIME_ORDERING', table 'COMMIT_TIME_ORDERING': spec.merge.mode" in said(by_commit)
+    assert "needed 'EVENT_TIME_ORDERING', table 'COMMIT_TIME_ORDERING': set spec.merge.mode" in said(by_commit)
     assert said(by_commit, spec=replace(SPEC, merge=Merge("CommitTime"))) == ""
     partial = replace(SPEC, merge=Merge("CommitTime", ignores_nulls=True))
-    assert "needed 'IGNORE_DEFAULTS', table 'none': spec.merge.partialUpdates" in said(by_commit, spec=partial)
+    assert "needed 'IGNORE_DEFAULTS', table 'none': set spec.merge.partialUpdates" in said(by_commit, spec=partial)
     ignoring = replace(FITS, properties={**by_commit.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"})
     assert said(ignoring, spec=partial) == ""
     assert "needed 'none', table 'IGNORE_DEFAULTS'" in said(ignoring, spec=replace(SPEC, merge=Merge("CommitTime")))

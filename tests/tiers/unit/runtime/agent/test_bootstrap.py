@@ -111,7 +111,7 @@ def test_a_table_with_commits_is_not_begun(fake: Fake, archive: bool) -> None:
     fake.names, fake.archive = ([] if archive else [f"{T1}_{T2}.deltacommit"]), archive
     done = consider(fake)
     assert (done["result"], done["code"]) == ("Failed", "Failed")
-    assert "has commits already" in done["message"]
+    assert "already has commits" in done["message"]
     assert fake.writes == []
 
 
@@ -193,12 +193,12 @@ def test_a_dataset_that_changed_meanwhile_is_told(fake: Fake) -> None:
     fake.wrote = 4
     done = consider(fake)
     assert (done["result"], done["records"]) == ("Completed", 4)
-    assert "had 5 rows when it was looked at" in done["message"]
+    assert "had 5 rows when it was checked" in done["message"]
 
 
 def test_a_mode_that_is_not_offered_is_refused(fake: Fake) -> None:
     done = consider(fake, request={**REQUEST, "mode": "MetadataOnly"})
-    assert done["message"] == "mode MetadataOnly is not offered, FullRecord is"
+    assert done["message"] == "mode MetadataOnly is not supported, only FullRecord"
     assert fake.writes == []
 
 
@@ -206,7 +206,7 @@ def test_the_columns_of_the_dataset_are_named() -> None:
     assert dataset.problems(SPEC, ["id", "p", "ts", "v"]) == []
     (key, hudi) = dataset.problems(SPEC, ["p", "ts", "_hoodie_record_key"])
     assert key == "recordKeyFields: no column id; there are p, ts, _hoodie_record_key"
-    assert "_hoodie_record_key is Hudi's own" in hudi
+    assert "_hoodie_record_key is reserved for Hudi" in hudi
 
 
 def test_totals_of_a_commit() -> None:

@@ -100,12 +100,12 @@ LATER = [*KEPT, *UNDONE, f"{T[7]}_{T[10]}.savepoint"]
 REFUSALS: list[tuple[Fake, dict[str, Any], str]] = [
     (Fake([*KEPT, *UNDONE]), {"savepoint": "other"}, "this HudiTable has taken no savepoint other"),
     (Fake([*KEPT, *UNDONE], comments={T[2]: "lake/other: good"}), {}, "this HudiTable has taken no savepoint good"),
-    (Fake(UNDONE, kv={"done/savepoint-good": {"result": "Completed", "instant": T[2]}}), {}, "is not on the timeline any more"),
-    (Fake([KEPT[0], KEPT[2], *UNDONE]), {}, f"commit {T[2]}, which the savepoint keeps, is not in the active timeline"),
-    (Fake([*KEPT, *UNDONE, f"{T[11]}.inflight"]), {}, f"instant {T[11]} is pending and nobody's here"),
+    (Fake(UNDONE, kv={"done/savepoint-good": {"result": "Completed", "instant": T[2]}}), {}, "is no longer on the timeline"),
+    (Fake([KEPT[0], KEPT[2], *UNDONE]), {}, f"commit {T[2]} of the savepoint is no longer in the active timeline"),
+    (Fake([*KEPT, *UNDONE, f"{T[11]}.inflight"]), {}, f"instant {T[11]} is pending and has no record here"),
     (Fake([*KEPT, *UNDONE], archived=(tl.Instant(T[5], "commit", tl.State.COMPLETED, T[6]),)), {}, f"instant {T[5]} completed after the savepoint and was"),
-    (Fake([*KEPT, *UNDONE], there={"a": ["f2"]}), {}, "file a/f1, which the savepoint needs, is gone"),
-    (Fake([*KEPT, *UNDONE], there={}), {}, "file a/f1, which the savepoint needs, is gone"),
+    (Fake([*KEPT, *UNDONE], there={"a": ["f2"]}), {}, "file a/f1 of the savepoint is gone"),
+    (Fake([*KEPT, *UNDONE], there={}), {}, "file a/f1 of the savepoint is gone"),
     (Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"}), {"savepoints": ["good", "later"]}, "savepoint later is later"),
     (Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "by hand"}), {}, f"the savepoint of instant {T[7]} (by hand) is later and not"),
 ]
@@ -178,5 +178,5 @@ def test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it
 
 def test_a_plan_needs_the_commit_that_is_kept() -> None:
     timeline = tl.parse([f"{T[2]}_{T[5]}.savepoint", *UNDONE])
-    with pytest.raises(Refused, match="not in the active timeline"):
+    with pytest.raises(Refused, match="no longer in the active timeline"):
         restores.plan(timeline, timeline.savepoints[0])

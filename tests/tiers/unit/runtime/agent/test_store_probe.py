@@ -24,7 +24,7 @@ def test_what_is_missing_is_named(*, exists: bool) -> None:
     with pytest.raises(NotAdopted) as refused:
         require(spark(*LACKS), "s3a://lake/t", exists=exists)
     assert (refused.value.code, refused.value.exists) == ("StoreUnfit", exists)
-    assert str(refused.value) == f"the store of s3a://lake/t lacks what a table leans on: {LACKS[0]}; {LACKS[1]}"
+    assert str(refused.value) == f"the store of s3a://lake/t lacks properties that a table needs: {LACKS[0]}; {LACKS[1]}"
 
 
 def test_a_store_that_lacks_nothing_is_used() -> None:

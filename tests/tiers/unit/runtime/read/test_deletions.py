@@ -144,7 +144,7 @@ def test_a_transform_that_leaves_the_mark_out_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr("hudi_runtime.writer.commit.transform", lambda rows, sql: frame)
     batch = Batch(frame, {}, "", sources.pg.Progress())
     assert committer._transformed(batch, frame) is frame
-    with pytest.raises(UserCodeError, match="no column _hoodie_is_deleted, which says what to delete"):
+    with pytest.raises(UserCodeError, match="no column _hoodie_is_deleted, which marks deleted rows"):
         committer._transformed(Batch(frame, {}, "", sources.pg.Progress(), deletes=True), frame)
     frame.columns.append("_hoodie_is_deleted")
     assert committer._transformed(Batch(frame, {}, "", sources.pg.Progress(), deletes=True), frame) is frame

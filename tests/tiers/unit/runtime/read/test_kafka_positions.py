@@ -79,7 +79,7 @@ def test_a_topic_that_is_read_no_more_keeps_its_place() -> None:
 LOST: list[tuple[Topic, Seen, str, tuple[int, ...]]] = [
     (Topic("x", (5,)), Seen("x", (6,), (9,)), "topic t, partition 0: offsets 5 to 5 were removed", (6,)),
     (Topic("x", (5,)), Seen("x", (0,), (4,)), "topic t, partition 0: ends at offset 4, before the position 5", (0,)),
-    (Topic("x", (5,)), Seen("y", (0,), (9,)), "topic t was deleted and made again (id x, now y)", (0,)),
+    (Topic("x", (5,)), Seen("y", (0,), (9,)), "topic t was deleted and created again (id x, now y)", (0,)),
     (Topic("", (5, 5)), Seen("", (0,), (9,)), "topic t has 1 partitions, it had 2", (0,)),
     (Topic("x", (5,)), Seen("x", (0, 2), (9, 9)), "topic t, partition 1: offsets 0 to 1 were removed", (5, 2)),
 ]
@@ -105,7 +105,7 @@ def test_what_is_there_is_not_lost(known: Topic, now: Seen) -> None:
 def test_a_topic_that_is_gone() -> None:
     position = Position({"a": Topic("x", (1,)), "b": Topic("y", (1,))})
     look: Mapping[str, Seen] = {"b": Seen("y", (0,), (1,))}
-    assert kp.lost(position, look, gone=("a",)) == ["topic a does not exist any more"]
+    assert kp.lost(position, look, gone=("a",)) == ["topic a no longer exists"]
     assert kp.reset(position, look, gone=("a",)) == Position({"b": Topic("y", (1,))})
 
 

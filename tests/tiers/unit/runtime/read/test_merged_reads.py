@@ -72,7 +72,7 @@ def test_commits_between_which_another_one_completed_are_read_apart() -> None:
     ("found", "words"),
     [
         (Found("there is no such class in this image"), "spec.merge.custom.className = 'x.Own': there is no such class in this image"),
-        (Found(strategy_id="9999", records="SPARK"), "spec.merge.custom.strategyId = '7d6a': class x.Own says '9999' (getMergingStrategy)"),
+        (Found(strategy_id="9999", records="SPARK"), "spec.merge.custom.strategyId = '7d6a': class x.Own returns '9999' (getMergingStrategy)"),
         (Found(strategy_id="7d6a", records="AVRO"), "spec.merge.custom.className = 'x.Own': it merges records of type AVRO, SPARK is needed"),
         (Found(strategy_id="7d6a", records="SPARK"), ""),
     ],

@@ -171,7 +171,7 @@ def test_a_lost_race_of_a_frame_from_the_table_ends_the_attempt(monkeypatch: Any
     from tests.support.world.played_committer import Play
 
     play = Play(monkeypatch, ["lost", "done"], retries=3)
-    with pytest.raises(RuntimeFailure, match="the next attempt asks the function again") as found:
+    with pytest.raises(RuntimeFailure, match="the next attempt calls the function again") as found:
         play.commit(batch(Frame(), Base("4", "1")), base="")
     assert found.value.failure is FailureClass.WRITE_CONFLICT
     assert play.waits == 0

@@ -117,6 +117,6 @@ def test_names_of_any_kind_and_number() -> None:
     value = partition_backoff.option(odd)[partition_backoff.OPTION]
     assert partition_backoff.json.loads(value) == {"partitions": odd}
     assert told(()) == ""
-    assert told(["p"]) == "1 partition left out, which others write to: p"
+    assert told(["p"]) == "1 partition left out because of concurrent writes: p"
     assert told([f"p{n}" for n in range(7)]).endswith(": p0, p1, p2, p3, p4 and 2 more")
     assert len(told(["x" * 1000] * 9)) < 400, "status is bounded"

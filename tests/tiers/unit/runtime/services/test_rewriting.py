@@ -222,7 +222,7 @@ def test_a_plan_that_cannot_be_read_is_withdrawn_all_the_same() -> None:
     table = beside_writers()
     table.plan = OSError("gone")
     clustering, told = made(table)
-    with pytest.raises(RuntimeFailure, match=r"not known \(OSError\)\. a writer was faster"):
+    with pytest.raises(RuntimeFailure, match=r"unknown \(OSError\)\. a writer was faster"):
         clustering.run({}, planned=lambda *_: None)
     assert told == [f"withdrawn {T1}"]
 
@@ -239,11 +239,11 @@ def test_the_next_plan_does_without() -> None:
     done = clustering.run({"o": "1"}, planned=lambda _, number: planned.append(number))
     assert table.configs[-1] == {"o": "1", **rewriting.PLAN_STRATEGY, **partition_backoff.option(["hot"])}
     assert (done.result, done.left_out, planned) == (Result.COMPLETED, 1, [1])
-    assert done.message == "clustered; 1 partition left out, which others write to: hot"
+    assert done.message == "clustered; 1 partition left out because of concurrent writes: hot"
     table.planned = ""
     done = clustering.run({}, planned=lambda *_: None)
     assert (done.result, done.left_out) == (Result.NOTHING_TO_DO, 1)
-    assert done.message == "no file group to cluster; 1 partition left out, which others write to: hot"
+    assert done.message == "no file group to cluster; 1 partition left out because of concurrent writes: hot"
 
 
 def test_a_run_looks_at_what_was_written_since_the_last_one() -> None:

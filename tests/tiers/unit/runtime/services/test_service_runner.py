@@ -76,7 +76,7 @@ class Rewriting:
         self.world.looks += 1
         if isinstance(self.world.written, Exception):
             raise self.world.written
-        self.world.left_out.saw(self.world.written, up_to=LAST)
+        self.world.backoff.saw(self.world.written, up_to=LAST)
 
     def run(self, _options: object, *, planned: Callable[[str, int], None]) -> Done:
         planned(T1, 1)
@@ -106,7 +106,7 @@ class World:
         self.during: list[Mapping[str, Any]] = []
         self.outcome: Done | Exception = Done(Result.COMPLETED, T1, "done")
         self.slot = Slot()
-        self.left_out = PartitionBackoff()
+        self.backoff = PartitionBackoff()
         self.loses_in: tuple[str, ...] = ()
         self.looks = 0
         self.written: dict[str, int] | Exception = {}
@@ -271,7 +271,7 @@ def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:
 
 def lost_in(world: World, *partitions: str, changed_ms: int | None = None) -> None:
     """A clustering has lost in these partitions, which were changed then, or just now."""
-    world.left_out.lost(dict.fromkeys(partitions, changed_ms or now_ms()), instant=C1, took_ms=1, now_ms=now_ms())
+    world.backoff.lost(dict.fromkeys(partitions, changed_ms or now_ms()), instant=C1, took_ms=1, now_ms=now_ms())
 
 
 def test_a_run_that_left_partitions_out_is_followed_by_another_one() -> None:
@@ -283,7 +283,7 @@ def test_a_run_that_left_partitions_out_is_followed_by_another_one() -> None:
     assert world.during[0]["leftOut"] == 1, "an agent that goes on with the plan knows that something is left out of it"
     assert world.record(Service.CLUSTERING)["leftOut"] == 1
     assert (world.consider(), world.looks) == ([], 0), "others write there"
-    world.left_out.forget_all_but(())
+    world.backoff.forget_all_but(())
     world.outcome = Done(Result.COMPLETED, T1, "done")
     assert world.consider() == [("clustering", None)]
     assert world.looks == 1
@@ -299,7 +299,7 @@ def test_what_seems_quiet_is_looked_at_first() -> None:
     assert (world.consider(), world.looks) == ([], 1)
     assert world.record(Service.CLUSTERING)["result"] == "Completed", "what the last run did stays on record"
     assert (world.consider(), world.looks) == ([], 1), "not again at once"
-    world.left_out.forget_all_but(())
+    world.backoff.forget_all_but(())
     world.written = OSError("the store is away")
     assert (world.consider(), world.looks) == ([("clustering", None)], 2), "the run meets it again, and puts it on record"
 

@@ -71,7 +71,7 @@ class Writer:
         """Begin a batch, and stand in its write."""
         self.turns.begin()
         assert not self.turns.wait()
-        assert self.reporter.said == "Writing"
+        assert self.reporter.last_stage == "Writing"
 
     def commits(self) -> None:
         self.turns.committed()
