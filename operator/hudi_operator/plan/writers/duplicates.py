@@ -1,4 +1,4 @@
-"""Whether somebody has said that keys may be in the table more than once: then the table promises nothing about them (docs/use/indexes.md)."""
+"""Whether duplicate keys are allowed in the table: then the table does not guarantee unique keys (docs/use/indexes.md)."""
 
 from __future__ import annotations
 
