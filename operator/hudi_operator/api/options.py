@@ -1,7 +1,7 @@
-"""Which Hudi and Spark options a person may set: an allow-list, after a list of options that the operator owns.
+"""Hudi and Spark options that users may set: a list of options owned by the operator, then an allow-list.
 
-Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all are
-brought to one form first. What is on neither list is refused: a new Hudi version must not open a hole silently.
+Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all spellings are
+normalized first. An option on neither list is refused, so that a new Hudi version cannot silently open a hole.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ OF_THE_TABLE = tuple(
         "bucket.",
     )
 )
-"""What a table may set and a single writer may not."""
+"""Options that a table may set and a single writer may not."""
 ALLOWED_OF_THE_TABLE = (
     "hoodie.archive.*",
     "hoodie.commits.archival.batch",
@@ -144,7 +144,7 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.layout.optimize.*",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
-"""Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
+"""Hudi refuses no index type, but a global or record index with several writers may assign one key to two file groups (measured)."""
 ALLOWED_HUDI = (
     "hoodie.upsert.shuffle.parallelism",
     "hoodie.insert.shuffle.parallelism",
@@ -260,7 +260,7 @@ ALLOWED_SPARK = (
     "spark.sql.debug.*",
     "spark.scheduler.minregisteredresourcesratio",
     "spark.scheduler.maxregisteredresourceswaitingtime",
-    "spark.eventlog.*",  # for Spark's history server; written with the credentials that the writer has anyway
+    "spark.eventlog.*",  # for Spark's history server; written with the writer's own credentials
     "spark.network.timeout",
     "spark.rpc.asktimeout",
     "spark.rpc.message.maxsize",
@@ -275,7 +275,7 @@ VALUE_LIMIT = 80
 
 
 def normal(name: str) -> str:
-    """One form for every spelling: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options undone."""
+    """Normalize an option's name: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options resolved."""
     flat = "".join(name.split()).lower()
     for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
         if flat.startswith(prefix):
@@ -288,7 +288,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _dirty(name: str) -> bool:
-    """A name that is not one plain word could smuggle a second option into a properties file."""
+    """True for a name that is not one plain word; it could smuggle a second option into a properties file."""
     return not name or any(ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name)
 
 
