@@ -78,7 +78,7 @@ def main() -> int:
         ("prefix", "PREFIX", "prefix of all keys"),
         ("cacert", "CA", "certificate authority of etcd"),
         ("cert", "CERT", "client certificate with the common name root"),
-        ("key", "KEY", "its key"),
+        ("key", "KEY", "key of the client certificate"),
     ):
         default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or (PREFIX if name == "prefix" else None)
         parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
@@ -87,7 +87,7 @@ def main() -> int:
         endpoints=tuple(arguments.endpoints.split(",")), prefix=arguments.prefix, ca_file=arguments.cacert, cert_file=arguments.cert, key_file=arguments.key
     )
     problem = run(config)
-    print(problem or f"etcd authentication is on, roles for {config.prefix} are set", file=sys.stderr)
+    print(problem or f"etcd authentication is enabled, roles for {config.prefix} are set", file=sys.stderr)
     return 1 if problem else 0
 
 

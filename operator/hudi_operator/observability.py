@@ -86,25 +86,23 @@ class Metrics:
         self.ended = Counter("hudi_operator_attempts_ended", "Attempts that ended, by class", ["class"], registry=self.registry)
         self.callback = {
             "undelivered": Gauge(
-                "hudi_operator_callback_undelivered", "Commits that the receiver was not told yet", ["namespace", "table"], registry=self.registry
+                "hudi_operator_callback_undelivered", "Commits that are not delivered to the receiver yet", ["namespace", "table"], registry=self.registry
             ),
-            "failures": Gauge(
-                "hudi_operator_callback_failures", "Tries in a row that the receiver did not answer", ["namespace", "table"], registry=self.registry
-            ),
+            "failures": Gauge("hudi_operator_callback_failures", "Consecutive failed deliveries", ["namespace", "table"], registry=self.registry),
             "archivedUndelivered": Gauge(
                 "hudi_operator_callback_archived_undelivered", "Commits archived before they were delivered", ["namespace", "table"], registry=self.registry
             ),
         }
         self.callback_since = Gauge(
             "hudi_operator_callback_undelivered_since_timestamp_seconds",
-            "When the oldest commit completed that was not delivered yet; 0: all are",
+            "Completion time of the oldest undelivered commit; 0: all are delivered",
             ["namespace", "table"],
             registry=self.registry,
         )
         self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
         self.clock = Gauge(
-            "hudi_operator_api_clock_offset_seconds", "By how much the API server's clock is ahead of the operator's, within a second", registry=self.registry
+            "hudi_operator_api_clock_offset_seconds", "Offset of the API server's clock from the operator's, within a second", registry=self.registry
         )
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
         self.etcd_seconds = Histogram("hudi_operator_etcd_seconds", "Duration of a call to etcd", ["action"], buckets=_LATENCY, registry=self.registry)
@@ -236,7 +234,7 @@ class Probes:
     def healthy(self) -> str:
         """Why the process should be restarted; empty when it should not."""
         lag = self._clock() - self._beat
-        return f"the event loop has not turned for {lag:.0f} s" if lag > self._stalled_after else ""
+        return f"the event loop has been blocked for {lag:.0f} s" if lag > self._stalled_after else ""
 
     def answer(self, path: str) -> tuple[int, str]:
         """Status and text for a request."""

@@ -144,7 +144,7 @@ class EtcdStore:
         """Assign a table to an agent, or withdraw the assignment (None)."""
         key = assignment_key(self._prefix, agent, table_id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="taken away" if value is None else None)
+        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="withdrawn" if value is None else None)
 
     async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
         """fence (I2): puts settle record and fence, and deletes heartbeat and admission, in one transaction.
@@ -243,7 +243,7 @@ class EtcdStore:
         """Put a request for the agent, or withdraw it (None)."""
         key = self.keys(table_id).of(Kind.REQUEST, id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="taken back" if value is None else value.get("nonce"))
+        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="withdrawn" if value is None else value.get("nonce"))
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
         """see: put the sighting of an incarnation, or delete it (None)."""

@@ -126,7 +126,7 @@ class Leader:
     def _end(self, why: str) -> None:
         if self._stop.is_set():
             return
-        LOG.error("%s: ending at once, so that the next leader acts alone", why)
+        LOG.error("%s: exiting at once, so that only the next leader acts", why)
         logging.shutdown()
         os._exit(EXIT_LEASE_LOST)
 
@@ -204,4 +204,4 @@ class Leader:
                 lease["spec"]["holderIdentity"] = ""
                 await self._write(api, lease)
         except (ApiError, Retryable) as error:
-            LOG.info("leader election: the lease was not given back: %s", error)
+            LOG.info("leader election: the lease was not released: %s", error)

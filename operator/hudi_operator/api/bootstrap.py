@@ -32,7 +32,7 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
         # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be distinguished from remains of the first one (R13, I5).
         return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/use/migrate.md"
     if policy == "Adopt":
-        return "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap makes a new table, an adopted one is there already"
+        return "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap creates a new table, an adopted one already exists"
     if naming.path_scheme(bootstrap.path) != naming.path_scheme(table_path):
         return f"{field}: {bootstrap.path} has another scheme than {table_path}: the dataset is read with the table's access"
     if f"{source}/".startswith(f"{table}/"):

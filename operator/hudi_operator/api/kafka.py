@@ -85,11 +85,11 @@ def problem(source: KafkaSource | None) -> str:
     try:
         re.compile(source.topic_pattern)
     except re.error as error:
-        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is no regular expression: {error}"
+        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is not a regular expression: {error}"
     try:
         _start(source)
     except ValueError:
-        return f"{WHERE}.startFrom: {source.start_from!r} is no time such as 2026-01-31T23:59:59Z"
+        return f"{WHERE}.startFrom: {source.start_from!r} is not a time such as 2026-01-31T23:59:59Z"
     return ""
 
 

@@ -82,7 +82,7 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     """
     if pod is None:
         kind = CANCELLED if stopping else FailureClass.ENDED_FOR_CHANGE if changing else NODE_LOST
-        return Outcome(str(kind), None, "the pod object is gone; whether its process lives on is not known", TerminationMessage())
+        return Outcome(str(kind), None, "the pod object is gone; whether its process is still alive is unknown", TerminationMessage())
     main = main_container(pod)
     told = termination_report(main.message) if main is not None else None
     report = told or TerminationMessage()

@@ -158,4 +158,4 @@ def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFac
         ways.append("taint the node out-of-service with spec.fencing.trustOutOfServiceTaint set")
     ways.append(f"attest in spec.fencing.attestations that pod uid {subject.uid} is dead")
     found = ", ".join(filter(None, [gone, state]))
-    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); ways out: " + "; ".join(ways)
+    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); to resolve it, do one of: " + "; ".join(ways)

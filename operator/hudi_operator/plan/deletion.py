@@ -83,7 +83,7 @@ def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPl
     waiting = writer_waits_for(view, writer, progress)
     if waiting:
         return PartialPlan.of(summary=f"deletion of {ref.name} waits: {waiting}", requeue=2)
-    return PartialPlan.of(drop_finalizer(WRITER_KIND, ref), summary=f"{ref.name} may go")
+    return PartialPlan.of(drop_finalizer(WRITER_KIND, ref), summary=f"{ref.name} may be deleted")
 
 
 def plan_table(view: View) -> PartialPlan:
@@ -94,7 +94,7 @@ def plan_table(view: View) -> PartialPlan:
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
-        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may go")
+        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
     if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
         # A table in the middle of a restore is unusable: its agent finishes the restore first.
@@ -111,7 +111,7 @@ def plan_table(view: View) -> PartialPlan:
     pods = agent_pods.left_over(view) + [p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may go",))
+    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may be deleted",))
 
 
 def _leave_agents(view: View) -> PartialPlan:

@@ -62,12 +62,12 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     if doubts.gate_unreadable(view.etcd) and view.observed.tables_on_path:
         return PartialPlan.of(summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
     if _not_taken_over(view):
-        return PartialPlan.of(summary="the table may not be used as it is specified"), progress
+        return PartialPlan.of(summary="the table cannot be used as specified"), progress
     fencing = [_part(view, *each) for each in (("fences", _suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))]
     safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
     if view.unreadable and not ref.deleting:
         # Gate, agent and requests follow from the spec (F69). Dead incarnations are still fenced and settled.
-        return together([PartialPlan.of(summary=f"not all of the HudiTable can be read: {view.unreadable}"), *safe]), progress
+        return together([PartialPlan.of(summary=f"the HudiTable is not fully readable: {view.unreadable}"), *safe]), progress
     safe.append(_part(view, "agent pods", agent_pods.plan_agent_pods))
     if ref.deleting:
         # The gate is released before the agent leaves, and both happen before the finalizer is removed.

@@ -242,7 +242,7 @@ class _Readiness:
 
 def _gate_is_unreadable(r: _Readiness) -> Condition | None:
     unreadable = r.stall is None and doubts.gate_unreadable(r.view.etcd)
-    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is") if unreadable else None
+    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody can acquire the lock, and the gate is not changed") if unreadable else None
 
 
 def _is_deleted(r: _Readiness) -> Condition | None:
@@ -255,7 +255,7 @@ def _is_stalled(r: _Readiness) -> Condition | None:
 
 def _is_adopted(r: _Readiness) -> Condition | None:
     adopting = gate.report_error(r.view)[0] == AgentError.PENDING_INSTANTS
-    return _not_ready("Adopting", "settling what the table's former writers have left") if adopting else None
+    return _not_ready("Adopting", "settling the pending instants of the table's former writers") if adopting else None
 
 
 def _agent_reports_an_error(r: _Readiness) -> Condition | None:

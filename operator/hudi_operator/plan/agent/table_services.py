@@ -116,11 +116,11 @@ def healthy(view: View) -> Condition:
     if waiting := agents.executor_waits(view):
         return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
     if not view.table.services:
-        return condition("ServicesHealthy", True, "Disabled", "no table service is switched on")
+        return condition("ServicesHealthy", True, "Disabled", "no table service is enabled")
     for service in view.table.services:
         record = _record(view, service.kind)
         outcome, failures = _outcome(view, record), record.failures
         if outcome == Result.FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
-            why = record.message or "the agent ended in the middle of it: is the memory of the agent large enough?"
+            why = record.message or "the agent ended during the run: is its memory large enough?"
             return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
     return condition("ServicesHealthy", True, "Healthy")

@@ -45,7 +45,7 @@ def plan_settling(view: View) -> PartialPlan:
 def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
     if inc.record is not None and inc.record.unreadable:
         # Its pods and proofs are unknown, so everything that belongs to it stays unchanged (F46).
-        return PartialPlan.of(summary=f"{inc.label}: its settle record cannot be read, it stays fenced as it is", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: its settle record cannot be read, it stays fenced", requeue=5)
     planners = {
         Phase.Fenced: _fenced,
         Phase.Terminating: _terminating,
@@ -204,7 +204,7 @@ def _draining(view: View, inc: Incarnation) -> PartialPlan:
 def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
     """I1: a lock is deleted only here. The phase moves when a later read shows that this incarnation does not hold the lock."""
     if inc.lock_unknown:
-        return PartialPlan.of(summary=f"{inc.label}: {why}, but nobody can say whose the lock is", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: {why}, but the owner of the lock cannot be read", requeue=5)
     if inc.lock is not None:
         unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
         return PartialPlan.of(unlock, summary=f"{inc.label}: {why}, deleting its lock", requeue=0.5)
@@ -215,7 +215,7 @@ def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
 def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
         # This cannot happen while acquire compares fence = 0 (I2). If it does, the lock is still not deleted without proof and drain.
-        return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")
+        return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling starts over")
     if not inc.instants and not inc.claimed and keys.abandoned(inc.inc) not in view.etcd.done:
         return _finish(view, inc)  # it left nothing to roll back (a record precedes every file, F12)
     abandoned = any(view.etcd.instants[t].read(InstantRecord).abandoned for t in inc.instants)
@@ -245,7 +245,7 @@ def _finish(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
         return _unlocked(view, inc)
     if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
-        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may belong to it, its record cannot be read", requeue=5)
     if inc.settling.without_outcome(inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
     value = inc.settling.moved(Phase.Settled, now_ms=view.now_ms).to_json()

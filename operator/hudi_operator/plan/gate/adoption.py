@@ -34,19 +34,22 @@ def problem(view: View) -> str:
     found = pending(view)
     foreign = [f for f in found if f.action not in SETTLED_HERE]
     if foreign:
-        return f"pending instants that only the Hudi that wrote them can end: {_listed(foreign)}; end or roll them back there, nothing is touched here"
+        return (
+            f"pending instants that only the Hudi installation that wrote them can end: {_listed(foreign)}; "
+            "complete them or roll them back there, the operator does not touch them"
+        )
     named = set(view.table.adoption.rollback_instants)
     unnamed = [f for f in found if f.instant not in named]
     if unnamed:
         wanted = [*view.table.adoption.rollback_instants, *(f.instant for f in unnamed)]
         field = ", ".join(f'"{t}"' for t in wanted)
         return (
-            f"pending instants of writers without this lock: {_listed(unnamed)}. When these writers have ended for good, set {FIELD}: [{field}]: "
-            "writes are rolled back, cleaning, compaction and rollbacks are executed to their end. Nothing is touched until then"
+            f"pending instants of writers without this lock: {_listed(unnamed)}. When these writers have ended permanently, set {FIELD}: [{field}]:  "
+            "writes are then rolled back; cleaning, compaction and rollbacks are completed. Nothing is touched until then"
         )
     beating = [f for f in found if f.beating]
     if beating:
-        return f"{FIELD} names instants whose writer lives, by its heartbeat file: {_listed(beating)}. Stop that writer; it is looked at again"
+        return f"{FIELD} names instants with a live writer, according to its heartbeat file: {_listed(beating)}. Stop that writer; the check is repeated"
     return ""
 
 

@@ -151,7 +151,7 @@ def too_new(view: View) -> str:
     version = view.gate.protocol_version
     if version is None or version <= keys.PROTOCOL_VERSION + 1:
         return ""
-    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: go back one version at a time"
+    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: downgrade one version at a time"
 
 
 def freeze_reason(view: View) -> str:
@@ -239,7 +239,7 @@ def frozen_message(view: View) -> str:
     """Why the gate is frozen, and what a person can do about it."""
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     reason = view.gate.reason or "frozen"
-    return f"{reason}; nobody may write. When the lock state is known to be right, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
+    return f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
 
 
 # ---- the steps of plan_gate, in the order of STEPS
@@ -255,7 +255,7 @@ def _create(view: View) -> PartialPlan | None:
     if view.etcd.gate is not None:
         return None
     frozen = freeze_reason(view)
-    return PartialPlan.of(summary=f"no gate is made: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+    return PartialPlan.of(summary=f"no gate is created: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
 
 
 def _freeze(view: View) -> PartialPlan | None:
@@ -312,7 +312,7 @@ def _hold_for_restore(view: View) -> PartialPlan | None:
     if close is not None:
         return close
     if nonce and view.gate.restoring != nonce and not writers_left(view):
-        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
+        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce}, no writer is left")
     return PartialPlan()
 
 
@@ -366,7 +366,7 @@ def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
 
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)  # R14
     return None
 
 

@@ -129,7 +129,7 @@ def _path_overlaps(view: View) -> Stall | None:
     # The other table's name is shown only within its own namespace.
     mine = [key for key in view.observed.overlapping if key.startswith(f"{view.table.ref.namespace}/")]
     others = ", ".join(mine) or "another HudiTable"
-    message = f"spec.path {view.table.path}: overlaps with {others}; a table may lie neither in another one's folder nor around it, the first one keeps it"
+    message = f"spec.path {view.table.path}: overlaps with {others}; tables must not be nested, and the first one keeps the path"
     return Stall("OverlappingPath", message)
 
 

@@ -56,7 +56,7 @@ def _state(view: View) -> str:
     """What the bootstrap does or waits for, as a message for people."""
     found, source = record(view), view.table.bootstrap.path if view.table.bootstrap is not None else ""
     if found.result is Result.FAILED:
-        return f"the bootstrap from {source} has failed, and is tried again: {found.message or '?'}"
+        return f"the bootstrap from {source} failed and is retried: {found.message or '?'}"
     if found.result is Result.RUNNING:
         return f"the agent writes the rows of {source}"
     if view.table.suspend:

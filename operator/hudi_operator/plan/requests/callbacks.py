@@ -52,5 +52,5 @@ def delivered(view: View) -> list[Condition]:
         reason = report.reason
         known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
         return [condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")]
-    lost = f"; {shown['archivedUndelivered']} were archived before that, and told as lost" if shown["archivedUndelivered"] else ""
+    lost = f"; {shown['archivedUndelivered']} were archived before delivery and reported as lost" if shown["archivedUndelivered"] else ""
     return [condition(CONDITION, True, "Delivered", f"{shown['delivered']} delivered{lost}")]

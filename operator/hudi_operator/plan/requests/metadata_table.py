@@ -60,7 +60,7 @@ def awaited(view: View) -> str:
     """What writers wait for while the gate is closed."""
     record, word = _record(view), unfinished(view)
     failed = record.nonce == word and record.failures
-    why = f" ({record.failures} failures, the last one: {record.message or 'the agent ended in the middle of it'})" if failed else ""
+    why = f" ({record.failures} failures, the last one: {record.message or 'the agent ended during the change'})" if failed else ""
     return f"the metadata table is changed to {word} when running writers have ended{why}"
 
 

@@ -117,7 +117,7 @@ def status(view: View, *, adopted: bool) -> JsonDict:
     found = _record(view, restore.nonce)
     shown: JsonDict = {"nonce": restore.nonce, "savepoint": found.savepoint or restore.savepoint}
     if found.result is None and restore.nonce == baseline(view, adopted=adopted):
-        message = "the nonce was there when the HudiTable was created: a new one restores the table"
+        message = "the nonce was set when the HudiTable was created: set a new one to restore the table"
         return {**shown, "outcome": NOT_EXECUTED, "message": message}
     shown["outcome"] = str(found.result or Result.PENDING)
     said: JsonDict = {

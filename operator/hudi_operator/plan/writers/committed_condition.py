@@ -56,11 +56,11 @@ def _ended(about: str, kind: str, attempt: Attempt | None, report: AttemptReport
         return Condition(KIND, "False", "Conflict", f"{about}{kind}")
     incs = attempt.incs if attempt is not None else ()
     if any(not inc.settled for inc in incs):
-        return Condition(KIND, "Unknown", "OutcomeUnknown", f"{about}{kind}; when its process is settled, the timeline says what became of its write")
+        return Condition(KIND, "Unknown", "OutcomeUnknown", f"{about}{kind}; the timeline shows the outcome of its write when its process is settled")
     found = {t: item.outcome for inc in incs for t, item in inc.settling.instants.items()}
     completed = max((t for t, outcome in found.items() if outcome is Outcome.COMPLETED), default="")
     if completed:
         return Condition(KIND, "True", "Committed", f"{about}{kind}, but instant {completed} is completed")
     if last and not found and any(inc.record is not None for inc in incs):
-        return Condition(KIND, "True", "Committed", f"{about}{kind}, after {last} and with nothing under way")
+        return Condition(KIND, "True", "Committed", f"{about}{kind}, after {last} with nothing in progress")
     return Condition(KIND, "False", "Aborted", f"{about}{kind}{f'; its last commit is {last}' if last else ''}")

@@ -53,12 +53,12 @@ def _deletes_problem(view: View, writer: WriterSpec) -> str:
     if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with merge.mode Custom: its class decides at"
-            " each read what is deleted, and its files do not tell; use deletes Ignore"
+            " each read what is deleted, and its files do not show it; use deletes Ignore"
         )
     if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no"
-            " records can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+            " records can be deleted: a record that is inserted again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
         )
     return ""
 
@@ -70,7 +70,7 @@ def _problem(view: View, reference: Reference) -> str:
         try:
             source = _table(view, reference.table)
         except SpecError as error:
-            return f"{field}: HudiTable {reference.table} cannot be understood: {error}"
+            return f"{field}: HudiTable {reference.table} is invalid: {error}"
         if source is None:
             return ""
         missing = _missing_access(source.storage, view.table.storage)
