@@ -54,12 +54,12 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
         table = dict(body)
         key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
         if type == "DELETED":
-            neighbours = index.of_id(index.table_id(key))
+            siblings = index.of_id(index.table_id(key))
             index.remove(key)
         else:
             index.put(table)
-            neighbours = index.of_id(index.table_id(key))
-        for other in neighbours | {key}:
+            siblings = index.of_id(index.table_id(key))
+        for other in siblings | {key}:
             enqueue(other)
 
     @kopf.on.event(naming.GROUP, naming.VERSION, "hudiwriters", registry=handlers)
