@@ -30,7 +30,7 @@ def describe(writers: dict[str, JsonDict]) -> str:
 
 
 def wait_finished(world: World, *names: str, seconds: float) -> None:
-    """Until each of the writers has finished; raises DemoFailed at once when one has failed for good."""
+    """Wait until all of the writers have finished; raises DemoFailed at once when one has finally failed."""
 
     def finished() -> tuple[bool | None, str]:
         writers = {name: writer for name, writer in world.writers().items() if name in names}
@@ -115,7 +115,7 @@ def row_of(attempt: str) -> str:
 
 
 def abandoned_at(changes: list[protocol.Change], instant: str) -> float | None:
-    """When the owner gave the instant up; None when it never did."""
+    """When the owner abandoned the instant; None when it never did."""
     for change in changes:
         if change.key.endswith(f"/instant/{instant}") and change.value is not None and change.value.get("state") == "Abandoned":
             return change.at

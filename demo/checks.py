@@ -1,6 +1,6 @@
-"""What must hold in the end: the demo's own checks, and those of the audit, with the rows that pandas computes.
+"""Checks at the end of the demo: its own ones, and those of the audit, with the expected rows computed by pandas.
 
-Each check has a name that says it, and a detail that shows what was found.
+Each check has a descriptive name, and a detail that shows what was found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Check:
 
 @dataclass
 class Findings:
-    """Everything that was read once and is used by several checks, the picture and the summary."""
+    """Data that is read once and used by several checks, the picture and the summary."""
 
     world: World
     kill: Kill | None
@@ -43,7 +43,7 @@ class Findings:
     executors: list[Executor] = field(default_factory=list)
 
     def owner(self, instant: str) -> str:
-        """Writer whose commit it is, by the commit's metadata."""
+        """Writer of a commit, from the commit's metadata."""
         for commit in self.spark.commits:
             if commit["instant"] == instant:
                 return str(commit["extra"].get("hudioperator.writer", "")).removeprefix(f"{NAMESPACE}/")
@@ -66,7 +66,7 @@ def collect(world: World, kill: Kill | None) -> Findings:
 
 
 def run(findings: Findings) -> list[Check]:
-    """All checks, in order; an error inside of one makes it fail."""
+    """Run all checks in order; an error inside a check makes it fail."""
     done = []
     for name, check in CHECKS:
         try:
@@ -78,7 +78,7 @@ def run(findings: Findings) -> list[Check]:
 
 
 def audited(check: dict[str, Any]) -> Check:
-    """One check of the audit. Everything that the audit needs was given, so only ok is good."""
+    """One check of the audit. The audit had all of its inputs, so only ok is good."""
     words = "; ".join([check["sentence"], *check["findings"][:3]])
     return Check(f"audit {check['name']}: {check['title']}", check["outcome"] == "ok", words if check["outcome"] in words else f"{check['outcome']}: {words}")
 

@@ -1,4 +1,4 @@
-"""kubectl, as a user would call it, and the logs of all pods of the demo, kept in build/demo/logs."""
+"""kubectl, as a user calls it, and the logs of all pods of the demo, kept in build/demo/logs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def apply(manifest: str) -> None:
 
 
 def condition(resource: JsonDict, kind: str) -> JsonDict:
-    """One condition of an object's status; empty when it is not there."""
+    """One condition of an object's status; empty when it is absent."""
     found = [c for c in resource.get("status", {}).get("conditions", []) if c["type"] == kind]
     return found[0] if found else {}
 
@@ -54,13 +54,13 @@ def is_true(resource: JsonDict, kind: str) -> bool:
 
 
 def host_pids(namespace: str, pod: str) -> list[int]:
-    """Process ids of a pod's containers as this machine sees them."""
+    """Process ids of a pod's containers on this machine."""
     done = subprocess.run([str(ROOT / "hack" / "cluster" / "cluster"), "host-pid", namespace, pod], capture_output=True, text=True)
     return [int(line) for line in done.stdout.split()]
 
 
 def jvm_pid(namespace: str, pod: str) -> int | None:
-    """The driver's JVM among them; None when there is none yet."""
+    """Process id of the driver's JVM among them; None when there is none yet."""
     for pid in host_pids(namespace, pod):
         try:
             if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "java":
@@ -92,7 +92,7 @@ class PodLogs:
                 process.terminate()
 
     def first_seen(self, pod: str) -> datetime | None:
-        """When this program first heard of the pod."""
+        """When this program first saw the pod."""
         return self.seen[pod][1] if pod in self.seen else None
 
     def text(self, pod: str) -> str:

@@ -1,4 +1,4 @@
-"""Which executor pod did what, from Spark's event log: finished tasks, and data files by their write token."""
+"""Work of each executor pod, from Spark's event log: finished tasks, and data files by their write token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Executor:
 
 
 def from_event_log(text: str, files: list[DataFile]) -> list[Executor]:
-    """Executors of the application with the tasks they finished, and which of ``files`` these tasks have written."""
+    """Executors of the application with their finished tasks, and those of ``files`` that these tasks wrote."""
     prefix, application = "", ""
     found: dict[str, Executor] = {}
     for line in text.splitlines():

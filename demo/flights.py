@@ -1,9 +1,9 @@
-"""The demo's input and what the table must hold in the end, both computed with pandas from the flights of 2013.
+"""The demo's input and the expected content of the table, both computed with pandas from the flights of 2013.
 
-Three writers change three things. Their keys are disjoint, so the final table does not depend on who commits first, while their
+Three writers make three kinds of changes. Their keys are disjoint, so the final table does not depend on the order of commits, while their
 *file groups* are shared, so that their commits conflict:
 
-* ``load`` and ``live`` bring every flight, month by month;
+** ``load`` and ``live`` write every flight, month by month;
 * ``backfill`` corrects ``arr_delay`` of three carriers (:data:`CORRECTIONS`);
 * ``encrypt`` replaces ``tailnum`` of the other carriers in four months by a keyed hash (:data:`ENCRYPTED_MONTHS`).
 """
@@ -63,7 +63,7 @@ def shifted(minutes: pd.Series, by: int) -> pd.Series:
 
 
 def corrected(flights: pd.DataFrame, correction: Correction) -> pd.DataFrame:
-    """The full rows of one correction, as they lie in its file."""
+    """The full rows of one correction, as in its file."""
     chosen = (flights.carrier == correction.carrier) & flights.month.isin([str(month) for month in correction.months])
     rows = flights[chosen].copy()
     rows["arr_delay"] = shifted(rows["arr_delay"], correction.minutes)
@@ -71,7 +71,7 @@ def corrected(flights: pd.DataFrame, correction: Correction) -> pd.DataFrame:
 
 
 def landing(flights: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The CSV files of the landing bucket by path; what each holds, ``updated_at`` not included (the writers' SQL adds it)."""
+    """The CSV files of the landing bucket and their rows, by path, without ``updated_at`` (the writers' SQL adds it)."""
     files = {f"flights/2013-{int(month):02d}.csv": rows for month, rows in flights.groupby("month")}
     for number, correction in enumerate(CORRECTIONS, 1):
         files[f"corrections/{number}-{correction.name}.csv"] = corrected(flights, correction)
@@ -79,12 +79,12 @@ def landing(flights: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def pseudonym(tailnum: str, key: str) -> str:
-    """What ``encrypt`` stores instead of a tail number (examples/flights/encrypt.yaml holds the same in PySpark)."""
+    """The value that ``encrypt`` stores instead of a tail number (examples/flights/encrypt.yaml computes the same in PySpark)."""
     return hmac.new(key.encode(), tailnum.encode(), hashlib.sha256).hexdigest()
 
 
 def expected(flights: pd.DataFrame, key: str) -> pd.DataFrame:
-    """The rows that the table must have after all four writers, with types, sorted by key."""
+    """Expected rows of the table after all four writers, with types, sorted by key."""
     table = flights.copy()
     table["updated_at"] = table["time_hour"]
     for correction in CORRECTIONS:

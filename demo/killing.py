@@ -1,4 +1,4 @@
-"""One writer is killed while it writes data, and what follows is timed."""
+"""Kills one writer while it writes data, and measures the times of the following steps."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from demo.screen import DemoFailed
 from demo.world import NAMESPACE, World
 
 KILLS = 4
-"""A kill may come too late for its instant; then the next commit's writer is killed too."""
+"""Maximum number of kills. A kill may come too late for its instant; then the writer of the next commit is killed as well."""
 
 
 @dataclass
 class Kill:
-    """One SIGKILL of a driver's JVM, and what was on S3 right before it."""
+    """One SIGKILL of a driver's JVM, and the instant's state on S3 right before it."""
 
     pod: str
     attempt: str
@@ -33,7 +33,7 @@ class Kill:
 
 
 def kill_while_writing(world: World, writer: str) -> Kill:
-    """Kill the driver's JVM of ``writer`` as soon as S3 shows an inflight instant and a data file of it; at least one commit first."""
+    """Kill the driver's JVM of ``writer`` as soon as S3 shows an inflight instant with a data file, after at least one commit."""
     for _ in range(KILLS):
         kill = _kill_once(world, writer)
         world.screen.fact(f"SIGKILL to the JVM of pod {kill.pod}: instant {kill.instant} was inflight with {len(kill.files)} data file(s) on S3:")
@@ -61,7 +61,7 @@ def _kill_once(world: World, writer: str) -> Kill:
         pid = cluster.jvm_pid(NAMESPACE, pod)
         files = _first_files(world, instant)
         late = _holds_lock(world, attempt) and len(done) < len(CORRECTIONS) - 1
-        if pid is None or not files or late:  # late: it is committing already; its next commit will do
+        if pid is None or not files or late:  # late: it is already committing; the next commit is used instead
             tried.add(instant)
             return None, seen
         kill = Kill(pod, attempt, instant, files, time.time())
@@ -85,7 +85,7 @@ def _instants(world: World, writer: str) -> dict[str, str]:
 
 
 def _first_files(world: World, instant: str) -> list[DataFile]:
-    """Look quickly until a data file of the instant is on S3; empty when the instant ends before one is seen."""
+    """Poll quickly until a data file of the instant is on S3; empty when the instant ends before one is seen."""
     partitions = [name for name in world.lake.names(world.path) if not name.startswith(".")]
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -141,7 +141,7 @@ PROVEN = ("Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 
 
 def _note(kill: Kill, record: Settling) -> None:
-    """Translate phases into the steps that a person asks for. A phase that was passed too quickly to be seen counts as the next one."""
+    """Translate phases into steps for people. A phase that passed too quickly to be seen has the time of the next one."""
     phases = record.phases
     steps = {
         "fenced": ("Fenced", "Terminating", *PROVEN),

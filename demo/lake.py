@@ -1,4 +1,4 @@
-"""The object store as a client outside of the cluster sees it: uploads, listings, and Hudi's file names."""
+"""The object store, used by a client outside the cluster: uploads, listings, and Hudi's file names."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{
 LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)(?:\.cdc)?$")
 NO_DATA = re.compile(r"^\.hoodie_partition_metadata(?:\.parquet|\.orc)?$")
 NO_INSTANT = re.compile(r"^history$|^\d{17,}.*\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""What lies in a timeline's folder beside its instants: the archive; and, on a store with a rename, what Hudi is about to rename to an instant's file."""
+"""Entries of a timeline's folder besides its instants: the archive; and, on a store with rename, files that Hudi renames to an instant's file."""
 
 
 class UnknownName(ValueError):
-    """A file whose name nobody here can read: what it is decides whether a test may pass, so nobody leaves it out."""
+    """A file with an unknown name. It must not be ignored, because its meaning may decide whether a test passes."""
 
 
 @dataclass(frozen=True)
 class Instant:
-    """One instant of a timeline, as its files tell it."""
+    """One instant of a timeline, from its files."""
 
     requested: str
     action: str
     states: frozenset[str]
-    """Of requested, inflight, completed."""
+    """Those of requested, inflight, completed that exist."""
     completed: str
     """Completion time; empty while pending."""
 
@@ -46,7 +46,7 @@ class DataFile:
 
 
 def moment(instant: str) -> datetime:
-    """The time that an instant's name or completion time stands for."""
+    """The time of an instant's name or of its completion time."""
     return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC, microsecond=int(instant[14:17] or 0) * 1000)
 
 
@@ -106,7 +106,7 @@ class Lake:
 def parse_timeline(names: list[str]) -> list[Instant]:
     """Instants from the names of the files in a timeline folder; raises UnknownName.
 
-    A savepoint has the requested time of its commit, and is an instant of its own.
+    A savepoint has the requested time of its commit, and is a separate instant.
     """
     found: dict[tuple[str, bool], Instant] = {}
     for name in sorted(names):
@@ -126,7 +126,7 @@ def parse_timeline(names: list[str]) -> list[Instant]:
 
 
 def data_files(files: dict[str, int]) -> list[DataFile]:
-    """Data files among the objects of a table, the metadata table's not included; raises UnknownName for one that is neither that nor Hudi's."""
+    """Data files among the objects of a table, without the metadata table's; raises UnknownName for an object that is neither a data file nor Hudi's own."""
     found = []
     for path, size in files.items():
         folder, _, name = path.rpartition("/")

@@ -1,4 +1,4 @@
-"""The timeline as a picture of characters: who wrote which instant from when to when, conflict, kill, rollback."""
+"""The timeline as a text picture: the instants of each writer over time, conflict, kill, rollback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Bar:
 
 
 def cells(bars: list[Bar], begin: float, end: float, width: int) -> list[tuple[str, str]]:
-    """One row as (character, style) cells. Bars that follow each other are kept apart by the left half block."""
+    """One row as (character, style) cells. The left half block separates consecutive bars."""
     row = [(" ", "")] * width
     scale = width / max(end - begin, 1e-9)
     for bar in sorted(bars, key=lambda bar: bar.start):

@@ -1,6 +1,6 @@
-"""What the lock service shows while the demo runs: one watch on all of the table's keys, from its start on.
+"""The lock service during the demo: one watch on all of the table's keys, from its start on.
 
-Nothing here is needed by the operator; it is how the demo can say who held what from when to when (docs/design/contracts.md, section 1).
+The operator does not need this; the demo uses it to show which incarnation held what over time (docs/design/contracts.md, section 1).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self) -> bool:
-        """Note the present revision, from which on the watch goes; False when etcd does not answer."""
+        """Record the current revision, at which the watch starts; False when etcd does not answer."""
         done = subprocess.run([*self._command, "get", self.prefix, "-w", "json"], capture_output=True, text=True)
         if done.returncode != 0:
             return False
@@ -63,7 +63,7 @@ class Watch:
         return subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=True).stdout
 
     def keys(self) -> str:
-        """All keys of all tables, as ``etcdctl get -w json`` prints them. The writers' certificate may read two ranges, not what lies between them."""
+        """All keys of all tables, as ``etcdctl get -w json`` prints them. The writers' certificate may read two ranges, but not the keys between them."""
         found = [json.loads(self.ask("get", "--prefix", part, "-w", "json")) for part in ("/hudi/control/", "/hudi/tables/")]
         return json.dumps({"kvs": [pair for answer in found for pair in answer.get("kvs") or []]})
 
@@ -81,7 +81,7 @@ class Watch:
             return [change for change in self._changes if part in change.key]
 
     def latest(self, part: str = "") -> dict[str, JsonDict]:
-        """Present values of the keys that contain ``part``."""
+        """Current values of the keys that contain ``part``."""
         values: dict[str, JsonDict] = {}
         for change in self.changes(part):
             if change.value is None:
@@ -124,7 +124,7 @@ def attempts(changes: list[Change]) -> dict[str, str]:
 
 
 def intervals(changes: list[Change], part: str) -> list[Held]:
-    """Who held what, from the changes of ``/lock`` (part ``/lock``) or ``/instant/``."""
+    """Intervals of ownership, from the changes of ``/lock`` (part ``/lock``) or ``/instant/``."""
     who = attempts(changes)
     open_: dict[str, tuple[float, JsonDict]] = {}
     found = []
@@ -137,7 +137,7 @@ def intervals(changes: list[Change], part: str) -> list[Held]:
         elif change.key in open_ and open_[change.key][1].get("inc") == change.value.get("inc"):
             open_[change.key] = (open_[change.key][0], change.value)
         else:
-            if change.key in open_:  # somebody else's value over it: two that held it, not one
+            if change.key in open_:  # overwritten by another owner: two intervals, not one
                 start, value = open_.pop(change.key)
                 found.append(_held(change.key, value, start, change.at, who))
             open_[change.key] = (change.at, change.value)

@@ -1,4 +1,4 @@
-"""The audit of a table from outside of the cluster, in a process with a Spark of its own (hudi_runtime.audit says what is checked)."""
+"""The audit of a table from outside the cluster, in a process with its own Spark session (see hudi_runtime.audit for the checks)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from demo.screen import DemoFailed
 
 
 class TableAnswers:
-    """What one Spark session found: the audit's report, and the commits' metadata."""
+    """Results of one Spark session: the audit's report, and the commits' metadata."""
 
     def __init__(self, lake: Lake, path: str, output: Path, *, expected: pd.DataFrame | None = None, keys: str = "", seconds: float = 600) -> None:
         """`expected`: the rows that the table must have; `keys`: its keys as `etcdctl get -w json` prints them."""

@@ -1,4 +1,4 @@
-"""What the person who runs the demo sees: steps, facts and waits; on a terminal with a spinner, elsewhere as plain lines."""
+"""Output of the demo: steps, facts and waits; with a spinner on a terminal, as plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on; the text says what was awaited and what was seen last."""
+    """The demo cannot continue; the message has the awaited state and the last observation."""
 
 
 class Screen:
@@ -28,15 +28,15 @@ class Screen:
         return time.monotonic() - self._started
 
     def step(self, text: str) -> None:
-        """A new part of the scenario begins."""
+        """Announce a new part of the scenario."""
         self.console.print(f"\n[bold][{self.elapsed():5.0f} s] {text}[/bold]")
 
     def fact(self, text: str) -> None:
-        """Something has happened."""
+        """Report an event."""
         self.console.print(f"[{self.elapsed():5.0f} s]   {text}", markup=False)
 
     def wait(self, what: str, probe: Callable[[], tuple[Answer | None, str]], *, seconds: float, every: float = 1.0) -> Answer:
-        """Call ``probe`` until it returns an answer; it says with each call what it sees, and that is shown.
+        """Call ``probe`` until it returns an answer; the observation of each call is shown.
 
         Raises DemoFailed after ``seconds``.
         """

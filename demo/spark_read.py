@@ -1,7 +1,7 @@
-"""Reads the table with Spark, in a process of its own: `python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
+"""Reads the table with Spark, in a separate process: `python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
 
-Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys of OUTPUT/keys.json if they are there; and
-`commits.json`: what each completed instant's metadata says.
+Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys of OUTPUT/keys.json if they exist; and
+`commits.json`: the metadata of each completed instant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hudi_runtime.audit.keys import from_etcdctl
 
 
 def storage_options(endpoint: str) -> dict[str, str]:
-    """As in the HudiTable's spec.storage.options."""
+    """The options of the HudiTable's spec.storage.options."""
     return {
         "fs.s3a.endpoint": endpoint,
         "fs.s3a.endpoint.region": "us-east-1",
@@ -61,7 +61,7 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 
 def main(endpoint: str, table: str, output: Path) -> None:
     options = storage_options(endpoint)
-    # A process of a minute is not worth the optimising compiler.
+    # The optimizing compiler does not pay off in a process of one minute.
     java = f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC {os.environ.get('SPARK_READ_JAVA_OPTIONS', '')}"
     spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java}, options)
     path = f"s3a://{table}"

@@ -1,4 +1,4 @@
-"""Names that all parts of the demo share, and what it finds or makes before the scenario starts: storage, Secrets, watches."""
+"""Names shared by all parts of the demo, and its preparation before the scenario starts: storage, Secrets, watches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOLDERS = ("lake", "landing", "spark-events", EVENTS)
 
 
 class Forward:
-    """`kubectl port-forward`, started again whenever it ends (it does when the pod restarts)."""
+    """`kubectl port-forward`, restarted whenever it ends (for example when the pod restarts)."""
 
     def __init__(self, namespace: str, target: str, ports: str) -> None:
         self._command = ["kubectl", "port-forward", "-n", namespace, target, ports]
@@ -55,7 +55,7 @@ class Forward:
 
 
 class Way(Protocol):
-    """A way from a port of this machine to one of a pod."""
+    """A connection from a port of this machine to a port of a pod."""
 
     def stop(self) -> None:
         """Close it."""
@@ -106,7 +106,7 @@ def read_secret(namespace: str, name: str) -> dict[str, str]:
 
 
 def prepare(screen: Screen) -> World:
-    """Storage with the CSV files in it, namespace with Secrets, watches; what an earlier run has left is deleted first."""
+    """Prepare storage with the CSV files, the namespace with Secrets, and watches; remains of an earlier run are deleted first."""
     remove_former_run(screen)
     lake = storage(screen)
     path = fresh_path(lake)
@@ -161,7 +161,7 @@ def storage(screen: Screen) -> Lake:
 
 
 def fresh_path(lake: Lake) -> str:
-    """``lake/flights``, or with a number behind it when earlier runs have left data there."""
+    """``lake/flights``, with a number appended when earlier runs have left data there."""
     used = [name.removeprefix("flights").lstrip("-") or "1" for name in lake.names("lake")]
     number = max((int(suffix) for suffix in used if suffix.isdigit()), default=0) + 1
     return "lake/flights" if number == 1 else f"lake/flights-{number}"
@@ -181,7 +181,7 @@ def upload(screen: Screen, lake: Lake) -> None:
 
 
 def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str], Way] = Forward) -> tuple[Watch, Way]:
-    """A look at the lock service, with the writers' own certificate; at one table's keys, or at all."""
+    """Watch the lock service with the writers' own certificate: one table's keys, or all."""
     identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
     if not identity:
         raise DemoFailed(f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its own etcd?")

@@ -11,8 +11,8 @@ API_URL=https://$NODE_ADDRESS:6443
 VETH=hudi-${HUDI_OPERATOR_CLUSTER:0:10}
 export HUDI_OPERATOR_NETWORKS SERVICE_ADDRESS
 
-RUN=$CLUSTER/run    # this life of the cluster: process, certificates, etcd's data; removed by `down`
-NODE_LOGS=$CLUSTER/log # one file per process, of the last life
+RUN=$CLUSTER/run    # this run of the cluster: process, certificates, etcd's data; removed by `down`
+NODE_LOGS=$CLUSTER/log # one file per process, of the last run
 DISK=$CLUSTER/disk  # containerd's images and containers (kept by `down`), pods' directories, volumes
 VOLUMES=24
 
@@ -32,7 +32,7 @@ launcher() {
   [ -s "$RUN/instance" ] && read -r boot pid started <"$RUN/instance" || return 1
   [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] && [ "$(start_time "$pid")" = "$started" ] && echo "$pid"
 }
-# node_init: the process id, seen from here, of the node's first process.
+# node_init: the process id, in this namespace, of the node's first process.
 node_init() {
   local pid child
   pid=$(launcher) || return 1

@@ -1,12 +1,12 @@
-"""Write an image from an OCI layout as an archive that leaves out the layers its receiver has already.
+"""Write an image from an OCI layout as an archive without the layers that its receiver already has.
 
     image_archive.py names LAYOUT                       print the names of the images in LAYOUT
     image_archive.py prune LAYOUT                       remove the blobs that none of them refers to
     image_archive.py write LAYOUT NAME [DIGEST] <HAVE   write NAME as a tar to standard output
 
-HAVE is a list of digests, one a line: blobs that containerd's content store holds. containerd accepts an archive
-whose manifest refers to such blobs, so that after a change of a few files a few files are sent, and not a gigabyte.
-Nothing is written when containerd's image of this name is DIGEST and that is the one in LAYOUT.
+HAVE is a list of digests, one per line: blobs in containerd's content store. containerd accepts an archive
+whose manifest refers to such blobs, so that after a change of a few files only these are sent, and not a gigabyte.
+Nothing is written when containerd's image of this name is DIGEST and LAYOUT has the same one.
 """
 
 import io
@@ -26,7 +26,7 @@ def load(layout: Path, digest: str) -> dict[str, Any]:
 
 
 def blob(layout: Path, digest: str) -> Path:
-    """Where the layout keeps the blob."""
+    """Path of the blob in the layout."""
     return layout / "blobs" / digest.replace(":", "/")
 
 
@@ -38,14 +38,14 @@ def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def index(layout: Path) -> list[dict[str, Any]]:
-    """The layout's images; an entry without a name is one that was replaced."""
+    """The layout's images; an entry without a name was replaced."""
     file = layout / "index.json"
     images: list[dict[str, Any]] = json.loads(file.read_text())["manifests"] if file.exists() else []
     return [image for image in images if NAME in image.get("annotations", {})]
 
 
 def parts(layout: Path, descriptor: dict[str, Any]) -> list[str]:
-    """Digests of all that the image consists of, the manifest first."""
+    """Digests of all parts of the image, the manifest first."""
     manifest = load(layout, descriptor["digest"])
     return [part["digest"] for part in (descriptor, manifest["config"], *manifest["layers"])]
 
@@ -79,7 +79,7 @@ def write(layout: Path, name: str, present: str = "") -> None:
 
 
 def main(command: str, layout: Path, *arguments: str) -> None:
-    """Carry out the command."""
+    """Execute the command."""
     if command == "names":
         print(*(image["annotations"][NAME] for image in index(layout)), sep="\n")
     elif command == "prune":

@@ -1,6 +1,6 @@
 """Write a one-file image as a docker archive to standard output: `pause_image.py FILE NAME`, the file as /pause.
 
-The image that containerd wants for every pod's first process; made without any image tool.
+The image that containerd needs for every pod's first process; it is made without any image tool.
 """
 
 import hashlib

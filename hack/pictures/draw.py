@@ -34,7 +34,7 @@ SANS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SIZES = {"title": 15.0, "head": 13.5, "text": 12.0, "mono": 11.0}
 WIDTH_OF_A_LETTER = {"title": 0.62, "head": 0.62, "text": 0.56, "mono": 0.603}
-"""In em, as wide as DejaVu, the widest of the fonts named, sets ordinary English."""
+"""In em, the average width of English text in DejaVu, the widest of the fonts above."""
 
 
 class Wrong(Exception):
@@ -42,13 +42,13 @@ class Wrong(Exception):
 
 
 def width(text: str, style: str) -> float:
-    """Width of a line in pixels, rather too wide than too narrow."""
+    """Width of a line in pixels; an upper estimate."""
     return len(text) * SIZES[style] * WIDTH_OF_A_LETTER[style]
 
 
 @dataclass
 class Canvas:
-    """Collects shapes, and the rectangles that texts take."""
+    """Collects shapes, and the rectangles occupied by texts."""
 
     wide: float
     high: float = 0.0
@@ -59,7 +59,7 @@ class Canvas:
         self.shapes.append(f'<rect class="f-{fill} {frame}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius}"/>')
 
     def text(self, x: float, y: float, text: str, style: str, *, anchor: str = "start", soft: bool = False, under: str = "") -> None:
-        """One line on baseline `y`. `under`: fill of a rectangle that hides what lies below the text."""
+        """One line on baseline `y`. `under`: fill of a rectangle that hides shapes below the text."""
         w, size = width(text, style), SIZES[style]
         left = x - {"start": 0, "middle": w / 2, "end": w}[anchor]
         area = (left, y - size * 0.8, left + w, y + size * 0.25)
@@ -93,7 +93,7 @@ class Canvas:
 
 
 def style_sheet() -> str:
-    """Both schemes: the dark one where the reader's browser asks for it."""
+    """Both color schemes: the dark one when the reader's browser requests it."""
 
     def colours(which: int) -> str:
         rules = [f".f-{name} {{ fill: {pair[which]}; }}" for name, pair in FILLS.items()]
@@ -174,7 +174,7 @@ def draw_sequence(source: dict[str, Any]) -> str:
 
 
 def _step(body: Canvas, step: dict[str, Any], number: int, y: float, centre: dict[str, float], fill: str) -> None:
-    """One arrow: what happens above it, the names of what is written below it."""
+    """One arrow: the action above it, the names of written keys and files below it."""
     begin, end = centre[step["from"]], centre[step["to"]]
     names = "   ".join(step.get("names", []))
     middle, text = (begin + end) / 2, f"{number}  {step['says']}"

@@ -1,11 +1,11 @@
-"""The contract between operator, agents and drivers: what more than one process reads or writes, said once.
+"""The contract between operator, agents and drivers: everything that more than one process reads or writes, defined once.
 
     keys                       names of keys; `protocol.json` with keys, transactions, codes, default durations
     naming, metadata           names of pods, attempts, agents, labels, finalizers; of fields in commits
     words, outcomes            states, roles, results, modes; failure classes, exit codes, error codes
     shape                      how a record is written in JSON
       table_keys, settle       records of the lock protocol, and of settling
-      requests, reports        what is asked of an agent, what became of it; what agents and attempts report
+      requests, reports        requests to an agent and their results; reports of agents and attempts
       assignment, job          a table of an agent; `job.json`
         records                values of etcd, read into these types tolerantly (F46)
 

@@ -1,4 +1,4 @@
-"""``P/control/agents/<agent>/<T>``: what an agent must know about a table that it serves."""
+"""``P/control/agents/<agent>/<T>``: everything an agent needs to know about a table that it serves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hudi_contract.words import Adoption
 
 @dataclass(frozen=True, kw_only=True)
 class Window(Record):
-    """Runs begin only from the first moment until before the second: the window that is open, or opens next."""
+    """The window that is open, or that opens next. A run begins only at or after the first moment and before the second."""
 
     from_ms: Ms
     until_ms: Ms
@@ -21,7 +21,7 @@ class Window(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOrder(Record):
-    """A table service that is to run."""
+    """A table service that should run."""
 
     after_commits: Count | None = None
     """None: only its schedule starts it."""
@@ -34,14 +34,14 @@ class ServiceOrder(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackOrder(Record):
-    """A receiver that is told of the table's commits."""
+    """A receiver that is notified of the table's commits."""
 
     url: str
     timeout_seconds: Count
     secret: bool = False
     """Whether its Secret is mounted."""
     table_services: bool = False
-    """Whether commits of table services are told as well."""
+    """Whether commits of table services are delivered as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ class AssignmentRecord(Record):
     """Options of Hudi of every client of the table."""
     adoption: str = Adoption.ADOPT_OR_CREATE
     metadata_table: str = ""
-    """Nonce of the metadata table that is wanted."""
+    """Nonce of the requested metadata table."""
     callback: CallbackOrder | None = field(default=None, metadata=LEFT_OUT)
     services: Mapping[str, ServiceOrder] = field(default_factory=dict)
-    """By a word of `Service`."""
+    """Keyed by a value of `Service`."""
     lock: Durations | None = None

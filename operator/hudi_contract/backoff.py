@@ -1,14 +1,14 @@
-"""How long whoever repeats something waits: one rule in operator, agents and drivers. Jitter is the caller's, who may use chance."""
+"""The exponential back-off of operator, agents and drivers. Jitter is left to the caller, which may use randomness."""
 
 from __future__ import annotations
 
 FACTOR = 2.0
 _MOST_STEPS = 60
-"""Twice as long sixty times over is longer than any limit; what fails for days must not overflow."""
+"""Sixty doublings exceed any limit; the cap keeps days of failures from overflowing."""
 
 
 def exponential(failures: int, *, first: float, longest: float) -> float:
-    """The wait after so many failures in a row, in the unit of ``first``: ``first`` after one, then each time twice as long, at most ``longest``.
+    """The wait after this many failures in a row, in the unit of ``first``: ``first`` after one failure, doubled with each further one, at most ``longest``.
 
     0 when nothing has failed.
     """

@@ -36,21 +36,21 @@ class AttemptName(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Record):
-    """Which of two versions of a record stays."""
+    """Which of two versions of a record is kept."""
 
     mode: str = ""
-    """A word of `MergeMode`; empty: EventTime with ordering columns, else CommitTime."""
+    """A value of `MergeMode`; empty: EventTime with ordering columns, else CommitTime."""
     partial_updates: str | None = None
-    """A word of `PartialUpdates`; null: every column of a batch replaces that of the table."""
+    """A value of `PartialUpdates`; null: every column of a batch replaces that of the table."""
     strategy_id: str | None = None
-    """With `Custom`: what the merger's class calls its merge."""
+    """With `Custom`: the strategy id of the merger's class."""
     class_name: str | None = None
     """With `Custom`: the merger's class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOfJob(Record):
-    """The table as far as a writer must know it."""
+    """The part of the table's description that a writer needs."""
 
     id: str
     table: str
@@ -73,7 +73,7 @@ class Files(Record):
     format: str
     paths: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of Spark's reader."""
+    """Options of Spark's reader."""
     max_files_per_commit: Count | None = field(default=None, metadata=LEFT_OUT)
     """None: everything in one commit."""
 
@@ -84,7 +84,7 @@ class Hudi(Record):
 
     path: str
     merger: str = field(default="", metadata=LEFT_OUT)
-    """The class that merges it, as its HudiTable says; empty: that is not known."""
+    """The class that merges it, from its HudiTable; empty: unknown."""
     start_from: str
     """`Earliest`, `Latest` or a completion time."""
     order: str
@@ -97,7 +97,7 @@ class Hudi(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaValue(Record):
-    """What a record of Kafka holds."""
+    """The format of a Kafka record's value."""
 
     format: str
     """`Json`, `Avro`, `String` or `Binary`."""
@@ -108,12 +108,12 @@ class KafkaValue(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSecurity(Record):
-    """How the brokers are talked to."""
+    """How to connect to the brokers."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     folder: str = ""
-    """Holds the Secret's keys as files; empty: there is no Secret."""
+    """Directory with the Secret's keys as files; empty: there is no Secret."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class ViewedTable(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class View(Record):
-    """What a query sees under a name: a Hudi table, or files (exactly one is set)."""
+    """A view that a query can read by name: a Hudi table, or files (exactly one is set)."""
 
     name: str
     hudi: ViewedTable | None = field(default=None, metadata=LEFT_OUT)
@@ -187,7 +187,7 @@ class Transform(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Application(Record):
-    """A user's program that writes by itself."""
+    """A user's program that does its own writes."""
 
     main_file: str
     arguments: tuple[str, ...] = ()
@@ -195,22 +195,22 @@ class Application(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictPolicy(Record):
-    """What a writer does about lost races."""
+    """How a writer handles lost races."""
 
     in_process: Count = 3
     """Retries of a batch within the attempt."""
     serialize_after: Count = 0
-    """Races in a row that it loses to one other writer before the two take turns; 0: never."""
+    """Races that it loses to one other writer in a row before the two take turns; 0: they never do."""
     early_detection: bool = False
-    """Whether a write stops when it meets the marker of a pending one."""
+    """Whether a write stops when it finds a marker file of a pending write."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Streaming(Record):
-    """A run that does not end."""
+    """A run without an end."""
 
     interval_seconds: Count
-    """Between two looks at the source."""
+    """Seconds between two reads of the source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,20 +220,20 @@ class JobRecord(Record):
     writer: WriterName
     attempt: AttemptName
     run: Count = 1
-    """Attempts of one run share what was committed; another run begins anew."""
+    """Attempts of one run share its committed progress; another run starts over."""
     driver_pod: str = ""
     table: TableOfJob
     source: Source | None = None
-    """None: an application writes by itself, or nothing is read."""
+    """None: an application does its own writes, or nothing is read."""
     transform: Transform | None = None
     operation: str = Operation.UPSERT
     duplicates: str = Duplicates.FAIL
-    """Of an operation that looks no key up."""
+    """For an operation that does not look up keys."""
     application: Application | None = None
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()
-    """Patterns of partition paths without names of fields: the partitions that it may write; empty: any."""
+    """Patterns of the partition paths that it may write, without field names; empty: any."""
     streaming: Streaming | None = None
-    """None: the run ends when its source has nothing more."""
+    """None: the run ends when its source is exhausted."""
     hudi_options: Mapping[str, str] = field(default_factory=dict)
     executors: Count = 0

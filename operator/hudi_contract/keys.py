@@ -26,7 +26,7 @@ TABLE_VERSION = int(protocol()["tableVersion"])
 PREFIX = str(protocol()["prefix"])
 """Default prefix P of all keys."""
 HUDI_VERSION = str(protocol()["hudiVersion"])
-"""Release of Hudi that tables are pinned to when their spec does not say."""
+"""Release of Hudi to which a table is pinned unless its spec names one."""
 
 
 def default_seconds(name: str) -> int:
@@ -35,7 +35,7 @@ def default_seconds(name: str) -> int:
 
 
 CONTROL, TABLES = "control", "tables"
-"""Ranges: the first one only the operator writes."""
+"""The two ranges. Only the operator writes to the first one."""
 RANGES = (CONTROL, TABLES)
 
 
@@ -64,55 +64,55 @@ class Kind(StrEnum):
 
     @property
     def range(self) -> str:
-        """`control`, which only the operator writes, or `tables`."""
+        """`control`, to which only the operator writes, or `tables`."""
         return str(protocol()["keys"][self]["range"])
 
     def of(self, name: str = "") -> str:
-        """Key below the range of its table: as the runtime and the protocol's log name it. Raises ValueError when a name is missing or superfluous."""
+        """Key relative to the range of its table, as used by the runtime and the protocol's log. Raises ValueError when a name is missing or superfluous."""
         if self.single == bool(name):
             raise ValueError(f"key {self}: a name is {'superfluous' if name else 'missing'}")
         return _PLACEHOLDER.sub(lambda _: name, str(protocol()["keys"][self]["path"]))
 
     @property
     def every(self) -> str:
-        """What all keys of this kind begin with, below the range of their table."""
+        """Common prefix of all keys of this kind, relative to the range of their table."""
         return f"{self}/"
 
 
 CREATE, FOREIGN, COUNTED, CALLBACK = "create", "foreign", "counted", "callback"
-"""Names below ``done/`` that are about nothing asked for; the last one below ``report/``, too."""
+"""Names below ``done/`` that answer no request; the last one is used below ``report/`` as well."""
 TIMELINE = "timeline"
 """Name below ``report/``."""
 _ABANDONED, _ATTEMPT = "abandoned-", "attempt/"
 
 
 def abandoned(inc: str) -> str:
-    """Name below ``done/`` of the instants that an incarnation has given up."""
+    """Name below ``done/`` of the instants that an incarnation has abandoned."""
     return f"{_ABANDONED}{inc}"
 
 
 def abandoned_by(name: str) -> str:
-    """The incarnation of such a name below ``done/``; empty when it is another one."""
+    """The incarnation in such a name below ``done/``; empty for any other name."""
     return name.removeprefix(_ABANDONED) if name.startswith(_ABANDONED) else ""
 
 
 def attempt_report(attempt: str) -> str:
-    """Name below ``report/`` of what an attempt reports."""
+    """Name below ``report/`` of an attempt's report."""
     return f"{_ATTEMPT}{attempt}"
 
 
 def reporting_attempt(name: str) -> str:
-    """The attempt of such a name below ``report/``; empty when it is another one."""
+    """The attempt in such a name below ``report/``; empty for any other name."""
     return name.removeprefix(_ATTEMPT) if name.startswith(_ATTEMPT) else ""
 
 
 def control_prefix(prefix: str, table_id: str) -> str:
-    """Range of one table that only the operator writes."""
+    """Range of one table to which only the operator writes."""
     return f"{prefix}/control/{table_id}/"
 
 
 def tables_prefix(prefix: str, table_id: str) -> str:
-    """Range of one table that its drivers and agents write."""
+    """Range of one table to which its drivers and agents write."""
     return f"{prefix}/tables/{table_id}/"
 
 
@@ -140,12 +140,12 @@ class TableKeys:
 
     @property
     def control(self) -> str:
-        """Range that only the operator writes."""
+        """Range to which only the operator writes."""
         return control_prefix(self.prefix, self.table_id)
 
     @property
     def tables(self) -> str:
-        """Range that drivers and agents write as well."""
+        """Range to which drivers and agents write as well."""
         return tables_prefix(self.prefix, self.table_id)
 
     def of(self, kind: Kind, name: str = "") -> str:
@@ -153,7 +153,7 @@ class TableKeys:
         return self._range(kind) + kind.of(name)
 
     def every(self, kind: Kind) -> str:
-        """What all keys of a kind begin with."""
+        """Common prefix of all keys of a kind."""
         return self._range(kind) + kind.every
 
     def _range(self, kind: Kind) -> str:

@@ -1,6 +1,6 @@
 """How a process ends: classes of failures, exit codes, and codes of errors.
 
-Exit codes and error codes stand in ``protocol.json``, which the Java module reads as well: its JVM halts with two of them.
+Exit codes and error codes are defined in ``protocol.json``, which the Java module reads as well: its JVM halts with two of them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from hudi_contract.keys import protocol
 
 
 class FailureClass(StrEnum):
-    """Why an attempt failed, in the runtime's own word. The operator picks back-off and limits by it."""
+    """Why an attempt failed, as reported by the runtime. It determines back-off and retry limits in the operator."""
 
     USER_ERROR = "UserError"
     INFRASTRUCTURE = "Infrastructure"
     ENDED_FOR_CHANGE = "EndedForChange"
-    """The table's gate is closed for a change: the next attempt goes on when it opens."""
+    """The table's gate is closed for a change: the next attempt continues when it opens."""
     WRITE_CONFLICT = "WriteConflict"
     LOCK_TIMEOUT = "LockTimeout"
     FENCED = "Fenced"
     """The JVM halts."""
     HEARTBEAT_LOST = "HeartbeatLost"
-    """Silence of etcd, or an etcd that was set back. The JVM halts."""
+    """etcd does not answer, or its revision went back. The JVM halts."""
     CLOCK_SKEW = "ClockSkew"
     OPTION_NOT_ALLOWED = "OptionNotAllowed"
     STORAGE_UNREACHABLE = "StorageUnreachable"
@@ -43,7 +43,7 @@ class Ending(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Codes that stand in brackets at the beginning of an error."""
+    """Codes that appear in brackets at the beginning of an error."""
 
     FENCED = "HUDIOP-FENCED"
     NOT_ADMITTED = "HUDIOP-NOT-ADMITTED"
@@ -66,13 +66,13 @@ class ErrorCode(StrEnum):
     OPTION = "HUDIOP-OPTION"
     BAD_DATA = "HUDIOP-BAD-DATA"
     BAD_RECORD = "HUDIOP-BAD-RECORD"
-    """Of the runtime alone, as are the next ones."""
+    """Used only by the runtime, like the codes below it."""
     PARTITION = "HUDIOP-PARTITION"
     BATCH_CHANGED = "HUDIOP-BATCH-CHANGED"
 
     @property
     def meaning(self) -> str:
-        """What the error says."""
+        """Meaning of the error."""
         data = protocol()
         return str({**data["errors"], **data["runtimeErrors"]}[self])
 
@@ -80,6 +80,6 @@ class ErrorCode(StrEnum):
 EXIT_CODES: Mapping[FailureClass, int] = MappingProxyType({FailureClass(name): int(code) for name, code in protocol()["exitCodes"].items()})
 """Exit code of a process that fails with a class; 0 is success."""
 FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType({code: kind for kind, code in reversed(list(EXIT_CODES.items()))})
-"""What an exit code says when there is no other word: the first class of ``protocol.json`` that has it."""
+"""The class of an exit code in the absence of a termination message: the first one in ``protocol.json`` with that code."""
 HALTS = (FailureClass.FENCED, FailureClass.HEARTBEAT_LOST)
 """Classes whose exit code is one that the JVM itself halts with."""

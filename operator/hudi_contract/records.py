@@ -1,7 +1,7 @@
-"""What stands in etcd, read into known types in this one place, tolerantly (F46).
+"""Values of etcd, read into known types. All tolerant reading is in this module (F46).
 
-Fields that this version does not know are left alone. A field that is not what contracts.md says is left out; when a decision leans on it
-(a *vital* one), or when the value is no JSON object at all, nothing of the value is believed but what its key's name says. Either way the
+Fields that this version does not know are left alone. A field that does not match contracts.md is omitted; when a decision depends on it
+(a *vital* field), or when the value is not a JSON object, nothing of the value is trusted except what follows from the key's name. Either way the
 key and the reason are kept for people, and no reader raises.
 """
 
@@ -24,7 +24,7 @@ from hudi_contract.shape import JsonDict, Record, at, every_but, fields_of
 from hudi_contract.words import RequestKind, Role
 
 MAX_BYTES = 1 << 20
-"""A longer value is not parsed: nobody of ours writes more than 64 KiB."""
+"""A longer value is not parsed: no part of this project writes more than 64 KiB."""
 _NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 R = TypeVar("R", bound=Record)
 
@@ -38,14 +38,14 @@ class Stored:
     mod_revision: int
     lease: int = 0
     unreadable: str = ""
-    """Why nothing of the value is believed but what the key's name says; empty when it is."""
+    """Why nothing of the value is trusted except what follows from the key's name; empty when the value is trusted."""
     doubts: tuple[str, ...] = ()
-    """Every part of the value that is not believed, with the reason."""
+    """Every part of the value that is not trusted, with the reason."""
 
     _read: dict[type[Record], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def read(self, record: type[R]) -> R:
-        """What of it can be believed; a field that is absent has its default."""
+        """The part of it that can be trusted; a field that is absent has its default."""
         if record not in self._read:
             self._read[record] = record.known(self.value)
         return cast(R, self._read[record])
@@ -62,7 +62,7 @@ class _Kind:
 
     record: type[Record]
     vital: frozenset[str] = frozenset()
-    """Fields on which a decision leans."""
+    """Fields on which a decision depends."""
 
 
 def _vital(record: type[Record]) -> _Kind:
@@ -98,7 +98,7 @@ _KINDS: Mapping[str, _Kind] = {
     Kind.REPORT.of(CALLBACK): _Kind(rp.CallbackReport),
     **{Kind.DONE.of(name): kind for name, kind in _DONE.items()},
 }
-"""By key, or by what a key begins with (then the entry ends in ``/`` or ``-``)."""
+"""By key, or by prefix (then the entry ends in ``/`` or ``-``)."""
 _UNKNOWN = _Kind(Record)
 
 
@@ -106,7 +106,7 @@ _UNKNOWN = _Kind(Record)
 
 
 def stored(kind: str, name: str, raw: object, *, create_revision: int = 0, mod_revision: int = 0, lease: int = 0) -> Stored:
-    """The value of ``<kind>/<name>`` as bytes of etcd, or as JSON that was parsed already. Never raises."""
+    """The value of ``<kind>/<name>``, from bytes of etcd or from JSON that is already parsed. Never raises."""
     value, wrong = _decode(raw) if isinstance(raw, bytes) else (raw, "")
     doubts: list[str] = []
     unreadable = wrong or ("" if isinstance(value, dict) else f"is a JSON {_json_type(value)}, not an object")
@@ -128,7 +128,7 @@ def stored(kind: str, name: str, raw: object, *, create_revision: int = 0, mod_r
         found = {}
     said = _said_by_name(kind, name)
     if kind == Kind.QUEUE and found.get("inc"):
-        said = {}  # the value says it, too, and more plainly: the name has a nonce behind it
+        said = {}  # the value has it too, and more reliably: the name has a nonce appended
     return Stored({**found, **said}, create_revision, mod_revision, lease, unreadable=unreadable, doubts=tuple(doubts))
 
 
@@ -151,14 +151,14 @@ def _json_type(value: object) -> str:
 
 
 def _kind(kind: str, name: str) -> _Kind:
-    """The longest entry of the table that begins the key."""
+    """The entry of the table with the longest matching prefix of the key."""
     key = f"{kind}/{name}" if name else kind
     exact = _KINDS.get(kind) or _KINDS.get(key)
     return exact or next((found for begin, found in _KINDS.items() if begin[-1:] in "/-" and key.startswith(begin)), _UNKNOWN)
 
 
 def _said_by_name(kind: str, name: str) -> JsonDict:
-    """What a key's name says, whatever its value does: it names the incarnation or attempt."""
+    """Fields that follow from a key's name, whatever its value is: the incarnation or attempt."""
     if kind in (Kind.WRITER, Kind.SETTLE, Kind.FENCE, Kind.ALIVE):
         return {"inc": name}
     if kind == Kind.ADMIT:

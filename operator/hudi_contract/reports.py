@@ -1,4 +1,4 @@
-"""What agents and attempts report: ``report/<kind>`` in etcd, and the last word of a process in its termination message. For people and status."""
+"""Reports of agents and attempts: ``report/<kind>`` in etcd, and the termination message of a process. For people and status only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ReportedError(Record):
     """Why the table cannot be served."""
 
     code: str = ""
-    """A word of `AgentError`, or the value of a failure class: the reason of a condition."""
+    """A value of `AgentError`, or the value of a failure class: the reason of a condition."""
     message: str = ""
 
 
@@ -30,16 +30,16 @@ class ReportedInstant(Record):
     instant: Time = ""
     action: Time = ""
     state: Time = field(default="", metadata=LEFT_OUT)
-    """Of a pending one: Hudi's state."""
+    """Hudi's state; set for a pending instant."""
     completion_time: Time = field(default="", metadata=LEFT_OUT)
-    """Of a completed one."""
+    """Set for a completed instant."""
     beating: bool = field(default=False, metadata=LEFT_OUT)
-    """At adoption: its heartbeat file is young."""
+    """At adoption: its heartbeat file is recent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedCommit(Record):
-    """A write that is completed, and what it says of itself."""
+    """A completed write, with its own metadata."""
 
     REQUIRED: ClassVar[frozenset[str]] = _INSTANT
 
@@ -54,7 +54,7 @@ class ReportedCommit(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadCost(Record):
-    """What readers of a MergeOnRead table pay."""
+    """The read cost of a MergeOnRead table."""
 
     base_bytes: Count = 0
     log_bytes: Count = 0
@@ -67,20 +67,20 @@ class BucketSettings(Record):
     """Settings of an S3 bucket."""
 
     harmful: tuple[str, ...] = ()
-    """Sentences: settings that damage tables."""
+    """Settings that damage tables, one sentence each."""
     unknown: tuple[str, ...] = ()
-    """What the store has not told."""
+    """Settings that the store did not disclose."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineReport(Record):
-    """`report/timeline`, of the agent: at most one per 5 s, at once when something changed."""
+    """`report/timeline`, written by the agent at most once per 5 s, and immediately after a change."""
 
     at_ms: Ms = 0
     agent_inc: str = ""
-    """Empty: it could not reach the storage before it had registered."""
+    """Empty: the agent could not reach the storage and has not registered."""
     exists: bool = False
-    """Whether there is a table."""
+    """Whether the table exists."""
     error: ReportedError | None = field(default=None, metadata=LEFT_OUT)
     last_instant: Time = ""
     last_completion_time: Time = ""
@@ -90,9 +90,9 @@ class TimelineReport(Record):
     pending_count: Count = 0
     active_length: Count = 0
     foreign: tuple[ReportedInstant, ...] = ()
-    """Instants of nobody here (I7): pending without a record, or completed by a writer without this lock. The first 20."""
+    """Foreign instants (I7): pending without a record, or completed by a writer without this lock. The first 20."""
     commits_since: Mapping[str, Count] = field(default_factory=dict)
-    """Commits of writers since the last run, by table service."""
+    """Writers' commits since the last run, by table service."""
     read_cost: ReadCost | None = field(default=None, metadata=LEFT_OUT)
     commits: tuple[ReportedCommit, ...] = ()
     """The 10 newest writes, by completion."""
@@ -105,11 +105,11 @@ class ConflictReport(Record):
 
     instant: Time = ""
     retried_as: Time = ""
-    """Instant of the commit that came of it in the end; empty: not yet."""
+    """Instant of the commit that eventually succeeded; empty: none yet."""
     with_: str = ""
     """The other instant."""
     file_groups: tuple[str, ...] = ()
-    """The first 5 that both have changed."""
+    """The first 5 file groups that both changed."""
     yielded: bool = False
     """It gave way to a writer of higher priority."""
     at_ms: Ms | None = None
@@ -117,7 +117,7 @@ class ConflictReport(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn(Record):
-    """Against whom an attempt asks for its turn; without `against`: against nobody."""
+    """The writer from which an attempt requests its turn; without `against`: none."""
 
     against: str = field(default="", metadata=LEFT_OUT)
     """An attempt's id without its number."""
@@ -126,13 +126,13 @@ class Turn(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptReport(Record):
-    """`report/attempt/<attempt>`, of a writer's driver. Other writers read stage and turn (spark-images/hudi_runtime/writer/fairness.py)."""
+    """`report/attempt/<attempt>`, of a writer's driver. Other writers read the stage and the turn (spark-images/hudi_runtime/writer/fairness.py)."""
 
     attempt: str = ""
     inc: str = ""
     at_ms: Ms = 0
     stage: str = ""
-    """A word of `Stage`."""
+    """A value of `Stage`."""
     commits: Count = 0
     records: Count = 0
     last_instant: Time = ""
@@ -140,35 +140,35 @@ class AttemptReport(Record):
     conflicts: tuple[ConflictReport, ...] = ()
     """The last 10."""
     turn: Turn | None = field(default=None, metadata=LEFT_OUT)
-    """None: it takes no turns (an application)."""
+    """None: it does not take turns (an application)."""
     waiting: Count = 0
-    """What the last look at the source has left for later commits: files, commits, offsets."""
+    """Backlog that the last read of the source left for later commits: files, commits, offsets."""
     caught_up: bool = False
-    """A streaming run had nothing left to do at least once."""
+    """A streaming run caught up with its source at least once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackReport(CallbackPosition):
-    """`report/callback`, of the agent: the position, and what waits behind it. At most one per 5 s."""
+    """`report/callback`, written by the agent at most once per 5 s: the position, and the commits after it."""
 
     inc: str = ""
     undelivered: Count = 0
     oldest: Time = ""
     """Completion time of the oldest undelivered one."""
     failures: Count = 0
-    """Of the receiver, in a row."""
+    """Consecutive failures of the receiver."""
     reason: str = ""
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TerminationMessage(Record):
-    """What a process writes to `/dev/termination-log` (at most 4096 bytes)."""
+    """The content of `/dev/termination-log` (at most 4096 bytes)."""
 
     outcome: str = ""
-    """A word of `Ending`."""
+    """A value of `Ending`."""
     class_: str | None = None
-    """A word of `FailureClass`; null: it has succeeded."""
+    """A value of `FailureClass`; null: the process succeeded."""
     message: str = ""
     """First line, without secrets."""
     commits: Count = 0

@@ -1,4 +1,4 @@
-"""What the operator asks of an agent (``request/<id>``), and what the agent writes down of its work (``done/<action>``)."""
+"""Requests of the operator to an agent (``request/<id>``), and the agent's records of its work (``done/<action>``)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ServiceRequest(Record):
     nonce: str = ""
     """The tick: RFC 3339, UTC."""
     baseline: bool = False
-    """It had passed when the schedule was first seen, and is not run."""
+    """This tick had passed when the schedule was first seen; it is not run."""
 
     @property
     def tick(self) -> str:
@@ -44,7 +44,7 @@ class ServiceRequest(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SavepointRequest(Record):
-    """`request/savepoint-<name>`: put behind the closed gate when no writer is left."""
+    """`request/savepoint-<name>`: put while the gate is closed and no writer is left."""
 
     id: str
     kind: RequestKind = RequestKind.SAVEPOINT
@@ -66,7 +66,7 @@ class RestoreRequest(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapRequest(Record):
-    """`request/bootstrap`: put while the gate was never open, when the agent has reported the empty table."""
+    """`request/bootstrap`: put after the agent reported the empty table, as long as the gate was never open."""
 
     id: str
     kind: RequestKind = RequestKind.BOOTSTRAP
@@ -78,7 +78,7 @@ class BootstrapRequest(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataRequest(Record):
-    """`request/metadata`: put behind the closed and drained gate; an agent serves it when its own assignment's `metadataTable` is that nonce."""
+    """`request/metadata`: put while the gate is closed and drained; an agent serves it when `metadataTable` in its own assignment is that nonce."""
 
     id: str
     kind: RequestKind = RequestKind.METADATA
@@ -107,14 +107,14 @@ class MetadataDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapDone(Record):
-    """`done/bootstrap`: `Running` is written ahead, with the failure counted. One of another `tableUID` does not count."""
+    """`done/bootstrap`: `Running` is written before the work, with the failure counted. A record of another `tableUID` does not count."""
 
     table_uid: str = ""
     mode: str = ""
     source: str = ""
     result: Result | None = None
     code: str = field(default="", metadata=LEFT_OUT)
-    """Why it has failed: `SourceInvalid` or `Failed`."""
+    """Why it failed: `SourceInvalid` or `Failed`."""
     message: str = field(default="", metadata=LEFT_OUT)
     instant: Time = field(default="", metadata=LEFT_OUT)
     completion_time: Time = field(default="", metadata=LEFT_OUT)
@@ -130,7 +130,7 @@ class BootstrapDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapMark(Record):
-    """What the commit of a bootstrap carries in its metadata: by it the commit is found when its agent died before it could say so."""
+    """Metadata of a bootstrap's commit. It identifies the commit when its agent died before it recorded the result."""
 
     table_uid: str = ""
     mode: str = BootstrapMode.FULL_RECORD
@@ -152,27 +152,27 @@ class SavepointDone(Record):
 
     @property
     def ended(self) -> bool:
-        """Taken, or cannot be."""
+        """True when it was taken, or cannot be taken."""
         return self.result in (Result.COMPLETED, Result.FAILED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreDone(Record):
-    """`done/restore-<nonce>`, for ever. `Running` is written ahead; until it is `Completed` the gate stays closed."""
+    """`done/restore-<nonce>`, kept forever. `Running` is written before the work; the gate stays closed until it is `Completed`."""
 
     nonce: str = ""
     savepoint: str = ""
     result: Result | None = None
     message: str = field(default="", metadata=LEFT_OUT)
     boundary: Time = field(default="", metadata=LEFT_OUT)
-    """Completion time up to which everything stays."""
+    """Completion time up to which all commits are kept."""
     newest: Time = field(default="", metadata=LEFT_OUT)
-    """Largest requested time that stays."""
+    """Largest requested time that is kept."""
     undone: Count | None = field(default=None, metadata=LEFT_OUT)
     undone_instants: tuple[Time, ...] = field(default=(), metadata=LEFT_OUT)
     """The first ones."""
     after: Time = field(default="", metadata=LEFT_OUT)
-    """Newest time on the timeline when it was begun."""
+    """Newest time on the timeline when the restore began."""
     instant: Time = field(default="", metadata=LEFT_OUT)
     completion_time: Time = field(default="", metadata=LEFT_OUT)
     begin_ms: Ms | None = field(default=None, metadata=LEFT_OUT)
@@ -183,7 +183,7 @@ class RestoreDone(Record):
 
     @property
     def ended(self) -> bool:
-        """Completed, or refused before anything was changed."""
+        """True when it is completed, or was refused before anything was changed."""
         return self.result in (Result.COMPLETED, Result.FAILED)
 
 
@@ -191,8 +191,8 @@ class RestoreDone(Record):
 class ServiceDone(Record):
     """`done/service-<kind>`: the last run of a table service.
 
-    `Running` is written ahead with the failure counted and the time of the next try set, so that a run that kills its process does not
-    follow on itself without pause.
+    `Running` is written before the work, with the failure counted and the time of the next try set, so that a run that kills its process is not
+    repeated without a pause.
     """
 
     service: str = ""
@@ -204,28 +204,28 @@ class ServiceDone(Record):
     failures: Count = 0
     retry_at_ms: Ms = 0
     up_to: Time = ""
-    """Completion time of the last commit that it saw."""
+    """Completion time of the last commit that the run saw."""
     nonce: str = ""
-    """The last tick that it served."""
+    """The last tick that was served."""
     inc: str = ""
     left_out: Count = 0
-    """Partitions that the last clustering has left out: it runs again when fewer have to be, with no further commit nor tick."""
+    """Partitions that the last clustering skipped. It runs again when fewer must be skipped, without a further commit or tick."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted(Record):
-    """One service in `done/counted`, written before each archival: commits of which some are in no timeline any more."""
+    """One service in `done/counted`, written before each archival, because some of the counted commits leave the timeline."""
 
     up_to: Time = ""
-    """Completion time up to which its last run has seen commits."""
+    """Completion time up to which its last run saw commits."""
     commits: Count = 0
-    """Commits of writers after that, until `to`."""
+    """Writers' commits after that, until `to`."""
     to: Time = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Record):
-    """`done/create`: written before a table is created; what is found later may be this HudiTable's own half of a creation."""
+    """`done/create`: written before a table is created. A table that is found later may be a creation that this HudiTable left half done."""
 
     table_uid: str = ""
 
@@ -240,14 +240,14 @@ class ForeignInstant(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign(Record):
-    """`done/foreign`: completed instants of writers without this lock (past the clock when seen), as long as they are in the active timeline."""
+    """`done/foreign`: completed instants of writers without this lock (past the clock when seen), while they are in the active timeline."""
 
     instants: tuple[ForeignInstant, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Abandoned(Record):
-    """`done/abandoned-<inc>`: instants that were rolled back on the word of their living owner; swept once more when that one is settled or has left."""
+    """`done/abandoned-<inc>`: instants that were rolled back because their living owner abandoned them; swept once more when it is settled or has left."""
 
     inc: str = ""
     instants: tuple[Time, ...] = ()
@@ -255,20 +255,20 @@ class Abandoned(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackPosition(Record):
-    """`done/callback`: how far the receiver of commits has answered 2xx. Made at the first listing with a callback, deleted at the first without."""
+    """`done/callback`: how far the receiver of commits answered 2xx. Created at the first listing with a callback, deleted at the first one without."""
 
     completion_time: Time = NOTHING_YET
-    """Everything that completed until then is delivered."""
+    """Every commit that completed until then is delivered."""
     instant: Time = ""
-    """Requested time of the last delivered one; empty before it."""
+    """Requested time of the last delivered commit; empty when there is none."""
     delivered: Count = 0
-    """Events answered for so far."""
+    """Number of acknowledged events."""
     archived_to: Time = ""
-    """Largest requested time among commits that were archived undelivered, and told as such; empty when there are none."""
+    """Largest requested time among commits that were archived before delivery, and reported as such; empty when there are none."""
     lost: Count = 0
     """Number of those commits."""
     at_ms: Ms = 0
-    """When the last event was answered for; 0: none was."""
+    """When the last event was acknowledged; 0: none was."""
 
 
 REQUESTS: Mapping[RequestKind, type[Record]] = {
@@ -281,16 +281,16 @@ REQUESTS: Mapping[RequestKind, type[Record]] = {
 
 
 def request_id(kind: RequestKind, name: Any = "") -> str:
-    """Id of a request; the agent's record of it has the same name below ``done/``. ``name``: the service, savepoint or nonce that it is about."""
+    """Id of a request; the agent's record of it has the same name below ``done/``. ``name``: the service, savepoint or nonce of the request."""
     return f"{kind}-{name}" if name else str(kind)
 
 
 def every(kind: RequestKind) -> str:
-    """What the ids of all requests of a kind begin with, of kinds that have names."""
+    """Common prefix of the ids of all requests of a kind, for kinds that have names."""
     return f"{kind}-"
 
 
 def named(kind: RequestKind, id: str) -> str:
-    """What a request is about (service, savepoint or nonce); empty when the id is of another kind."""
+    """The service, savepoint or nonce in a request's id; empty when the id is of another kind."""
     head, _, name = id.partition("-")
     return name if head == kind else ""

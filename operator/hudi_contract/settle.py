@@ -37,14 +37,14 @@ class Reason(StrEnum):
     DELETED = "Deleted"
     SUSPENDED = "Suspended"
     ENDED_FOR_CHANGE = "EndedForChange"
-    """The table's gate is closed for a change, and what was asked to end for it has not."""
+    """The table's gate is closed for a change, and an attempt that was asked to end for it did not."""
     CLOCK_SKEW = "ClockSkew"
     ADOPTED = "Adopted"
-    """No incarnation of ours: what the writers of a table before its adoption have left."""
+    """A synthetic incarnation: instants that a table's writers left before its adoption."""
 
 
 FENCE_ALONE = "Fenced"
-"""Reason of a record that is written anew beside a fence without one; no incarnation is fenced for it."""
+"""Reason of a record that is recreated for a fence without one; no incarnation is fenced for this reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +54,19 @@ class Proof(Record):
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"kind"})
 
     kind: str = ""
-    """A word of `ProofKind`; one that this version does not know is a proof all the same, and no certain one."""
+    """A value of `ProofKind`; an unknown value is still a proof, but not a certain one."""
     detail: str = ""
     at_ms: Ms = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPod(Record):
-    """A pod that may run code of the incarnation. Once named, it needs a proof even when its object vanishes."""
+    """A pod that may run code of the incarnation. Once listed here, it needs a proof even when its object vanishes."""
 
     name: str = ""
     node: str = ""
     evidence: bool = False
-    """It had our finalizer whenever it was seen: false once is false for ever (F26)."""
+    """It had our finalizer whenever it was seen: once false, it stays false (F26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +78,14 @@ class SettledInstant(Record):
     """None: nothing yet."""
     failures: Count = 0
     error: str = field(default="", metadata=LEFT_OUT)
-    """Why the last try has failed, or what it waits for."""
+    """Why the last try failed, or what it waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettleRecord(Record):
     """How far the settling of a fenced incarnation has come.
 
-    The operator moves Fenced … RollingBack and to Settled, the agent fills `instants` and moves RollingBack → Swept.
+    The operator moves it from Fenced to RollingBack and from Swept to Settled; the agent fills `instants` and moves it from RollingBack to Swept.
     """
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"phase"})
@@ -100,7 +100,7 @@ class SettleRecord(Record):
     node: str = ""
     app_id: str = ""
     reason: str = ""
-    """A word of `Reason`."""
+    """A value of `Reason`."""
     phase: Phase = Phase.Fenced
     """A record that cannot be read counts as Fenced, from where every step is repeated (I6)."""
     proofs: Mapping[str, Proof] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class SettleRecord(Record):
     """Every pod that was ever listed for it, by uid."""
     instants: Mapping[str, SettledInstant] = field(default_factory=dict)
     abandoned: bool = False
-    """An instant of it was given up by its owner before."""
+    """One of its instants was abandoned by its owner earlier."""
     times: Mapping[str, Ms] = field(default_factory=dict)
     """When each phase was reached."""
 
@@ -123,7 +123,7 @@ class SettleRecord(Record):
         return self.but(phase=phase, times={**self.times, phase.name: now_ms})
 
     def with_pods(self, pods: Mapping[str, NamedPod]) -> Self:
-        """The record with pods that may run code of this incarnation, by uid; ``evidence`` false once is false for ever (F26)."""
+        """The record with pods that may run code of this incarnation, by uid; once false, ``evidence`` stays false (F26)."""
         known = dict(self.pods)
         for uid, pod in pods.items():
             before = known.get(uid)
@@ -132,7 +132,7 @@ class SettleRecord(Record):
         return self.but(pods=known)
 
     def with_proofs(self, proofs: Mapping[str, Proof]) -> Self:
-        """The record with proofs added, by pod uid; a proof that stands is kept."""
+        """The record with proofs added, by pod uid; an existing proof is kept."""
         return self.but(proofs={**proofs, **self.proofs})
 
     @property
@@ -141,12 +141,12 @@ class SettleRecord(Record):
         return frozenset(self.proofs)
 
     def without_outcome(self, instants: Iterable[str]) -> tuple[str, ...]:
-        """Those of ``instants`` for which the agent has recorded no outcome (I4: they may not be forgotten)."""
+        """The ``instants`` for which the agent has recorded no outcome (I4: they must not be forgotten)."""
         return tuple(t for t in instants if (found := self.instants.get(t)) is None or found.outcome is None)
 
     @property
     def failures(self) -> tuple[int, str]:
-        """Most failures of one instant's rollback, and the error of that one."""
+        """The highest number of failed rollbacks of one instant, and that instant's error."""
         worst, error = 0, ""
         for entry in self.instants.values():
             if entry.failures > worst:

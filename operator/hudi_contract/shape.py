@@ -1,7 +1,7 @@
 """How a record is written in JSON: a frozen dataclass whose fields, types and defaults are its shape.
 
 The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer fields: a value of another type is an error that
-names field and rule, a field that this version does not know is kept as it is and written back (`more`).
+names field and rule, a field that this version does not know is kept unchanged and written back (`more`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Annotated, Any, ClassVar, Final, Self, Union
 
 JsonDict = dict[str, Any]
 Check = Callable[[object], str]
-"""Empty, or what is wrong with a value."""
+"""Returns the error of a value; empty when it is valid."""
 
 MAX_MS = 253_402_300_799_999
 """Last millisecond of the year 9999."""
 
 
 class ShapeError(ValueError):
-    """A value is not what the contract says. The message names record, field and rule."""
+    """A value violates the contract. The message names record, field and rule."""
 
 
 # ---- checks
@@ -36,7 +36,7 @@ def text(limit: int = 1 << 16) -> Check:
 
 
 def whole(most: int = (1 << 63) - 1) -> Check:
-    """A whole number from 0 to ``most``; a flag is none."""
+    """A whole number from 0 to ``most``. A bool is not a number."""
     return lambda value: "" if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else f"is not a whole number from 0 to {most}"
 
 
@@ -57,7 +57,7 @@ def flag(value: object) -> str:
 
 
 def listed(item: Check) -> Check:
-    """A list of such items."""
+    """A list of items that pass ``item``."""
 
     def check(value: object) -> str:
         if not isinstance(value, list | tuple):
@@ -68,7 +68,7 @@ def listed(item: Check) -> Check:
 
 
 def mapped(item: Check) -> Check:
-    """An object whose values are such items, by any name."""
+    """An object with any names whose values pass ``item``."""
 
     def check(value: object) -> str:
         if not isinstance(value, Mapping):
@@ -79,7 +79,7 @@ def mapped(item: Check) -> Check:
 
 
 def at(where: str, wrong: str) -> str:
-    """What is wrong, with the place in front of it."""
+    """An error, with its place in front of it."""
     return f"{where}{'' if wrong[0] in '.[' else ' '}{wrong}"
 
 
@@ -90,7 +90,7 @@ Ms = Annotated[int, whole(MAX_MS)]
 Time = Annotated[str, text(32)]
 """Time of an instant, `yyyyMMddHHmmssSSS`, or another short text."""
 Free = Any
-"""JSON that nobody looks into here."""
+"""JSON that is not checked here."""
 
 LEFT_OUT: Final = {"left out": True}
 """Metadata of a field that is not written while it has its default."""
@@ -108,7 +108,7 @@ class Type:
     write: Callable[[Any], Any]
     name: str
     parts: tuple[type[Record], ...] = ()
-    """Records in it."""
+    """Record types that it contains."""
 
 
 def _same(value: Any) -> Any:
@@ -116,7 +116,7 @@ def _same(value: Any) -> Any:
 
 
 def type_of(hint: Any) -> Type:
-    """The type that an annotation stands for. Raises TypeError for one that records do not have."""
+    """The type of an annotation. Raises TypeError for an annotation that records do not support."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return dataclasses.replace(type_of(arguments[0]), check=arguments[1])
@@ -146,7 +146,7 @@ def _plain(hint: Any) -> Type:
     if issubclass(hint, StrEnum):
         words = [word.value for word in hint]
         return Type(one_of(*words), hint, str, " | ".join(words))
-    if issubclass(hint, Enum):  # one whose order counts: its names are the words
+    if issubclass(hint, Enum):  # an ordered enum is written by name
         return Type(one_of(*(word.name for word in hint)), lambda name: hint[name], lambda value: value.name, " | ".join(word.name for word in hint))
     known = {str: Type(text(), _same, str, "text"), int: Type(integer, _same, int, "number"), bool: Type(flag, _same, bool, "true | false")}
     if hint not in known:
@@ -160,32 +160,32 @@ class Field:
 
     attribute: str
     name: str
-    """In JSON."""
+    """Name in JSON."""
     type: Type
     default: Any
-    """`dataclasses.MISSING`: none."""
+    """`dataclasses.MISSING`: no default."""
     left_out: bool
     optional: bool
-    """None stands for null."""
+    """None is written as null."""
 
 
 def json_name(attribute: str) -> str:
-    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``; a trailing ``_`` keeps a word of Python apart and is not written."""
+    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``; a trailing ``_`` avoids a Python keyword and is not written."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), re.sub(r"_uid\b", "UID", attribute.rstrip("_")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Base of all records. Subclasses are frozen dataclasses with keywords only."""
+    """Base of all records. Subclasses are frozen, keyword-only dataclasses."""
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset()
-    """Fields (names in JSON) without which a value says nothing: absent, null or empty is an error."""
+    """Required fields (names in JSON): absent, null or empty is an error."""
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Fields that this version does not know."""
 
     @classmethod
     def wrong(cls, value: object) -> str:
-        """Empty, or what is wrong with a value of JSON: field and rule."""
+        """The error of a JSON value, with field and rule; empty when it is valid."""
         if not isinstance(value, Mapping):
             return "is not an object"
         for name in sorted(cls.REQUIRED):
@@ -202,14 +202,14 @@ class Record:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read it. Raises ShapeError."""
+        """Read a record strictly. Raises ShapeError."""
         if wrong := cls.wrong(value):
             raise ShapeError(at(cls.__name__, wrong))
         return cls.known(value)
 
     @classmethod
     def known(cls, value: object) -> Self:
-        """What can be believed of a value: a field that is absent, or not of its type, has its default. Raises ShapeError for a record without defaults."""
+        """Read a record tolerantly: a field that is absent, or not of its type, has its default. Raises ShapeError for a field without a default."""
         found = value if isinstance(value, Mapping) else {}
         said: JsonDict = {}
         for one in fields_of(cls):
@@ -222,7 +222,7 @@ class Record:
         return cls(**said, more={name: raw for name, raw in found.items() if name not in names})
 
     def to_json(self) -> JsonDict:
-        """As it is written; fields of a newer version included."""
+        """The record as JSON, including fields of a newer version."""
         written: JsonDict = dict(self.more)
         for one in fields_of(type(self)):
             value = getattr(self, one.attribute)
@@ -258,5 +258,5 @@ def _read_fields(record: type[Record]) -> tuple[Field, ...]:
 
 
 def every_but(record: type[Record], *names: str) -> frozenset[str]:
-    """Names (in JSON) of all fields of a record but some."""
+    """Names (in JSON) of all fields of a record except some."""
     return frozenset(one.name for one in fields_of(record)) - set(names)

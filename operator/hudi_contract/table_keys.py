@@ -1,4 +1,4 @@
-"""Records of the lock protocol: who may acquire, who lives, who holds the lock, whose an instant is (docs/design/protocol.md)."""
+"""Records of the lock protocol: gate and admissions, registrations and heartbeats, lock, owners of instants (docs/design/protocol.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Durations(Record):
     silence_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
     max_clock_skew_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
     drain_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
-    """D: a request that was on the wire at the end of its sender has landed or died after it."""
+    """D: after this time, a request that was in flight when its sender died has either arrived or failed."""
 
     @property
     def drain(self) -> int:
@@ -28,18 +28,18 @@ class Durations(Record):
         return self.drain_seconds if self.drain_seconds is not None else default_seconds("drainSeconds")
 
     def settings(self) -> dict[str, str]:
-        """What the Java session is told; what is absent it takes from the gate."""
+        """Settings for the Java session; it takes an absent one from the gate."""
         return {name: str(value) for name, value in self.to_json().items() if isinstance(value, int)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate(Record):
-    """Who may acquire the table's lock, and under which mode, versions and durations. Missing: nobody may."""
+    """Controls who may acquire the table's lock, and under which mode, versions and durations. No gate: nobody may."""
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"state"})
 
     state: GateState | None = None
-    """None: there is no gate, or nobody can read it."""
+    """None: there is no gate, or it is unreadable."""
     admitted: tuple[str, ...] = ()
     """Attempts that may acquire although the gate is closed: they started while it was open."""
     mode: FencingMode | None = None
@@ -51,35 +51,35 @@ class Gate(Record):
     concurrency: str = ""
     """`spec.concurrency.mode` in force."""
     insert_conflicts: str = ""
-    """What of two inserts is a conflict; empty: `Key`."""
+    """When two inserts conflict; empty: `Key`."""
     lock: Durations | None = None
     authority: str = ""
-    """UUID of the lock authority, kept for ever: the table's marker names it."""
+    """UUID of the lock authority, which never changes: the table's marker names it."""
     cluster_id: str = ""
-    """The etcd cluster that the gate was made in."""
+    """The etcd cluster in which the gate was created."""
     table: str = ""
     """namespace/name of the HudiTable; empty: released by its last one."""
     table_uid: str = ""
     accepted_floor: Count = field(default=0, metadata=LEFT_OUT)
-    """Revision from which a person has lifted a freeze; 0: nobody has."""
+    """Revision at which a person lifted a freeze; 0: none."""
     non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
     """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""
     adopted: bool = field(default=False, metadata=LEFT_OUT)
-    """It was open for this HudiTable before: what was pending without an owner until then has been looked at."""
+    """The gate was open for this HudiTable before: instants that were pending without an owner until then have been handled."""
     restore_baseline: str = field(default="", metadata=LEFT_OUT)
-    """Nonce of `spec.restore` when the gate opened for this HudiTable first: it is never carried out."""
+    """Nonce of `spec.restore` when the gate first opened for this HudiTable: it is never executed."""
     restoring: str = field(default="", metadata=LEFT_OUT)
-    """Closed for the restore of that nonce, with no writer left."""
+    """Nonce of the restore for which the gate is closed, with no writer left."""
     closed_for: str = field(default="", metadata=LEFT_OUT)
-    """The change that it is closed for, in words: a run that reads it between two commits ends (F44)."""
+    """The change for which the gate is closed, in words: a run that reads it between two commits ends (F44)."""
     closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When it was closed for a change; `changeTimeoutSeconds` count from then, whichever operator looks."""
+    """When the gate was closed for a change; `changeTimeoutSeconds` starts then, for any operator."""
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""
 
     @property
     def was_open(self) -> bool:
-        """Whether it was open for its HudiTable before, or is."""
+        """Whether the gate is, or ever was, open for its HudiTable."""
         return self.adopted or self.state is GateState.OPEN
 
 
@@ -104,7 +104,7 @@ class Registration(Record):
     pod_uid: str = ""
     node: str = ""
     boot_id: str = ""
-    """Boot of the node, as the JVM has read it."""
+    """Boot id of the node, as read by the JVM."""
     app_id: str = ""
     """Spark's application id, from the second `register` on."""
     priority: int = 0
@@ -128,7 +128,7 @@ class Alive(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Lock(Record):
-    """The table's lock. No lease; in mode LeaseOnly that of its owner."""
+    """The table's lock. It has no lease; in mode LeaseOnly it has its owner's."""
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
 
@@ -151,7 +151,7 @@ class Ticket(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class InstantRecord(Record):
-    """Whose an instant is. It precedes every file of the instant (F12), and goes when the instant is completed or gone."""
+    """The owner of an instant. The record is put before any file of the instant (F12), and deleted when the instant is completed or gone."""
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
 
@@ -165,18 +165,18 @@ class InstantRecord(Record):
 
     @property
     def pending(self) -> bool:
-        """Not given up by its owner."""
+        """True unless its owner abandoned it."""
         return self.state is InstantState.PENDING
 
     @property
     def abandoned(self) -> bool:
-        """Given up by its owner, for ever."""
+        """True when its owner abandoned it. This is final."""
         return self.state is InstantState.ABANDONED
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock(Record):
-    """The table's clock: no instant of this lock is older (I10)."""
+    """The table's clock: no new instant under this lock is older (I10)."""
 
     value: Time = ""
 
@@ -192,7 +192,7 @@ class Fence(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Sighting(Record):
-    """The node that an incarnation was seen alive on, when that node said the registered boot id (F43)."""
+    """The node on which an incarnation was seen alive, while that node reported the registered boot id (F43)."""
 
     inc: str = ""
     pod_uid: str = ""

@@ -1,6 +1,6 @@
-"""The words of the protocol: states, roles, results, services, modes. Each stands in JSON as its value.
+"""Enums of the protocol: states, roles, results, services, modes. Each is written to JSON as its value.
 
-They are texts as well (`StrEnum`), so a word of a newer version that this one does not know can be shown, and is never taken for one it knows.
+They are strings as well (`StrEnum`), so an unknown value of a newer version can be shown, and is never taken for a known one.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ class GateState(StrEnum):
     CLOSED = "closed"
     """Agents, and the attempts in `admitted`."""
     FROZEN = "frozen"
-    """Nobody: etcd itself, or whose table it is, is in doubt."""
+    """Nobody: etcd, or the ownership of the table, is in doubt."""
 
 
 class FencingMode(StrEnum):
-    """What must be known before a dead writer's lock is deleted."""
+    """The condition under which a dead writer's lock is deleted."""
 
     POD_TERMINATION = "PodTermination"
     """Proof of death, and a drain (I1)."""
     LEASE_ONLY = "LeaseOnly"
-    """The end of its lease. Unsafe: what other lock providers do."""
+    """The end of its lease, as in other lock providers. Unsafe."""
 
 
 class Concurrency(StrEnum):
-    """How many writers a table has at a time, and who sees to it."""
+    """How many writers a table has at a time, and how conflicts are handled."""
 
     SINGLE_WRITER = "SingleWriter"
     OPTIMISTIC = "Optimistic"
@@ -37,7 +37,7 @@ class Concurrency(StrEnum):
 
 
 class InsertConflicts(StrEnum):
-    """What of two inserts at the same time is a conflict. A word that a JVM does not know is Partition to it."""
+    """When two concurrent inserts conflict. A JVM treats an unknown value as Partition."""
 
     KEY = "Key"
     PARTITION = "Partition"
@@ -45,7 +45,7 @@ class InsertConflicts(StrEnum):
 
 
 class Role(StrEnum):
-    """What an incarnation is."""
+    """The role of an incarnation."""
 
     WRITER = "writer"
     AGENT = "agent"
@@ -57,11 +57,11 @@ class InstantState(StrEnum):
 
     PENDING = "Pending"
     ABANDONED = "Abandoned"
-    """Given up by its owner, for ever: it never publishes it, and the agent rolls it back."""
+    """Abandoned by its owner, which never publishes it; the agent rolls it back."""
 
 
 class Outcome(StrEnum):
-    """What became of an instant of a settled incarnation."""
+    """The outcome of an instant of a settled incarnation."""
 
     COMPLETED = "Completed"
     ROLLED_BACK = "RolledBack"
@@ -70,27 +70,27 @@ class Outcome(StrEnum):
 
 
 class Result(StrEnum):
-    """How far what was asked of the agent has come."""
+    """Progress of a request to the agent."""
 
     PENDING = "Pending"
-    """Not begun: it waits, or was tried and has changed nothing."""
+    """Not begun: it waits, or was tried and changed nothing."""
     RUNNING = "Running"
-    """Written ahead of the work."""
+    """Written before the work."""
     COMPLETED = "Completed"
     FAILED = "Failed"
     NOTHING_TO_DO = "NothingToDo"
-    """Of a table service."""
+    """Only for a table service."""
     POSTPONED = "Postponed"
-    """Of a table service that met a writer, or did not get the lock."""
+    """Only for a table service that conflicted with a writer, or did not get the lock."""
 
 
 class Stage(StrEnum):
-    """What an attempt is at."""
+    """The current stage of an attempt."""
 
     STARTING = "Starting"
     READING = "Reading"
     WAITING = "Waiting"
-    """Of a streaming run: its source has nothing more for now."""
+    """Only for a streaming run: it has caught up with its source."""
     WRITING = "Writing"
     COMMITTED = "Committed"
     RETRYING = "Retrying"
@@ -100,7 +100,7 @@ class Stage(StrEnum):
 
 
 class Service(StrEnum):
-    """Table services, in the order in which an agent looks at them; the value is the field of `spec.services`."""
+    """Table services, in the order in which an agent considers them; the value is the field of `spec.services`."""
 
     COMPACTION = "compaction"
     CLUSTERING = "clustering"
@@ -110,7 +110,7 @@ class Service(StrEnum):
 
 
 class RequestKind(StrEnum):
-    """What the operator asks of an agent."""
+    """Kinds of requests to an agent."""
 
     SERVICE = "service"
     SAVEPOINT = "savepoint"
@@ -120,13 +120,13 @@ class RequestKind(StrEnum):
 
 
 class Adoption(StrEnum):
-    """What an agent does with a table that it is given."""
+    """How an agent takes over a table."""
 
     ADOPT_OR_CREATE = "AdoptOrCreate"
     ADOPT = "Adopt"
     CREATE = "Create"
     BOOTSTRAP = "Bootstrap"
-    """Create; refuse a table that has commits of somebody else."""
+    """Create; refuse a table that has commits of other writers."""
 
 
 class BootstrapMode(StrEnum):
@@ -136,7 +136,7 @@ class BootstrapMode(StrEnum):
 
 
 class MergeMode(StrEnum):
-    """Which of two versions of a record stays."""
+    """Which of two versions of a record is kept."""
 
     EVENT_TIME = "EventTime"
     COMMIT_TIME = "CommitTime"
@@ -144,14 +144,14 @@ class MergeMode(StrEnum):
 
 
 class PartialUpdates(StrEnum):
-    """What a missing value of a batch means."""
+    """The meaning of a missing value in a batch."""
 
     IGNORE_NULLS = "IgnoreNulls"
     """Null in a batch: the column keeps its value."""
 
 
 class MissingColumns(StrEnum):
-    """What becomes of a batch that lacks a column of the table."""
+    """How a batch that lacks a column of the table is handled."""
 
     NULL = "Null"
     REFUSE = "Refuse"
@@ -165,7 +165,7 @@ class TableType(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a write does with its rows, as Hudi names it; the last one is the runtime's own."""
+    """Write operations, as Hudi names them; the last one is defined by the runtime."""
 
     UPSERT = "upsert"
     INSERT = "insert"
@@ -176,7 +176,7 @@ class Operation(StrEnum):
 
 
 class Duplicates(StrEnum):
-    """What an insert does with a key that is in the table already."""
+    """How an insert handles a key that is already in the table."""
 
     FAIL = "Fail"
     DROP = "Drop"
@@ -184,7 +184,7 @@ class Duplicates(StrEnum):
 
 
 class Deletes(StrEnum):
-    """What becomes of records that were deleted in the Hudi table that is read."""
+    """How records that were deleted in the source Hudi table are handled."""
 
     IGNORE = "Ignore"
     CARRY = "Carry"
@@ -200,12 +200,12 @@ class AgentError(StrEnum):
     MERGER_MISSING = "MergerMissing"
     OTHER_LOCK_AUTHORITY = "OtherLockAuthority"
     PENDING_INSTANTS = "PendingInstants"
-    """The table cannot be adopted yet: instants are pending that nobody has recorded."""
+    """The table cannot be adopted yet: it has pending instants without a record."""
     STORE_UNFIT = "StoreUnfit"
 
 
 class SourceError(StrEnum):
-    """Why a bootstrap has failed, beyond `Failed`."""
+    """Why a bootstrap failed, besides `Failed`."""
 
     SOURCE_INVALID = "SourceInvalid"
 
@@ -219,4 +219,4 @@ class ProofKind(StrEnum):
     NODE_DELETED = "NodeDeleted"
     OUT_OF_SERVICE = "OutOfService"
     ATTESTATION = "Attestation"
-    """A person's word."""
+    """An attestation by a person."""

@@ -1,6 +1,6 @@
 """Operator for Apache Hudi tables on Kubernetes: many writers, one lock in etcd that outlives its lease.
 
-From the ground up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan` (what is to be done, pure), then side by side `control`
+From the bottom up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan` (pure decisions), then side by side `control`
 (the loop) and `adapters` (etcd, Kubernetes), and on top `observability`, `handlers` and `main`, which wires them. Below all of it is hudi_contract,
 which agents and drivers share. The invariants (I1, I2, …) are those of docs/design/protocol.md; each package names the ones that it keeps.
 """

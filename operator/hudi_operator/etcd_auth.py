@@ -1,7 +1,7 @@
-"""``python -m hudi_operator.etcd_auth``: users and roles of docs/design/contracts.md §1, then authentication on.
+"""``python -m hudi_operator.etcd_auth``: creates the users and roles of docs/design/contracts.md §1, then enables authentication.
 
-Run it once per etcd, with a certificate whose common name is ``root``; running it again changes nothing. Users are known by the
-common name of their client certificate, so their passwords are random and forgotten.
+Run it once per etcd, with a certificate whose common name is ``root``; running it again changes nothing. Users are identified by the
+common name of their client certificate, so their passwords are random and not stored.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
     control, tables = (f"{prefix}/{part}/" for part in RANGES)
     return {
         OPERATOR: [(control, True), (tables, True)],
-        # A pod must not be able to lift its own fence, nor to open a gate (I2).
+        # A pod must not be able to remove its own fence or to open a gate (I2).
         WRITER: [(control, False), (tables, True)],
     }
 
 
 def set_up(connection: Connection, prefix: str) -> None:
-    """Create what is missing and enable authentication. Raises Retryable while etcd does not answer, Fatal when it refuses."""
+    """Create missing users and roles, and enable authentication. Raises Retryable while etcd does not answer, Fatal when it refuses."""
     for role in (ROOT, *grants(prefix)):
         _once(connection, "RoleAdd", rpc.messages.AuthRoleAddRequest(name=role))
         _once(connection, "UserAdd", rpc.messages.AuthUserAddRequest(name=role, password=secrets.token_urlsafe(32)))
@@ -45,7 +45,7 @@ def set_up(connection: Connection, prefix: str) -> None:
 
 
 def _once(connection: Connection, method: str, request: Message) -> None:
-    """One call; what exists already is success."""
+    """One call; it succeeds when the object already exists."""
     try:
         connection.call_now(rpc.auth, method, request, writes=False)
     except (Retryable, Fatal) as error:
@@ -54,7 +54,7 @@ def _once(connection: Connection, method: str, request: Message) -> None:
 
 
 def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
-    """Set up, waiting for etcd at most ``wait_seconds``. Returns why it failed; empty when it did not."""
+    """Set up, waiting for etcd at most ``wait_seconds``. Returns the reason of a failure; empty on success."""
     deadline = time.monotonic() + wait_seconds
     connection = Connection(config)
     while True:
@@ -71,14 +71,14 @@ def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
 
 
 def main() -> int:
-    """Entry point; returns the exit code. Every option may come from the environment, by the names that pods use."""
+    """Entry point; returns the exit code. Every option can also be set in the environment, by the names that pods use."""
     parser = argparse.ArgumentParser(prog="hudi_operator.etcd_auth", description=(__doc__ or "").splitlines()[0])
     for name, variable, what in (
         ("endpoints", "ENDPOINTS", "https://host:port, comma separated"),
         ("prefix", "PREFIX", "prefix of all keys"),
         ("cacert", "CA", "certificate authority of etcd"),
         ("cert", "CERT", "client certificate with the common name root"),
-        ("key", "KEY", "its key"),
+        ("key", "KEY", "key of the client certificate"),
     ):
         default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or (PREFIX if name == "prefix" else None)
         parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
@@ -87,7 +87,7 @@ def main() -> int:
         endpoints=tuple(arguments.endpoints.split(",")), prefix=arguments.prefix, ca_file=arguments.cacert, cert_file=arguments.cert, key_file=arguments.key
     )
     problem = run(config)
-    print(problem or f"etcd authentication is on, roles for {config.prefix} are set", file=sys.stderr)
+    print(problem or f"etcd authentication is enabled, roles for {config.prefix} are set", file=sys.stderr)
     return 1 if problem else 0
 
 

@@ -1,6 +1,6 @@
-"""kopf as an event source: every event only says which table to look at again.
+"""kopf as an event source: an event only names the table that must be looked at again.
 
-No change detection, no finalizer, no state in annotations of kopf's; the registry is explicit, so that tests can build one.
+kopf's change detection, finalizers and state annotations are not used; the registry is explicit, so that tests can build one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 
 
 def settings() -> kopf.OperatorSettings:
-    """Settings of kopf: bounded requests, nothing posted, no scan for resources that never change."""
+    """Settings of kopf: request time-outs, no posted events, no scanning for resources, which never change."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.scanning.disabled = True
@@ -54,12 +54,12 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
         table = dict(body)
         key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
         if type == "DELETED":
-            neighbours = index.of_id(index.table_id(key))
+            siblings = index.of_id(index.table_id(key))
             index.remove(key)
         else:
             index.put(table)
-            neighbours = index.of_id(index.table_id(key))
-        for other in neighbours | {key}:
+            siblings = index.of_id(index.table_id(key))
+        for other in siblings | {key}:
             enqueue(other)
 
     @kopf.on.event(naming.GROUP, naming.VERSION, "hudiwriters", registry=handlers)
@@ -77,19 +77,19 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
 
 
 def tables_of_pod(pod: JsonDict, index: TableIndex) -> set[Key]:
-    """Tables that a pod works for: one for drivers and executors, all that it serves for an agent."""
+    """Tables that a pod works for: one for drivers and executors, all served tables for an agent."""
     meta = pod["metadata"]
     namespace, labels = str(meta["namespace"]), meta.get("labels") or {}
     if labels.get(naming.LABEL_TABLE):
         return {(namespace, str(labels[naming.LABEL_TABLE]))}
     if labels.get(naming.LABEL_AGENT):
-        # An agent that no table uses any more is ended by whichever table looks next.
+        # The next table that is reconciled ends an agent that no table uses any more.
         return index.of_agent(namespace, str(labels[naming.LABEL_AGENT])) or set(index.tables(namespace)[:1])
     return set()
 
 
 class EtcdRouter:
-    """Turns changes in etcd into table keys. Heartbeats and the traffic of healthy commits are no news."""
+    """Turns changes in etcd into table keys. Heartbeats and the traffic of healthy commits are ignored."""
 
     def __init__(self, prefix: str, index: TableIndex, enqueue: Enqueue) -> None:
         self._pattern = re.compile(rf"^{re.escape(prefix)}/(?:control|tables)/([0-9a-f]{{16}})/([a-z]+)")
@@ -97,14 +97,14 @@ class EtcdRouter:
         self._enqueue = enqueue
 
     def route(self, changes: list[Change]) -> None:
-        """Look at the tables of these changes again; call it on the event loop."""
+        """Enqueue the tables of these changes; call it on the event loop."""
         ids = {match.group(1) for change in changes if (match := self._pattern.match(change.key)) and _is_news(match.group(2), deleted=change.deleted)}
         for table_id in ids:
             for key in self._index.of_id(table_id):
                 self._enqueue(key)
 
     def everything(self) -> None:
-        """Events may have been missed: look at every table again."""
+        """Enqueue every table, because events may have been missed."""
         for key in self._index.tables():
             self._enqueue(key)
 

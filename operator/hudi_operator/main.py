@@ -53,7 +53,7 @@ def read_config(path: str) -> OperatorConfig:
 
 
 class Operator:
-    """All parts of one replica; lives in one event loop."""
+    """All parts of one replica, in one event loop."""
 
     def __init__(self, config: OperatorConfig) -> None:
         self.config = config
@@ -122,7 +122,7 @@ class Operator:
         )
 
     async def _lead(self, reconciler: Reconciler, connection: Connection, watches: list[PrefixWatch]) -> None:
-        """Reconcile once this replica leads; followers only keep their index warm."""
+        """Reconcile once this replica is the leader; followers only keep their index up to date."""
         await self._leading.wait()
         loop, prefix = asyncio.get_running_loop(), self.config.etcd.prefix
         router = handlers.EtcdRouter(prefix, self.index, self.queue.add)
@@ -168,7 +168,7 @@ class Operator:
             await asyncio.sleep(1.0)
 
     async def _until_first_failure(self, tasks: list[asyncio.Task[None]], last: Coroutine[Any, Any, None]) -> None:
-        """Wait for ``last``; a task that fails before ends the operator."""
+        """Wait for ``last``; a task that fails earlier ends the operator."""
         main = asyncio.get_running_loop().create_task(last, name="events")
         done, _ = await asyncio.wait([main, *tasks], return_when=asyncio.FIRST_COMPLETED)
         if main not in done:
@@ -187,7 +187,7 @@ class Operator:
 
 
 def _hand_over(loop: asyncio.AbstractEventLoop, callback: Any) -> None:
-    """From a watch's thread to the loop; the loop may be closed already."""
+    """Call ``callback`` on the loop from a watch's thread; the loop may already be closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(callback)
 

@@ -29,7 +29,7 @@ SHOWN_CONDITIONS = ("Ready", "Stalled", "AwaitingProofOfDeath")
 
 
 class _Format(logging.Formatter):
-    """Text or JSON; a protocol line stays as it is (docs/design/contracts.md §3)."""
+    """Text or JSON; a protocol line is not changed (docs/design/contracts.md §3)."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
@@ -48,19 +48,19 @@ class _Format(logging.Formatter):
 
 
 def configure_logging(*, as_json: bool, level: int = logging.INFO) -> None:
-    """Everything to stderr; libraries only when something is wrong."""
+    """Log everything to stderr; libraries only from level WARNING."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Format(as_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("hudi_operator").setLevel(level)
-    # kopf tells every event that it hands over.
+    # kopf logs every event that it dispatches.
     logging.getLogger("kopf.objects").setLevel(logging.ERROR)
 
 
 class Metrics:
-    """What Prometheus can ask for."""
+    """Metrics for Prometheus."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -86,25 +86,23 @@ class Metrics:
         self.ended = Counter("hudi_operator_attempts_ended", "Attempts that ended, by class", ["class"], registry=self.registry)
         self.callback = {
             "undelivered": Gauge(
-                "hudi_operator_callback_undelivered", "Commits that the receiver was not told yet", ["namespace", "table"], registry=self.registry
+                "hudi_operator_callback_undelivered", "Commits that are not delivered to the receiver yet", ["namespace", "table"], registry=self.registry
             ),
-            "failures": Gauge(
-                "hudi_operator_callback_failures", "Tries in a row that the receiver did not answer", ["namespace", "table"], registry=self.registry
-            ),
+            "failures": Gauge("hudi_operator_callback_failures", "Consecutive failed deliveries", ["namespace", "table"], registry=self.registry),
             "archivedUndelivered": Gauge(
                 "hudi_operator_callback_archived_undelivered", "Commits archived before they were delivered", ["namespace", "table"], registry=self.registry
             ),
         }
         self.callback_since = Gauge(
             "hudi_operator_callback_undelivered_since_timestamp_seconds",
-            "When the oldest commit completed that was not delivered yet; 0: all are",
+            "Completion time of the oldest undelivered commit; 0: all are delivered",
             ["namespace", "table"],
             registry=self.registry,
         )
         self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
         self.clock = Gauge(
-            "hudi_operator_api_clock_offset_seconds", "By how much the API server's clock is ahead of the operator's, within a second", registry=self.registry
+            "hudi_operator_api_clock_offset_seconds", "Offset of the API server's clock from the operator's, within a second", registry=self.registry
         )
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
         self.etcd_seconds = Histogram("hudi_operator_etcd_seconds", "Duration of a call to etcd", ["action"], buckets=_LATENCY, registry=self.registry)
@@ -119,7 +117,7 @@ class Metrics:
         self.reconcile_seconds.observe(seconds)
 
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """What stands in status, also when nothing is changed (after a restart, F54), and actions that changed something."""
+        """Update gauges from status, even without a change (after a restart, F54), and count actions that changed something."""
         self._shown(observed, done)
         if observed.api_now_ms is not None:
             self.clock.set((observed.api_now_ms - observed.now_ms) / 1000)
@@ -140,7 +138,7 @@ class Metrics:
                 self._forget(action.namespace, action.name)
 
     def _forget(self, namespace: str, name: str) -> None:
-        """A deleted table has no series any more."""
+        """Remove the series of a deleted table."""
         self._forget_callback(namespace, name)
         for series in (self.commits, self.last_completion, self.pending):
             with contextlib.suppress(KeyError):
@@ -165,7 +163,7 @@ class Metrics:
         self.callback_since.labels(namespace, name).set(datetime.fromisoformat(since).timestamp() if since else 0)
 
     def _shown(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """Gauges of a table and its writers, from the statuses as they are now."""
+        """Gauges of a table and its writers, from the current statuses."""
         if observed.table is None:
             return
         meta = observed.table["metadata"]
@@ -205,7 +203,7 @@ class Metrics:
             self.commits.labels(action.namespace, action.name).inc(more)
 
     def _phase(self, times: Mapping[str, int]) -> None:
-        """The two youngest times of a record: the phase before the newest one lasted from one to the other."""
+        """Observe the duration of the phase before the newest one, from the two newest times of a record."""
         newest = sorted(((at, phase) for phase, at in times.items()), reverse=True)[:2]
         if len(newest) == 2:
             (ended, _), (began, phase) = newest
@@ -219,7 +217,7 @@ class Metrics:
 
 
 class Probes:
-    """``/healthz``: the event loop still turns. ``/readyz``: the operator has started; followers are ready, too."""
+    """``/healthz``: the event loop is running. ``/readyz``: the operator has started; followers are ready, too."""
 
     def __init__(self, *, stalled_after: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         """``stalled_after``: seconds without a :meth:`beat` after which the process counts as hung."""
@@ -230,13 +228,13 @@ class Probes:
         """Why the operator is not ready; empty when it is."""
 
     def beat(self) -> None:
-        """The event loop turned."""
+        """Record a turn of the event loop."""
         self._beat = self._clock()
 
     def healthy(self) -> str:
         """Why the process should be restarted; empty when it should not."""
         lag = self._clock() - self._beat
-        return f"the event loop has not turned for {lag:.0f} s" if lag > self._stalled_after else ""
+        return f"the event loop has been blocked for {lag:.0f} s" if lag > self._stalled_after else ""
 
     def answer(self, path: str) -> tuple[int, str]:
         """Status and text for a request."""
@@ -248,7 +246,7 @@ class Probes:
         return (503, problem) if problem else (200, "ok")
 
     def serve(self, port: int) -> ThreadingHTTPServer:
-        """Answer on ``port`` (0 = a free one) from a thread; returns the server."""
+        """Serve on ``port`` (0 = a free one) from a thread; returns the server."""
         probes = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -262,7 +260,7 @@ class Probes:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Probes are not worth a line."""
+                """Probes are not logged."""
 
         server = ThreadingHTTPServer(("", port), Handler)
         threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()

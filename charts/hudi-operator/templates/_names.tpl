@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{ .repository }}:{{ .tag | default "dev" }}
 {{- end }}
 
-{{/* Endpoints of etcd, as JSON: each member by its own name, so that a client can go on with another one. */}}
+{{/* Endpoints of etcd, as JSON: each member by its own name, so that a client can switch to another one. */}}
 {{- define "hudi-operator.endpoints" -}}
 {{- if .Values.etcd.enabled }}
 {{- $name := include "hudi-operator.etcd" . }}

@@ -44,13 +44,13 @@ _TABLE_GROUPS = {
 
 
 ACTOR = "operator"
-"""Actor and role of this process in the protocol's log."""
+"""Actor and role of this process in the protocol log."""
 
 
 class Revisions:
-    """Highest revision seen of each cluster: shows an etcd that was set back to an older state (protocol.md, Assumptions).
+    """Highest revision seen of each cluster. It detects an etcd that was set back to an older state (protocol.md, Assumptions).
 
-    It outlives the process as an annotation of the leader's Lease, which is not in this etcd.
+    It is persisted as an annotation of the leader's Lease, which is not in this etcd.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Revisions:
         self._floors: dict[str, int] = {}
 
     def seen(self, cluster_id: str, revision: int) -> None:
-        """An answer carried this revision."""
+        """Record the revision of an answer."""
         with self._lock:
             self._floors[cluster_id] = max(revision, self._floors.get(cluster_id, 0))
 
@@ -91,7 +91,7 @@ class EtcdStore:
     """Implements :class:`hudi_operator.model.ports.EtcdPort`."""
 
     def __init__(self, connection: Connection, prefix: str, *, revisions: Revisions, observe: Callable[[str, float], None] | None = None) -> None:
-        """``observe`` is told the name and the duration in seconds of each call; None: nobody wants to know."""
+        """``observe`` receives the name and the duration in seconds of each call; None: calls are not measured."""
         self._connection = connection
         self._prefix = prefix
         self._observe = observe or (lambda name, seconds: None)
@@ -108,7 +108,7 @@ class EtcdStore:
         return self._revisions.floors()
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
-        """One linearizable transaction (a transaction that only reads is, unless it asks for less)."""
+        """One linearizable transaction (a read-only transaction is linearizable by default)."""
         control, table = self.keys(table_id).control, self.keys(table_id).tables
         operations = [rpc.get_prefix(control), rpc.get_prefix(table)]
         if agent:
@@ -130,7 +130,7 @@ class EtcdStore:
         return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)], [rpc.put(key, _encode(value))], key=Kind.GATE.of(), detail=state)
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
-        """admit: create; True also when it exists."""
+        """admit: create the key; also True when it exists."""
         key, name = self.keys(table_id).of(Kind.ADMIT, attempt), Kind.ADMIT.of(attempt)
         value = _encode(Admit(attempt=attempt, role=role, at_ms=_now_ms()).to_json())
         await self._txn("admit", table_id, [rpc.version_is(key, 0)], [rpc.put(key, value)], key=name)
@@ -141,15 +141,15 @@ class EtcdStore:
         return await self._txn("delete-admit", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.ADMIT, attempt))], key=Kind.ADMIT.of(attempt))
 
     async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
-        """Give a table to an agent, or take it away (None)."""
+        """Assign a table to an agent, or withdraw the assignment (None)."""
         key = assignment_key(self._prefix, agent, table_id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="taken away" if value is None else None)
+        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="withdrawn" if value is None else None)
 
     async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
-        """fence (I2): settle record and fence appear, heartbeat and admission go, all at once.
+        """fence (I2): puts settle record and fence, and deletes heartbeat and admission, in one transaction.
 
-        ``if_not_alive`` (reason LeaseGone, F29): an owner that came back with a new lease meanwhile is not fenced.
+        ``if_not_alive`` (reason LeaseGone, F29): an owner that obtained a new lease meanwhile is not fenced.
         """
         keys, reason = self.keys(table_id), SettleRecord.known(settle).reason
         fence, alive = keys.of(Kind.FENCE, inc), keys.of(Kind.ALIVE, inc)
@@ -166,7 +166,7 @@ class EtcdStore:
         return await self._txn("fence", table_id, compare, success, key=Kind.FENCE.of(inc), detail=reason, attempt=attempt)
 
     async def adopt(self, table_id: str, *, inc: str, settle: JsonDict, gate_mod: int) -> bool:
-        """adopt (I7): settle record, fence and one record for each instant that it names appear at once, behind the gate that was read."""
+        """adopt (I7): puts settle record, fence and a record for each instant that it names in one transaction, which compares the gate that was read."""
         keys, told = self.keys(table_id), SettleRecord.from_json(settle)
         fence, record = keys.of(Kind.FENCE, inc), keys.of(Kind.SETTLE, inc)
         instants = {keys.of(Kind.INSTANT, t): item for t, item in told.instants.items()}
@@ -179,7 +179,7 @@ class EtcdStore:
         return await self._txn("adopt", table_id, compare, success, key=Kind.SETTLE.of(inc), detail=",".join(sorted(told.instants)))
 
     async def revoke_lease(self, lease: int) -> None:
-        """Revoke; a lease that is gone already is success."""
+        """Revoke a lease; a lease that no longer exists is success."""
         try:
             await self._connection.call(rpc.leases, "LeaseRevoke", rpc.revoke_request(lease), writes=True)
         except Retryable as error:
@@ -197,7 +197,7 @@ class EtcdStore:
     async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
         """unlock (I1): delete exactly this lock, and only of a fenced incarnation.
 
-        The create revision names one acquisition for ever, so the owner read here is the owner that the transaction deletes.
+        The create revision identifies one acquisition permanently, so the transaction deletes the lock of the owner that was read here.
         """
         key = self.keys(table_id).of(Kind.LOCK)
         answer = await self._send("read-lock", rpc.txn_request([], [rpc.get(key)]), writes=False)
@@ -208,9 +208,9 @@ class EtcdStore:
         return await self._txn("unlock", table_id, compare, [rpc.delete(key)], key=Kind.LOCK.of(), detail=inc, token=create_revision)
 
     async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
-        """settled: the record becomes Settled and what belonged to ``inc`` goes.
+        """settled: the record becomes Settled and the other keys of ``inc`` are deleted.
 
-        More instants than fit into one transaction are deleted before it, each as it was read and under the same record.
+        Instants that do not fit into one transaction are deleted before it, each as it was read and under the same record.
         """
         key = self.keys(table_id).of(Kind.SETTLE, inc)
         unchanged = rpc.mod_is(key, expected_mod)
@@ -229,24 +229,24 @@ class EtcdStore:
         return [rpc.mod_is(key, revision) for key, revision in keys], [rpc.delete(key) for key, _ in keys]
 
     async def collect(self, table_id: str, *, inc: str, expected_mod: int) -> bool:
-        """collect (I2): record and fence of a settled incarnation go together."""
+        """collect (I2): record and fence of a settled incarnation are deleted together."""
         key = self.keys(table_id).of(Kind.SETTLE, inc)
         compare = [rpc.mod_is(key, expected_mod), rpc.version_is(self.keys(table_id).of(Kind.WRITER, inc), 0)]
         operations = [rpc.delete(key), rpc.delete(self.keys(table_id).of(Kind.FENCE, inc))]
         return await self._txn("collect", table_id, compare, operations, key=Kind.SETTLE.of(inc))
 
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
-        """Forget a report."""
+        """Delete a report."""
         return await self._txn("delete-report", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.REPORT, kind))], key=Kind.REPORT.of(kind))
 
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
-        """Ask the agent for something, or take the request back (None)."""
+        """Put a request for the agent, or withdraw it (None)."""
         key = self.keys(table_id).of(Kind.REQUEST, id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="taken back" if value is None else value.get("nonce"))
+        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="withdrawn" if value is None else value.get("nonce"))
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
-        """see: note where an incarnation was seen alive, or forget it (None)."""
+        """see: put the sighting of an incarnation, or delete it (None)."""
         key = self.keys(table_id).of(Kind.SEEN, inc)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
         return await self._txn("see", table_id, [], [operation], key=Kind.SEEN.of(inc), detail="forgotten" if value is None else Sighting.known(value).node)
@@ -290,7 +290,7 @@ class EtcdStore:
 
 
 def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair: Message) -> None:
-    """Put one key-value pair where EtcdFacts keeps it; keys that this version does not know are left alone."""
+    """Sort one key-value pair into its field of EtcdFacts; keys that this version does not know are ignored."""
     head, _, rest = path.partition("/")
     if not rest and head in _SINGLE:
         groups[head] = _stored(head, "", pair)

@@ -1,9 +1,9 @@
 """Transport to etcd: etcd3's raw stubs on threads of their own, one endpoint at a time, every call with a deadline.
 
-The only module that imports etcd3. Of that library nothing but channel-free stubs and messages is used: its own lock, watch and
+The only module that imports etcd3. It uses only that library's channel-free stubs and messages: the library's own lock, watch and
 retry layers lose locks and events (a contended lock raises TypeError, an acquire that timed out enters the block without the lock).
-Channel options and why: without gRPC keep-alives a half-open connection is never noticed, without a ping time-out after 70 s, and
-the default reconnect back-off is 20 s late after an outage.
+Reasons for the channel options: without gRPC keep-alives a half-open connection is never noticed, without a ping time-out only after 70 s, and
+with the default reconnect back-off the connection returns 20 s late after an outage.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Event = kv_pb2.Event
 class Connection:
     """Channel to one of several etcd members; sticky until a call fails, then the next member is used.
 
-    Certificates are read anew for each channel, so that rotated files are picked up.
+    Certificates are read again for each channel, so that rotated files are picked up.
     """
 
     def __init__(self, config: EtcdConfig, *, timeout: float = RPC_TIMEOUT_SECONDS) -> None:
@@ -71,7 +71,7 @@ class Connection:
         return self._config.endpoints[self._index % len(self._config.endpoints)]
 
     def channel(self) -> Any:
-        """The channel in use, made when there is none. Raises Retryable when the certificates cannot be read."""
+        """The channel in use, created when there is none. Raises Retryable when the certificates cannot be read."""
         with self._lock:
             if self._channel is None:
                 self._channel = self._open(self.endpoint)
@@ -92,7 +92,7 @@ class Connection:
         return grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
 
     def failed(self, channel: Any) -> None:
-        """Leave the member that ``channel`` leads to, unless another caller has left it already."""
+        """Switch away from the member behind ``channel``, unless another caller has already done so."""
         with self._lock:
             if self._channel is not channel:
                 return

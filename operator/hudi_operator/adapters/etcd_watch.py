@@ -1,6 +1,6 @@
-"""Watch of one prefix that resumes: told changes, or told to look at everything again.
+"""Resumable watch of one prefix: it delivers changes, or asks for a full look.
 
-It resumes from the last event's mod revision + 1, not from a header's revision (during catch-up the header runs ahead of the
+It resumes from the last event's mod revision + 1, not from a header's revision (during catch-up the header is ahead of the
 events: 4000 of 5000 events were lost that way when measured). After a compaction it starts from now and asks for a full look.
 """
 
@@ -36,7 +36,7 @@ class Change:
 
 
 class PrefixWatch:
-    """A watch on its own thread. ``on_changes`` and ``on_lost`` are called on that thread and must only hand over."""
+    """A watch on its own thread. ``on_changes`` and ``on_lost`` are called on that thread and must only hand the changes over."""
 
     def __init__(self, connection: Connection, prefix: str, *, on_changes: Callable[[list[Change]], None], on_lost: Callable[[], None]) -> None:
         """``on_lost`` is called when events may have been missed, and once after the first connection."""
@@ -46,7 +46,7 @@ class PrefixWatch:
         self._on_lost = on_lost
         self._next_revision = 0
         self._failures = 0
-        """Tries in a row that broke before the server had answered."""
+        """Consecutive tries that failed before the server answered."""
         self._closed = threading.Event()
         self._call: Message = None
         self._thread = threading.Thread(target=self._run, name=f"watch {prefix}", daemon=True)
@@ -103,7 +103,7 @@ class PrefixWatch:
             return False
         if response.canceled:
             raise Fatal(f"etcd: watch of {self._prefix} refused: {response.cancel_reason}")
-        # It works: what breaks later is a new trouble, whose first repetition comes soon (F50).
+        # The watch works: a later failure is a new one, and its first retry comes soon (F50).
         self._failures = 0
         if response.created and self._next_revision == 0:
             self._next_revision = response.header.revision + 1

@@ -11,7 +11,7 @@ from hudi_operator.model.ports import Retryable
 
 
 def pod_identity(config: PodEtcdConfig) -> Mapping[str, bytes]:
-    """Content of ``podEtcd.secretDir`` by file name, read anew, so that rotated files are picked up; empty without TLS.
+    """Content of ``podEtcd.secretDir`` by file name, read again at each call, so that rotated files are picked up; empty without TLS.
 
     Raises Retryable.
     """

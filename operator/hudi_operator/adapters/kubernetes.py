@@ -1,6 +1,6 @@
 """The API server through kubernetes.aio: live reads, writes with preconditions, every call with a deadline.
 
-Objects are plain JSON: the generated client's models would have to know our kinds and refuse what they do not know.
+Objects are plain JSON: the generated client's models do not know our kinds, and reject unknown fields.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ LOG = logging.getLogger(__name__)
 FIELD_MANAGER = "hudi-operator"
 TIMEOUT_SECONDS = 15.0
 EVENT_SECONDS = 3.0
-"""An event is for people: settling does not wait long for it."""
+"""Time-out of an event. Events are for people: settling does not wait long for them."""
 _PARALLEL_REQUESTS = 32
 _PAGE = 500
 _PROMPT_SECONDS = 1.0
-"""An answer that took longer says too little about the time at which it was given."""
+"""An answer that took longer is too inexact for the comparison of clocks."""
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Where objects of one kind are served."""
+    """API resource of one kind."""
 
     api: str
     plural: str
@@ -73,7 +73,7 @@ RESOURCES = {
 
 
 class ApiError(Exception):
-    """An answer with an error status; stays inside the adapters."""
+    """An answer with an error status; it does not leave the adapters."""
 
     def __init__(self, status: int, message: str, *, retry_after: float | None) -> None:
         super().__init__(message)
@@ -106,7 +106,7 @@ def own_namespace(default: str = "default") -> str:
 
 
 class ApiServer:
-    """Requests to the API server; belongs to one event loop."""
+    """Requests to the API server; an instance belongs to one event loop."""
 
     def __init__(self, configuration: client.Configuration, *, timeout: float = TIMEOUT_SECONDS) -> None:
         """``timeout``: deadline of each request in seconds."""
@@ -114,7 +114,7 @@ class ApiServer:
         self._timeout = timeout
         self._permits = asyncio.Semaphore(_PARALLEL_REQUESTS)
         self.clock_offset_ms: int | None = None
-        """By how much the API server's wall clock is ahead of this process's, by its last prompt answer; None: there was none yet."""
+        """Offset of the API server's wall clock from this process's, from its last prompt answer; None: there was none yet."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -151,7 +151,7 @@ class ApiServer:
         return answer if isinstance(answer, dict) else {}
 
     def _compare_clocks(self, date: str | None, sent: float, received: float) -> None:
-        # A date has whole seconds: the server's clock was between it and a second later, at some moment between the two here.
+        # A date has whole seconds: between the two moments measured here, the server's clock was between the date and one second later.
         if date and 0 <= received - sent < _PROMPT_SECONDS:
             with suppress(ValueError, TypeError):
                 self.clock_offset_ms = round(1000 * (parsedate_to_datetime(date).timestamp() + 0.5 - (sent + received) / 2))
@@ -194,7 +194,7 @@ class KubernetesStore:
     # ---- reads
 
     def clock_offset_ms(self) -> int | None:
-        """By how many milliseconds the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+        """Milliseconds by which the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
         return self._api.clock_offset_ms
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
@@ -207,7 +207,7 @@ class KubernetesStore:
             raise translate(error, f"read {kind} {namespace}/{name}", writes=False) from error
 
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
-        """Every object, page by page. Without resourceVersion the list is read from etcd's quorum, not from a cache (I11)."""
+        """Every object, page by page. A list without resourceVersion is a quorum read of etcd, not a read from a cache (I11)."""
         items: list[JsonDict] = []
         query = {"limit": str(_PAGE)}
         query.update({key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value})
@@ -232,7 +232,7 @@ class KubernetesStore:
         return None if found is None else pod_facts(found)
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """The named nodes, as far as they exist."""
+        """Those of the named nodes that exist."""
         found = await asyncio.gather(*(self.get("Node", "", name) for name in sorted(set(names))))
         return {node["metadata"]["name"]: node_facts(node) for node in found if node is not None}
 
@@ -251,7 +251,7 @@ class KubernetesStore:
         return True
 
     async def apply(self, manifest: JsonDict) -> None:
-        """Server-side apply; fields of other managers that this operator owns are taken back. What is immutable and different is made anew."""
+        """Server-side apply; the operator takes back its fields from other managers. An object with a differing immutable field is recreated."""
         try:
             await self._apply(manifest)
         except Fatal:
@@ -287,7 +287,7 @@ class KubernetesStore:
             raise translate(error, f"delete {kind} {namespace}/{name}") from error
 
     async def patch_finalizers(self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = "") -> None:
-        """JSON patch that tests resourceVersion; nothing is sent when the finalizers are right already."""
+        """JSON patch that tests resourceVersion; nothing is sent when the finalizers are already correct."""
         obj = await self.get(kind, namespace, name)
         if obj is None or (uid and obj["metadata"]["uid"] != uid):
             return
@@ -310,7 +310,7 @@ class KubernetesStore:
             raise translate(error, f"finalizers of {kind} {namespace}/{name}") from error
 
     async def _changed(self, kind: str, namespace: str, name: str, resource_version: str) -> bool:
-        """Whether an object is not as it was: the answer to a JSON patch whose test fails (422) does not say that it was the test (F49)."""
+        """Whether an object has changed: the answer to a JSON patch with a failed test (422) does not name the test as the reason (F49)."""
         obj = await self.get(kind, namespace, name)
         return obj is None or obj["metadata"]["resourceVersion"] != resource_version
 
@@ -330,7 +330,7 @@ class KubernetesStore:
             raise translate(error, f"status of {kind} {namespace}/{name}") from error
 
     async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:
-        """Emit an event named by (object, reason, ``key``): a second one with these is not made."""
+        """Emit an event named by (object, reason, ``key``). An event with that name is created only once."""
         digest = hashlib.sha256(f"{regarding.get('uid')}/{reason}/{key}".encode()).hexdigest()[:16]
         manifest = {
             "apiVersion": "events.k8s.io/v1",

@@ -13,7 +13,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 def pod_facts(pod: JsonDict) -> PodFacts:
-    """One pod. Containers without a status are not listed: the kubelet has said nothing about them."""
+    """One pod. Containers without a status are not listed: the kubelet has not reported them."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     return PodFacts(
         namespace=meta.get("namespace", ""),

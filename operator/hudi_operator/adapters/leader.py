@@ -1,8 +1,8 @@
-"""Leader election by a Lease, on a thread, a loop and a connection of its own.
+"""Leader election by a Lease, with its own thread, loop and connection.
 
-The election of kubernetes.aio measures with the wall clock, sends requests without a deadline, and a leader that was frozen goes on
+The election of kubernetes.aio uses the wall clock, sends requests without a deadline, and lets a leader that was frozen continue
 for ``renewDeadlineSeconds`` after it wakes up. Here the deadline counts from the *send* time of the last acknowledged renewal, on the
-monotonic clock, and a leader that misses it ends its process at once: nothing of a former leader runs on.
+monotonic clock, and a leader that misses it exits at once: no part of a former leader keeps running.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WATCHDOG_SECONDS = 0.1
 
 
 class LeaseNotes(Protocol):
-    """What a leader hands to the next one, as annotations of the Lease."""
+    """Data that a leader passes to the next one, as annotations of the Lease."""
 
     def write(self) -> Mapping[str, str]:
         """Annotations to be stored with each renewal."""
@@ -61,7 +61,7 @@ class Leader:
         self._valid_until = 0.0
         self._stop = threading.Event()
         self._seen: tuple[str, float] = ("", 0.0)
-        """Last foreign state of the Lease and when, on our clock, it was first seen."""
+        """Last state of the Lease from another replica, and when, on our clock, it was first seen."""
         self._thread = threading.Thread(target=self._run, name="leader-election", daemon=True)
 
     @property
@@ -75,7 +75,7 @@ class Leader:
             raise LeaseLost("the leader's lease is not held")
 
     def start(self) -> None:
-        """Take part."""
+        """Take part in the election."""
         if not self._config.enabled:
             self._valid_until = float("inf")
             self._on_started()
@@ -83,7 +83,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Give the Lease back, so that the next leader need not wait. The caller has stopped acting."""
+        """Release the Lease, so that the next leader need not wait. The caller must have stopped acting."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
@@ -126,12 +126,12 @@ class Leader:
     def _end(self, why: str) -> None:
         if self._stop.is_set():
             return
-        LOG.error("%s: ending at once, so that the next leader acts alone", why)
+        LOG.error("%s: exiting at once, so that only the next leader acts", why)
         logging.shutdown()
         os._exit(EXIT_LEASE_LOST)
 
     async def _round(self, api: ApiServer) -> float:
-        """Acquire or renew. Returns until when the Lease is held, on our monotonic clock; 0 when it is not."""
+        """Acquire or renew. Returns the time until which the Lease is held, on our monotonic clock; 0 when it is not held."""
         sent = time.monotonic()
         try:
             lease = await self._read(api)
@@ -172,7 +172,7 @@ class Leader:
         return bool((lease.get("spec") or {}).get("holderIdentity") == self._identity)
 
     def _expired(self, lease: JsonDict) -> bool:
-        """Given back, or unchanged for its whole duration as measured here: clocks of other hosts do not count."""
+        """True when it was released, or unchanged for its whole duration on our clock: clocks of other hosts do not count."""
         spec = lease.get("spec") or {}
         if not spec.get("holderIdentity"):
             return True
@@ -204,4 +204,4 @@ class Leader:
                 lease["spec"]["holderIdentity"] = ""
                 await self._write(api, lease)
         except (ApiError, Retryable) as error:
-            LOG.info("leader election: the lease was not given back: %s", error)
+            LOG.info("leader election: the lease was not released: %s", error)

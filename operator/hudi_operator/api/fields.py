@@ -1,8 +1,8 @@
-"""Fields of the CRDs, declared where they are typed, and the one reader of objects that are declared so.
+"""Declarations of CRD fields beside their types, and the reader of objects with such declarations.
 
-A dataclass declares with ``text``, ``number``, ``flag`` and so on what the CRD says of each field: name, type, default, bounds, choices. ``read`` makes
-a value of the class, and checks again what the API server has checked: an object may have been stored under a CRD of another release. That the
-declarations and the CRDs say the same is a test (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between fields, stand in the CRDs alone.
+With ``text``, ``number``, ``flag`` and so on a dataclass declares the CRD's schema of each field: name, type, default, bounds, choices. ``read`` creates
+a value of the class, and repeats the validation of the API server: an object may have been stored under a CRD of another release. A test
+compares declarations and CRDs (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between fields, are only in the CRDs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, TypeVar, cast
 JsonDict = dict[str, Any]
 _T = TypeVar("_T")
 NAME = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
-"""Names of objects of Kubernetes."""
+"""Pattern of Kubernetes object names."""
 SIZE = "^[1-9][0-9]{0,5}[MG]i$"
-"""The CRDs have the same as a rule, with a message of its own."""
+"""The CRDs have the same check as a rule with its own message."""
 VALUE_LIMIT = 80
-"""Characters of a value that a message shows."""
+"""Maximum number of characters of a value in a message."""
 _METADATA = "hudi_operator.crd"
 
 
 class SpecError(ValueError):
-    """An object whose spec cannot be understood; the message names the field."""
+    """An object's spec is invalid; the message names the field."""
 
 
 class _Nothing:
@@ -38,28 +38,28 @@ _LIKE_THE_FIELD = ("?",)
 
 @dataclass(frozen=True)
 class Declared:
-    """What the CRD says of one field of a class."""
+    """The CRD's schema of one field of a class."""
 
     at: tuple[str, ...]
-    """Names that lead to the value, from the object that the class stands for. Empty: the fields of ``record`` are fields of that object itself."""
+    """Path to the value within the object that the class describes. Empty: the fields of ``record`` are fields of that object itself."""
     schema: Mapping[str, Any]
     """Keywords of the CRD's schema; of a record only its type."""
     default: object = NOTHING
     """Filled in by the API server."""
     unset: object = NOTHING
-    """What the class has when the field, or an object on the way to it, is absent."""
+    """Value in the class when the field, or an object on the path to it, is absent."""
     required: bool = False
     way_required: bool = False
-    """Whether the objects on the way to the value are required, too."""
+    """Whether the objects on the path to the value are required, too."""
     record: type[Any] | None = None
     """Class of an object, or of the items of a list."""
     plain: bool = False
-    """Checked as ``record`` says, and kept as it stands."""
+    """Validated as ``record``, and kept as plain JSON."""
     size: bool = False
     """A string that must be a SIZE."""
 
 
-# ---- Declarations. They return Any, so that a field keeps the type that is written before it.
+# ---- Declarations. They return Any, so that a field keeps its annotated type.
 
 
 def text(
@@ -104,12 +104,12 @@ def flag(default: object = NOTHING, *, at: str | None = None, unset: object = NO
 
 
 def size(default: object = NOTHING, *, unset: object = NOTHING) -> Any:
-    """A size that a JVM takes as it is: whole MiB or GiB, as Kubernetes writes them (``512Mi``, ``2Gi``)."""
+    """A size that a JVM accepts: whole MiB or GiB, in Kubernetes notation (``512Mi``, ``2Gi``)."""
     return _declare(None, _string(at_most=8), default, unset, size=True)
 
 
 def quantity(at: str | None = None) -> Any:
-    """A quantity of Kubernetes, as number or as text."""
+    """A Kubernetes quantity, as a number or a string."""
     either = [{"type": "integer"}, {"type": "string"}]
     pattern = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
     return _declare(at, {"anyOf": either, "x-kubernetes-int-or-string": True, "maxLength": 32, "pattern": pattern}, NOTHING, None)
@@ -125,7 +125,7 @@ def texts(
     length: tuple[int | None, int] | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A list of strings, of ``at_least`` to ``at_most`` items whose numbers of characters lie in ``length``."""
+    """A list of ``at_least`` to ``at_most`` strings, each with a number of characters within ``length``."""
     shortest, longest = length or (None, None)
     items = _string(choices=choices, at_least=shortest, at_most=longest)
     bounds = {} if at_least is None else {"minItems": at_least}
@@ -133,7 +133,7 @@ def texts(
 
 
 def text_map(*, at: str | None = None, at_most: int, longest: int, pattern: str = "") -> Any:
-    """A map of strings with ``at_most`` entries, the values of at most ``longest`` characters."""
+    """A map of strings with at most ``at_most`` entries and values of at most ``longest`` characters."""
     values = _string(at_most=longest, pattern=pattern)
     return _declare(at, {"type": "object", "maxProperties": at_most, "additionalProperties": values}, NOTHING, {})
 
@@ -178,7 +178,7 @@ def _declare(
 
 
 def declarations(kind: type[Any]) -> tuple[tuple[str, Declared], ...]:
-    """The declared fields of a class, by name. A name of several words is camel case in the CRD, unless the declaration says another one."""
+    """The declared fields of a class, by name. The CRD's name is the same in camel case, unless the declaration sets another one."""
     if kind not in _DECLARATIONS:
         _DECLARATIONS[kind] = tuple(_declarations(kind))
     return _DECLARATIONS[kind]
@@ -203,7 +203,7 @@ def _camel(name: str) -> str:
 
 
 def read(kind: type[_T], raw: object, where: str, **given: object) -> _T:
-    """A value of ``kind`` from the object at ``where``; ``given`` are fields that the object does not have. Raises SpecError."""
+    """A value of ``kind`` from the object at ``where``; ``given`` are fields that are not in the object. Raises SpecError."""
     source = _mapping(raw, where)
     return kind(**given, **{name: _value(declared, source, where) for name, declared in declarations(kind)})
 
@@ -272,7 +272,7 @@ def _map(value: object, schema: Mapping[str, Any], where: str) -> dict[str, Any]
 
 
 def check(value: object, schema: Mapping[str, Any], where: str) -> object:
-    """The value, when it is one that the schema of a single value allows. Raises SpecError with field, value and rule."""
+    """Validate a single value against its schema and return it. Raises SpecError with field, value and rule."""
     kind = schema.get("type", "quantity")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)

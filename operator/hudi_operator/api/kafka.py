@@ -1,4 +1,4 @@
-"""What a HudiWriter reads from Kafka: the fields of ``spec.source.kafka``."""
+"""A HudiWriter's Kafka source: the fields of ``spec.source.kafka``."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ OPTIONS = (
     "socket.connection.setup.timeout.max.ms",
     "socket.connection.setup.timeout.ms",
 )
-"""Properties of Kafka's consumer that may be set: sizes, times and names. Those that name classes, files or credentials, and those that decide which
-records are read, are not among them. The CRD has the same list."""
+"""Properties of Kafka's consumer that may be set: sizes, times and names. Properties that name classes, files or credentials, or that determine which
+records are read, are excluded. The CRD has the same list."""
 
 
 @dataclass(frozen=True)
 class Security:
-    """How the brokers are talked to, in Kafka's own words; ``secret`` is empty when none is needed."""
+    """Connection settings of the brokers, in Kafka's own terms; ``secret`` is empty when none is needed."""
 
     protocol: str = text(unset="PLAINTEXT", required=True, choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
     mechanism: str = text(choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
@@ -85,11 +85,11 @@ def problem(source: KafkaSource | None) -> str:
     try:
         re.compile(source.topic_pattern)
     except re.error as error:
-        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is no regular expression: {error}"
+        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is not a regular expression: {error}"
     try:
         _start(source)
     except ValueError:
-        return f"{WHERE}.startFrom: {source.start_from!r} is no time such as 2026-01-31T23:59:59Z"
+        return f"{WHERE}.startFrom: {source.start_from!r} is not a time such as 2026-01-31T23:59:59Z"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""``spec.merge``: which of two versions of a record stays, and whether a batch may bring some columns alone (docs/use/merging.md)."""
+"""``spec.merge``: which of two versions of a record is kept, and whether a batch may have only some columns (docs/use/merging.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_HUDI = frozenset(
         "00000000-0000-0000-0000-000000000000",
     )
 )
-"""Strategies that mean something to Hudi itself: event time, commit time, no particular one, a payload class."""
+"""Strategy ids that Hudi reserves: event time, commit time, no particular one, a payload class."""
 
 
 @dataclass(frozen=True)
@@ -27,30 +27,30 @@ class Merge:
 
     mode: str = text(unset="", choices=(EVENT_TIME, COMMIT_TIME, CUSTOM))
     partial_updates: str = text(unset="", choices=(IGNORE_NULLS,))
-    """``IgnoreNulls``: a batch may bring some columns alone. Empty: a version replaces the whole row."""
+    """``IgnoreNulls``: a batch may have only some columns. Empty: a version replaces the whole row."""
     strategy_id: str = text(at="custom.strategyId", unset="", required=True, at_most=36)
-    """With ``Custom``: what the class calls its merge; stands in the table's properties."""
+    """With ``Custom``: the strategy id of the class, which is stored in the table's properties."""
     class_name: str = text(at="custom.className", unset="", required=True, at_most=255)
-    """With ``Custom``: a HoodieRecordMerger of the image."""
+    """With ``Custom``: a HoodieRecordMerger class in the image."""
 
     @property
     def told(self) -> job.Merge:
-        """As it stands in job.json and in an agent's assignment."""
+        """The merge settings as written to job.json and to an agent's assignment."""
         partial, strategy = self.partial_updates or None, self.strategy_id or None
         return job.Merge(mode=self.mode, partial_updates=partial, strategy_id=strategy, class_name=self.class_name or None)
 
 
 LATER_COMMIT = Merge(COMMIT_TIME)
-"""What a table without orderingFields does that says nothing else."""
+"""Default of a table without orderingFields."""
 
 
 def implied(merge: Merge, ordering_fields: Sequence[str]) -> Merge:
-    """The same, with the mode that an unset one means."""
+    """The same settings, with an unset mode replaced by its default."""
     return merge if merge.mode else replace(merge, mode=EVENT_TIME if ordering_fields else COMMIT_TIME)
 
 
 def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, missing_columns: str, image: str) -> str:
-    """Why these cannot go together; empty when they can. ``kubectl apply`` says the same (crds/)."""
+    """Why these settings contradict each other; empty when they do not. ``kubectl apply`` reports the same (crds/)."""
     if (merge.mode == CUSTOM) != bool(merge.strategy_id and merge.class_name):
         return f"spec.merge.custom: needed with mode Custom, and only there; the mode is {merge.mode}"
     if merge.strategy_id in OF_HUDI:

@@ -1,7 +1,7 @@
-"""`spec.metadataTable`: whether the table has Hudi's metadata table, with which indexes, and the word to make it anew.
+"""`spec.metadataTable`: whether the table has Hudi's metadata table, its indexes, and the nonce that rebuilds it.
 
-It belongs to all writers: one that keeps it up beside one that does not would leave a listing that misses files. So a change goes through the
-closed gate, and the table's agent makes it alone (plan/requests/metadata_table.py).
+All writers share it: if one maintains it and another does not, its listing misses files. So a change goes through the
+closed gate, and only the table's agent makes it (plan/requests/metadata_table.py).
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ COLUMN_STATS = "ColumnStats"
 INDEXES = (COLUMN_STATS,)
 _OPTIONS = {
     "hoodie.metadata.index.column.stats.enable": COLUMN_STATS,
-    # Those of partitions are made from those of files. Hudi 1.2 makes them along with them, whatever is said here (measured).
+    # Partition statistics are computed from file statistics. Hudi 1.2 creates both together, whatever is set here (measured).
     "hoodie.metadata.index.partition.stats.enable": COLUMN_STATS,
 }
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """What is wanted. The default is Hudi's: a metadata table with statistics of columns."""
+    """The wanted metadata table. The default is Hudi's: a metadata table with column statistics."""
 
     enabled: bool = flag(True)
     indexes: tuple[str, ...] = texts(unset=INDEXES, at_most=len(INDEXES), choices=INDEXES)
-    """The list of files is always there."""
+    """Indexes besides the list of files, which always exists."""
     rebuild: str = text(at_most=64)
-    """Any other word than the last one: delete the metadata table and make it anew."""
+    """A value other than the last one deletes and rebuilds the metadata table."""
 
     @property
     def nonce(self) -> str:
-        """What the agent has brought about last, in one word; equal words mean that nothing is to be done."""
+        """Nonce of these settings; when it equals the nonce of the agent's last change there is nothing to do."""
         return f"{'+'.join(('Files', *sorted(self.indexes))) if self.enabled else 'Off'}/{self.rebuild}"
 
     @property
     def options(self) -> dict[str, str]:
-        """Hudi options of everybody who writes to the table."""
+        """Hudi options of every process that writes to the table."""
         on = {"hoodie.metadata.enable": str(self.enabled).lower()}
         return on | {option: str(self.enabled and name in self.indexes).lower() for option, name in _OPTIONS.items()}

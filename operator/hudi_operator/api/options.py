@@ -1,7 +1,7 @@
-"""Which Hudi and Spark options a person may set: an allow-list, after a list of options that the operator owns.
+"""Hudi and Spark options that users may set: a list of options owned by the operator, then an allow-list.
 
-Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all are
-brought to one form first. What is on neither list is refused: a new Hudi version must not open a hole silently.
+Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all spellings are
+normalized first. An option on neither list is refused, so that a new Hudi version cannot silently open a hole.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Rule:
 _LOCK = "the lock that keeps writers apart is owned by the operator"
 _TABLE = "the table's identity comes from the HudiTable"
 _SERVICE = "table services and rollbacks are run by the operator's agent"
-_SCHEMA = "columns are fitted to the table by the runtime; spec.schema of the HudiTable says what may be missing"
-_SAID = "spec.services of the HudiTable says it"
-_DUPLICATES = "spec.duplicates of the HudiWriter says it"
+_SCHEMA = "the runtime fits columns to the table; set in spec.schema of the HudiTable what may be missing"
+_SAID = "set it in spec.services of the HudiTable"
+_DUPLICATES = "set it in spec.duplicates of the HudiWriter"
 _CLASS = "classes named by options could replace the guarded write path"
 _EXTERNAL = "the option reaches systems that the operator does not guard"
 
-_TWICE = "one record for each key: a key that stands twice in a batch would be two (F93)"
+_TWICE = "one record for each key: a key that is twice in a batch would become two records (F93)"
 _STORED = "all writers of a table store and find its rows in one way (F93)"
-_LEFT_OUT = "rows of a file that cannot be read for a moment would be left out, of the table's own files too"
+_LEFT_OUT = "rows of a temporarily unreadable file would be skipped, also in the table's own files"
 _HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
 _READERS = "incremental readers get rows twice or not at all after a log compaction"
 
@@ -86,7 +86,7 @@ OWNED_HUDI = (
     Rule("hoodie.datasource.write.partitionpath.*", _TABLE),
     Rule("hoodie.datasource.write.precombine.field*", _TABLE),
     Rule("hoodie.datasource.write.hive_style_partitioning", _TABLE),
-    Rule("hoodie.datasource.write.operation", "spec.operation says it"),
+    Rule("hoodie.datasource.write.operation", "set it in spec.operation"),
     Rule("hoodie.datasource.insert.dup.policy", _DUPLICATES),
     Rule("hoodie.datasource.write.insert.drop.duplicates", _DUPLICATES),
     Rule("hoodie.merge.allow.duplicate.on.inserts", _DUPLICATES),
@@ -133,7 +133,7 @@ OF_THE_TABLE = tuple(
         "bucket.",
     )
 )
-"""What a table may set and a single writer may not."""
+"""Options that a table may set and a single writer may not."""
 ALLOWED_OF_THE_TABLE = (
     "hoodie.archive.*",
     "hoodie.commits.archival.batch",
@@ -144,7 +144,7 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.layout.optimize.*",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
-"""Hudi refuses none, but a global or record index with several writers may give one key to two file groups (measured)."""
+"""Hudi refuses no index type, but a global or record index with several writers may assign one key to two file groups (measured)."""
 ALLOWED_HUDI = (
     "hoodie.upsert.shuffle.parallelism",
     "hoodie.insert.shuffle.parallelism",
@@ -170,7 +170,7 @@ ALLOWED_HUDI = (
 _IDENTITY = "the operator decides who runs what and where"
 _GUARD = "the guarded storage of the table must not be replaced"
 _CODE = "code is added through the image, not by options"
-_ZONE = "a writer's session is in UTC (F95): source.files.options.timeZone says the zone of a source's times, to_utc_timestamp in SQL that of a column"
+_ZONE = "a writer's session is in UTC (F95): set the zone of a source's times in source.files.options.timeZone, that of a column with to_utc_timestamp in SQL"
 _CALENDAR = "all writers of a table write dates in one calendar"
 OWNED_SPARK = (
     Rule("spark.hoodie.*", "use spec.hudiOptions"),
@@ -188,14 +188,14 @@ OWNED_SPARK = (
     Rule("spark.driver.host", _IDENTITY),
     Rule("spark.driver.port", _IDENTITY),
     Rule("spark.driver.bindaddress", _IDENTITY),
-    Rule("spark.executor.instances", "spec.executors.instances says it"),
-    Rule("spark.*.memoryoverhead*", "driver.resources and executors.resources say it"),
+    Rule("spark.executor.instances", "set it in spec.executors.instances"),
+    Rule("spark.*.memoryoverhead*", "set it in driver.resources and executors.resources"),
     Rule("spark.dynamicallocation.*", _IDENTITY),
-    Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is given up"),
+    Rule("spark.task.reaper.*", "tasks of a stopped job must end before its instant is abandoned"),
     Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
     Rule(
         "spark.sql.files.ignore*",
-        "rows of a file that cannot be read would be left out, of the table's own files too: source.files.options says it of a source",
+        "rows of an unreadable file would be skipped, also in the table's own files: for a source set it in source.files.options",
     ),
     Rule("spark.sql.session.timezone", _ZONE),
     Rule("spark.sql.parquet.*rebasemodeinwrite", _CALENDAR),
@@ -260,7 +260,7 @@ ALLOWED_SPARK = (
     "spark.sql.debug.*",
     "spark.scheduler.minregisteredresourcesratio",
     "spark.scheduler.maxregisteredresourceswaitingtime",
-    "spark.eventlog.*",  # for Spark's history server; written with the credentials that the writer has anyway
+    "spark.eventlog.*",  # for Spark's history server; written with the writer's own credentials
     "spark.network.timeout",
     "spark.rpc.asktimeout",
     "spark.rpc.message.maxsize",
@@ -275,7 +275,7 @@ VALUE_LIMIT = 80
 
 
 def normal(name: str) -> str:
-    """One form for every spelling: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options undone."""
+    """Normalize an option's name: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options resolved."""
     flat = "".join(name.split()).lower()
     for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
         if flat.startswith(prefix):
@@ -288,7 +288,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _dirty(name: str) -> bool:
-    """A name that is not one plain word could smuggle a second option into a properties file."""
+    """True for a name that is not one plain word; it could smuggle a second option into a properties file."""
     return not name or any(ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name)
 
 
@@ -324,7 +324,7 @@ def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequenc
 def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
     field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
-    owned = (*OWNED_HUDI, *(Rule(name, "spec.index says it") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
+    owned = (*OWNED_HUDI, *(Rule(name, "set it in spec.index") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
     return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table) or _merge_problem(table)
 
 

@@ -1,7 +1,7 @@
-"""Partitions that a writer declares, as patterns: what they mean, and whether two declarations have a partition in common.
+"""Partition patterns declared by writers: their meaning, and whether two declarations have a partition in common.
 
 A pattern is matched against a partition's values joined with ``/``, in the order of the table's partition fields: ``*`` stands for any
-characters, ``/`` included, ``?`` for one character. ``field=`` before a value may be written or left out, however the table names its folders.
+characters, ``/`` included, ``?`` for one character. ``field=`` before a value is optional, however the table names its folders.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ SEPARATOR = "/"
 
 
 def normal(pattern: str, fields: Sequence[str]) -> str:
-    """The pattern without the names of partition fields, so that one partition is written one way."""
+    """The pattern without names of partition fields, so that each partition has one spelling."""
     names = tuple(f"{field}=" for field in fields)
     return SEPARATOR.join(next((level.removeprefix(n) for n in names if level.startswith(n)), level) for level in pattern.split(SEPARATOR))
 
 
 def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
-    """The first two patterns that match one and the same partition; None: there is no such partition. No pattern at all stands for ``*``."""
+    """The first two patterns that match a common partition; None: there is none. An empty list means ``*``."""
     return next(((a, b) for a, b in product(mine or ("*",), others or ("*",)) if intersect(a, b)), None)
 
 
 @lru_cache(maxsize=16384)
 def intersect(a: str, b: str) -> bool:
     """Whether some text matches both patterns."""
-    # Positions in a and b that some text can have reached, as one reads both patterns side by side.
+    # Positions in a and b that some text can have reached, when both patterns are read in parallel.
     reached, seen = [(0, 0)], {(0, 0)}
     while reached:
         i, j = reached.pop()
@@ -41,7 +41,7 @@ def intersect(a: str, b: str) -> bool:
 
 
 def _steps(a: str, i: int, b: str, j: int) -> list[tuple[int, int]]:
-    """Where one more character, or the end of a ``*``, leads."""
+    """Positions after one more character, or after the end of a ``*``."""
     left, right = a[i : i + 1], b[j : j + 1]
     steps = []
     if left == "*":

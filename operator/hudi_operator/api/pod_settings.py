@@ -1,4 +1,4 @@
-"""What a user may say about the pods of drivers, of executors, and of an agent of a table's own."""
+"""User settings for the pods of drivers, of executors, and of a table's own agent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Toleration:
 
 @dataclass(frozen=True)
 class PodSettings:
-    """What a user may say about a pod. ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
+    """User settings for a pod. ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
 
     cores: int = number(1, at_least=1, at_most=64)
     memory: str = size("1Gi")
@@ -63,20 +63,20 @@ class PodSettings:
 
 @dataclass(frozen=True)
 class ExecutorSettings(PodSettings):
-    """The same of executors. ``instances`` 0: the driver, or the agent, computes by itself."""
+    """The same for executors. ``instances`` 0: the driver, or the agent, computes locally."""
 
     instances: int = number(0, at_least=0, at_most=200)
 
 
 @dataclass(frozen=True)
 class OwnAgent:
-    """An agent that serves one HudiTable alone. Its pod is Spark's driver."""
+    """An agent that serves a single HudiTable. Its pod is the Spark driver."""
 
     pod: PodSettings = record(PodSettings, at="")
     executors: ExecutorSettings = record(ExecutorSettings)
 
     def key(self, table: str) -> JsonDict:
-        """What the agent's name stands for, as JSON: other settings, or another table, are another agent."""
+        """Identity of the agent, as JSON: other settings, or another table, give another agent name."""
         return {"table": table, **asdict(self)}
 
 
@@ -84,17 +84,18 @@ _PATHS = "XX:(HeapDumpPath|ErrorFile)=[A-Za-z0-9._/%-]+"
 _WORDS = "XX:(NativeMemoryTracking|CompilationMode|ShenandoahGCMode|ShenandoahGCHeuristics)=[A-Za-z-]+"
 _NUMBERS = "XX:[A-Za-z0-9]+=[0-9]+([.][0-9]+)?[kKmMgGtT]?"
 JAVA_OPTION = f"-(XX:[+-][A-Za-z0-9]+|{_NUMBERS}|{_PATHS}|{_WORDS}|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)"
-"""What the CRDs allow. Not a path in general: the JVM reads more options from some (VMOptionsFile, Flags), code from others, and runs a few (F56)."""
+"""JVM options that the CRDs allow. Options with a path are excluded in general: the JVM reads further
+options from some files (VMOptionsFile, Flags), code from others, and runs a few (F56)."""
 ENV_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 OWNED_ENV = (
     "(HUDI_.*|SPARK_.*|HADOOP_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|LD_.*|PYTHON.*|PYSPARK_.*|PATH|POD_.*|NODE_NAME|TZ"
     "|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))"
 )
-"""Variables that decide what a pod is; in any case of letters."""
+"""Variables that define a pod's role, compared case-insensitively."""
 
 
 def check_pods(settings: PodSettings, where: str) -> None:
-    """Raise SpecError for a JVM option or a variable that may not be set: a CRD of another release may have let one pass."""
+    """Raise SpecError for a JVM option or a variable that may not be set: a CRD of another release may have accepted it."""
     for option in settings.java_options:
         if not re.fullmatch(JAVA_OPTION, option):
             allowed = "-XX:+NAME, -XX:-NAME, -XX:NAME=NUMBER, -XX:HeapDumpPath= and -XX:ErrorFile=, -Xss, -Xlog:, -Xint"

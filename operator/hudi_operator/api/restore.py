@@ -1,4 +1,4 @@
-"""`spec.restore`: the savepoint that a table is to be taken back to, once for each nonce."""
+"""`spec.restore`: the savepoint to which a table is restored, once for each nonce."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hudi_operator.api.fields import text
 
 @dataclass(frozen=True)
 class Restore:
-    """One request. Equal nonces are the same request, whatever else they say."""
+    """One request. Equal nonces are the same request, whatever the other fields are."""
 
     savepoint: str = text(required=True, at_least=1, at_most=63)
     nonce: str = text(required=True, at_least=1, at_most=64)

@@ -1,4 +1,4 @@
-"""Cron schedules with a time zone: whether they can be used, and the ticks around a moment. Pure; the moment is an argument."""
+"""Cron schedules with a time zone: validation, and the ticks around a given time. Pure; the time is an argument."""
 
 from __future__ import annotations
 

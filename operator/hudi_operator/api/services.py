@@ -1,7 +1,7 @@
-"""`spec.services`: the table services that the agent runs, their triggers, and the Hudi options that they are run with.
+"""`spec.services`: the table services that the agent runs, their triggers, and their Hudi options.
 
-The defaults are Hudi's own: a table that nobody tends would grow for ever, so cleaning, archival and compaction are on. Clustering rewrites data
-for the sake of readers, and is on when it is asked for.
+The defaults are Hudi's own: without services a table grows forever, so cleaning, archival and compaction are enabled. Clustering rewrites data
+to speed up readers, and must be enabled explicitly.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ JsonDict = dict[str, Any]
 KINDS = tuple(kind.value for kind in words.Service)
 COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = KINDS
 ALWAYS = (COMPACTION, CLEAN, ARCHIVE)
-"""Services that are on unless their section says otherwise; the others are on when their section is there."""
+"""Services that are enabled unless their section disables them; the others are enabled by the presence of their section."""
 #: Commits between two runs when neither afterCommits nor schedule is set.
 AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, TTL: 20, CLEAN: 10, ARCHIVE: 10}
 LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
 PLAN = "hoodie.clustering.plan.strategy"
 TTL_SINCE = {"LastWrite": "KEEP_BY_TIME", "Creation": "KEEP_BY_CREATION_TIME"}
 TTL_PATTERN = "hudi.operator.ttl.partition.pattern"
-"""Read by the runtime; Hudi has no such option."""
+"""Option of the runtime; Hudi does not have it."""
 HOUR, DAY = 3600, 86400
 
 
 @dataclass(frozen=True)
 class Window:
-    """Runs begin only within so many seconds after a tick."""
+    """Runs begin only within this many seconds after a tick."""
 
     opens: Schedule = record(Schedule, at="")
     duration_seconds: int = number(required=True, at_least=60, at_most=7 * DAY)
 
     def around(self, now_ms: int) -> tuple[int, int]:
-        """The window that is open at a moment, else the next one: begin and end, Unix milliseconds."""
+        """The window that is open at a given time, else the next one: begin and end, Unix milliseconds."""
         begin = int(self.opens.previous(now_ms).timestamp() * 1000)
         if now_ms >= begin + self.duration_seconds * 1000:
             begin = int(self.opens.next(now_ms).timestamp() * 1000)
@@ -48,7 +48,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Section:
-    """What each section of ``spec.services`` has."""
+    """Fields that every section of ``spec.services`` has."""
 
     enabled: bool = flag(True)
     after_commits: int | None = number(unset=None, at_least=1, at_most=10_000)
@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Clean(Section):
-    """``spec.services.clean``: what cleaning retains; at most one of the three is set."""
+    """``spec.services.clean``: what cleaning retains; at most one of the three fields is set."""
 
     retain_commits: int = number(unset=10, at_least=1, at_most=10_000)
     retain_seconds: int | None = number(unset=None, at_least=HOUR, at_most=3650 * DAY, multiple_of=HOUR)
@@ -66,7 +66,7 @@ class Clean(Section):
 
     @property
     def options(self) -> dict[str, str]:
-        """Hudi's, for cleaning, and for archival, which goes no further."""
+        """Hudi options for cleaning, and for archival, which must not go further."""
         if self.retain_seconds is not None:
             return {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(self.retain_seconds // HOUR)}
         if self.retain_file_versions is not None:
@@ -89,7 +89,7 @@ class Archive(Section):
 
 @dataclass(frozen=True)
 class Clustering(Section):
-    """``spec.services.clustering``: which files are written again, how large, and in which order."""
+    """``spec.services.clustering``: which files are rewritten, with which size, and in which order."""
 
     small_file_size: str = size(unset="300Mi")
     target_file_size: str = size(unset="1Gi")
@@ -108,7 +108,7 @@ class Clustering(Section):
         if self.sort_columns:
             options |= {f"{PLAN}.sort.columns": ",".join(self.sort_columns), "hoodie.layout.optimize.strategy": LAYOUTS[self.layout]}
         else:
-            # Without an order there is nothing to gain from writing one file again.
+            # Without a sort order, rewriting a single file gains nothing.
             options[f"{PLAN}.single.group.clustering.enabled"] = "false"
         if self.partition_pattern:
             options[f"{PLAN}.partition.regex.pattern"] = self.partition_pattern
@@ -132,7 +132,7 @@ class Ttl(Section):
 
     @property
     def options(self) -> dict[str, str]:
-        """Hudi's, and the runtime's own one."""
+        """Hudi options, and the runtime's own option."""
         options = {
             "hoodie.partition.ttl.management.strategy.type": TTL_SINCE[self.since],
             "hoodie.partition.ttl.strategy.days.retain": str(self.retain_seconds // DAY),
@@ -149,13 +149,13 @@ class ServicesSpec:
     archive: Archive = record(Archive)
     compaction: Section = record(Section)
     clustering: Clustering | None = record(Clustering, optional=True)
-    """None: off, like ``ttl``."""
+    """None: disabled, like ``ttl``."""
     ttl: Ttl | None = record(Ttl, optional=True)
 
 
 @dataclass(frozen=True)
 class Service:
-    """One service that is switched on; ``after_commits`` None: only the schedule starts it; ``window`` None: it may begin at any time."""
+    """One enabled service; ``after_commits`` None: only the schedule starts it; ``window`` None: it may begin at any time."""
 
     kind: str
     after_commits: int | None
@@ -165,8 +165,8 @@ class Service:
 
 
 def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ...]:
-    """The services that run; those that are off (and compaction of a CopyOnWrite table) are left out."""
-    # The trigger of a compaction is ours: when Hudi is asked it plans whatever has log files.
+    """The enabled services; disabled ones (and compaction of a CopyOnWrite table) are omitted."""
+    # The trigger of a compaction is ours: when asked, Hudi plans every file group with log files.
     compact = {"hoodie.compact.inline.trigger.strategy": "NUM_COMMITS", "hoodie.compact.inline.max.delta.commits": "1"}
     sections: list[tuple[str, Section | None, Mapping[str, str]]] = [
         (COMPACTION, spec.compaction if merge_on_read else None, compact),
@@ -184,7 +184,7 @@ def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service
 
 
 def problem(services: tuple[Service, ...]) -> str:
-    """Why these services cannot be run as specified (field, value, rule); empty when they can. The CRD refuses most of it before."""
+    """Why these services cannot be run as specified (field, value, rule); empty when they can. The CRD refuses most of these first."""
     for service in services:
         if service.schedule is not None:
             found = service.schedule.problem(f"spec.services.{service.kind}.schedule")
@@ -206,7 +206,7 @@ def problem(services: tuple[Service, ...]) -> str:
 
 
 def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, partitioned: bool) -> str:
-    """Why this table cannot be clustered as specified (field, value, rule); empty when it can, or need not. The CRD refuses it before."""
+    """Why this table cannot be clustered as specified (field, value, rule); empty when it can, or is not clustered. The CRD refuses these first."""
     options = next((s.options for s in services if s.kind == CLUSTERING), None)
     if options is None:
         return ""
@@ -224,7 +224,7 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
 
 
 def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
-    """Why partitions of this table cannot expire as specified (field, value, rule); empty when they can, or need not. The CRD refuses it before."""
+    """Why partitions of this table cannot expire as specified (field, value, rule); empty when they can, or do not expire. The CRD refuses these first."""
     options = next((s.options for s in services if s.kind == TTL), None)
     if options is None:
         return ""
@@ -243,7 +243,7 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
 
 
 def orders(services: tuple[Service, ...], now_ms: int) -> dict[str, assignment.ServiceOrder]:
-    """What the agent must know of them: also the window that is open now, or opens next."""
+    """The services in the agent's assignment, with the window that is open now, or opens next."""
     return {
         s.kind: assignment.ServiceOrder(after_commits=s.after_commits, scheduled=s.schedule is not None, options=dict(s.options), window=_open(s, now_ms))
         for s in services

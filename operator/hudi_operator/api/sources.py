@@ -1,4 +1,4 @@
-"""What a HudiWriter reads: the fields of ``spec.source``."""
+"""Sources of a HudiWriter: the fields of ``spec.source``."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class HudiSource:
     max_commits_per_batch: int | None = number(unset=None, at_least=1, at_most=10_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Snapshot"))
     deletes: str = text("Ignore", choices=("Ignore", "Carry"))
-    """``Carry``: what was deleted from the source is deleted from the table."""
+    """``Carry``: records that were deleted from the source are deleted from the table."""
     merger: str = ""
     """The class that merges the HudiTable; known when it was looked up."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a query sees under ``name``: a HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set)."""
+    """A view that a query reads as ``name``: a HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set)."""
 
     name: str = text(required=True, at_least=1, at_most=63)
     table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63)

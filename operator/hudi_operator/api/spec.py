@@ -1,4 +1,4 @@
-"""HudiTable and HudiWriter objects as typed values: what the CRDs say of each field is declared beside its type (fields.py).
+"""HudiTable and HudiWriter objects as typed values. The CRDs' schema of each field is declared beside its type (fields.py).
 
 The API server has validated the objects and filled in the defaults; both happen here again, because an object may have been stored under an older
 CRD, and because planners are tested without an API server.
@@ -81,7 +81,7 @@ class LockSpec:
     max_clock_skew_seconds: int = number(5, at_least=1, at_most=60)
 
     def problem(self) -> str:
-        """Why these durations cannot work together; empty when they can (protocol.md, Keys)."""
+        """Why these durations contradict each other; empty when they do not (protocol.md, Keys)."""
         if self.keep_alive_seconds + 2 * self.rpc_timeout_seconds > self.lease_seconds:
             return "lock: keepAliveSeconds + 2 x rpcTimeoutSeconds must not exceed leaseSeconds"
         if self.silence_seconds <= self.lease_seconds + self.suspect_seconds:
@@ -91,7 +91,7 @@ class LockSpec:
 
 @dataclass(frozen=True)
 class Attestation:
-    """A person's word that a pod's processes are gone."""
+    """A person's statement that a pod's processes are gone."""
 
     pod_uid: str = text(at="podUID", required=True, at_most=36, pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
     node: str = text(required=True, at_least=1, at_most=253)
@@ -113,11 +113,11 @@ class FencingSpec:
 
 @dataclass(frozen=True)
 class AdoptionSpec:
-    """What to do about a table that is at the path already."""
+    """How to handle a table that already exists at the path."""
 
     policy: str = text("AdoptOrCreate", choices=("AdoptOrCreate", "Adopt", "Create"))
     rollback_instants: tuple[str, ...] = texts(at_most=64, length=(None, 17))
-    """Pending instants whose writers are dead, by a person's word."""
+    """Pending instants whose writers are dead, as attested by a person."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class StorageSpec:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """A savepoint that the table is to have."""
+    """A savepoint that the table should have."""
 
     name: str = text(required=True, at_least=1, at_most=63)
 
@@ -151,7 +151,7 @@ class TableSpec:
     ref: ObjectRef
     path: str = text(required=True, at_least=1, at_most=1024)
     table_name: str = text(at_most=128)
-    """Unset: the name of the object."""
+    """Unset: the object's name."""
     type: str = text("CopyOnWrite", choices=("CopyOnWrite", "MergeOnRead"))
     record_key_fields: tuple[str, ...] = texts(required=True, at_least=1, at_most=16, length=_COLUMN)
     partition_fields: tuple[str, ...] = texts(at_most=8, length=_COLUMN)
@@ -160,27 +160,27 @@ class TableSpec:
     index_type: str = text(at="index.type", unset="", required=True, at_most=64)
     """Empty: Hudi's default."""
     buckets: int = number(at="index.buckets", unset=0, at_least=1, at_most=4096)
-    """File groups of a partition with index type Bucket."""
+    """Number of file groups per partition with index type Bucket."""
     merge: merging.Merge = record(merging.Merge)
-    """Which of two versions of a record stays."""
+    """Which of two versions of a record is kept."""
     missing_columns: str = text("Null", at="schema.missingColumns", choices=("Null", "Refuse"))
-    """What a batch without a column of the table means."""
+    """How a batch that lacks a column of the table is handled."""
     image: str = text(at_least=1, at_most=512)
     hudi_version: str = text(HUDI_VERSION, at_most=32)
-    """Release of Hudi that the image must have."""
+    """Required release of Hudi in the image."""
     concurrency_mode: str = text("Optimistic", at="concurrency.mode", choices=("SingleWriter", "Optimistic", "NonBlocking"))
     max_writers: int = number(at="concurrency.maxWriters", unset=16, at_least=1, at_most=64)
     """1 with SingleWriter."""
     change_timeout_seconds: int = number(at="concurrency.changeTimeoutSeconds", unset=3600, at_least=10, at_most=604_800)
-    """How long a run may take to its next commit boundary when the gate is closed for a change; then it is stopped."""
+    """Time that a run has to reach its next commit boundary when the gate is closed for a change; then it is stopped."""
     admission: str = text(at="concurrency.admission", unset="Always", choices=("Always", "DisjointPartitions"))
     """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
     serialize_after_conflicts: int = number(at="concurrency.serializeAfterConflicts", unset=2, at_least=0, at_most=20)
-    """Races in a row that one writer loses to another before the two take turns; 0: never."""
+    """Races that one writer loses to another in a row before the two take turns; 0: they never do."""
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
-    """Whether a write stops when it meets the marker of one that began earlier."""
+    """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset="Key", choices=("Key", "Partition", "Ignore"))
-    """What two commits, of which neither has seen the other, may not both insert; ``Ignore``: nothing is compared."""
+    """What two concurrent commits, neither of which has seen the other, must not both insert; ``Ignore``: nothing is compared."""
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
     storage: StorageSpec = record(StorageSpec)
@@ -190,17 +190,17 @@ class TableSpec:
     """None: the table begins empty."""
     savepoint_list: tuple[Savepoint, ...] = records(Savepoint, at="savepoints", at_most=16)
     restore: Restore | None = record(Restore, optional=True)
-    """None: nothing is to be undone."""
+    """None: no restore is requested."""
     service_sections: ServicesSpec = record(ServicesSpec, at="services")
     metadata_table: MetadataTable | None = record(MetadataTable, optional=True)
-    """None: nothing is said, Hudi's defaults hold."""
+    """None: Hudi's defaults apply."""
     agent: OwnAgent | None = record(OwnAgent, optional=True)
     """None: the table shares an agent with others that have the same access to storage."""
     callback: Callback | None = record(Callback, at="commitCallback", optional=True)
-    """None: nobody is told of commits."""
+    """None: commits are not delivered."""
     suspend: bool = flag(False)
     known_id: str = ""
-    """Table id that status tells of a table whose path cannot be read; empty: the path says it."""
+    """Table id from status, for a table with an unreadable path; empty: it follows from the path."""
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> TableSpec:
@@ -219,17 +219,17 @@ class TableSpec:
 
     @property
     def savepoints(self) -> tuple[str, ...]:
-        """Names of savepoints that the table is to have."""
+        """Names of the savepoints that the table should have."""
         return tuple(savepoint.name for savepoint in self.savepoint_list)
 
     @cached_property
     def services(self) -> tuple[Service, ...]:
-        """Table services that the agent runs; those that are switched off are absent."""
+        """Table services that the agent runs; disabled ones are absent."""
         return switched_on(self.service_sections, merge_on_read=self.type == "MergeOnRead")
 
     @property
     def canonical_path(self) -> str:
-        """The base path in its one spelling."""
+        """The canonical base path."""
         return naming.canonical_path(self.path)
 
     @property
@@ -238,12 +238,12 @@ class TableSpec:
         return self.known_id or naming.table_id(self.path)
 
     def without_path(self, table_id: str) -> TableSpec:
-        """The same table, of which the id is known and the path is not."""
+        """The same table with a known id and an unknown path."""
         return replace(self, path="", known_id=table_id)
 
     @property
     def durations(self) -> dict[str, int]:
-        """What JVMs are told of the lock's durations, in the gate and in an agent's assignment; seconds."""
+        """Durations of the lock for JVMs, in the gate and in an agent's assignment; seconds."""
         return {
             "leaseSeconds": self.lock.lease_seconds,
             "keepAliveSeconds": self.lock.keep_alive_seconds,
@@ -255,7 +255,7 @@ class TableSpec:
 
     @property
     def hudi_type(self) -> str:
-        """Hudi's word for the table type."""
+        """Hudi's name of the table type."""
         return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"
 
     def agent_name(self, default_image: str) -> str:
@@ -286,7 +286,7 @@ class Application:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and when a failed attempt is followed by another."""
+    """Number and back-off of retries after a failed attempt."""
 
     limit: int = number(3, at_least=0, at_most=20)
     backoff_seconds: int = number(10, at_least=1, at_most=3600)
@@ -296,7 +296,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class RunSchedule:
-    """When runs start. A tick older than ``starting_deadline_seconds`` is left out (None: however old it is)."""
+    """When runs start. A tick older than ``starting_deadline_seconds`` is skipped (None: never)."""
 
     ticks: Schedule = record(Schedule, at="")
     starting_deadline_seconds: int | None = number(unset=None, at_least=10, at_most=31_536_000)
@@ -317,7 +317,7 @@ class WriterSpec:
     transform_sql: str = text(at="transform.sql", unset="", required=True, at_least=1, at_most=65536)
     operation: str = text(unset="Upsert", choices=("Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"))
     duplicates: str = text(unset="Fail", choices=("Fail", "Drop", "Allow"))
-    """What ``Insert`` and ``BulkInsert`` do with a key that is there already."""
+    """How ``Insert`` and ``BulkInsert`` handle an existing key."""
     application: Application | None = record(Application, optional=True)
     priority: int = number(0, at_least=-1000, at_most=1000)
     partitions: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 128))
@@ -329,11 +329,11 @@ class WriterSpec:
     retry: RetryPolicy = record(RetryPolicy, at="retryPolicy")
     stop_grace_seconds: int = number(60, at="stop.graceSeconds", at_least=1, at_most=3600)
     active_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
-    """Longest life of one attempt; None: no limit."""
+    """Maximum duration of one attempt, in seconds; None: no limit."""
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
-    """None: one run, at once."""
+    """None: one run, started immediately."""
     streaming_seconds: int | None = number(10, at="streaming.intervalSeconds", unset=None, at_least=1, at_most=86400)
-    """Time between two looks at the source of a run that does not end; None: a run ends when its source has nothing more."""
+    """Seconds between two reads of the source of a run without an end; None: a run ends when its source is exhausted."""
     restart_nonce: str = text(at_most=64)
     suspend: bool = flag(False)
 

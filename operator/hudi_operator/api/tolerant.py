@@ -1,8 +1,8 @@
-"""A HudiTable of which not everything can be read: stored under another CRD, or written by a newer one (F69).
+"""A HudiTable that is not fully readable: stored under another CRD, or written by a newer one (F69).
 
-What is made from a spec (gate, agent, attempts, requests) waits until all of it can be read. Fencing and settling need little of it: which table it
-is, how long writers may be silent or hold the lock, and which proofs a person allows. Each of these is believed where it can be read by itself, and
-has its default otherwise; an unreadable word about proofs allows none. What the gate has stored goes before both (``view.py``).
+Everything that is created from a spec (gate, agent, attempts, requests) waits until all of it is readable. Fencing and settling need little of it: the table's
+identity, how long writers may be silent or hold the lock, and which proofs a person allows. Each of these is used if it is readable by itself, and
+has its default otherwise; an unreadable field about proofs allows none. Values in the gate take precedence over both (``view.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TABLE_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
-    """The table, and why not all of it can be read: field and reason, empty when it can. None: not even which table it is."""
+    """The table, and why it is not fully readable: field and reason, empty when it is. None: the table cannot be identified."""
     try:
         return TableSpec.from_object(obj), ""
     except SpecError as error:
@@ -27,7 +27,7 @@ def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
 
 
 def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
-    """Name of the agent that serves the table; it depends on fields that may be the unreadable ones, and then status says it."""
+    """Name of the agent that serves the table. If fields that determine it are unreadable, it is taken from status."""
     stored = (obj.get("status") or {}).get("agent")
     return str(stored) if unreadable and stored else table.agent_name(default_image)
 

@@ -1,4 +1,4 @@
-"""Performs the actions of a plan, in order, and stops at the first that fails: the next reconcile reads again and decides again (I6)."""
+"""Performs the actions of a plan in order and stops at the first failure: the next reconcile reads and decides again (I6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hudi_operator.plan.core import actions as act
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 EVENTS_SECONDS = 3.0
-"""How long the events of one look may take."""
+"""Maximum time for the events of one look."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Context:
 
 
 class Executor:
-    """Performs plans. Raises what the ports raise; LeaseLost comes from ``check_leader``."""
+    """Performs plans. Raises the exceptions of the ports, and LeaseLost from ``check_leader``."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class Executor:
     async def perform(self, key: Key, observed: Observed, plan: act.Plan) -> list[act.Action]:
         """Perform all actions of ``plan``; returns those that changed something.
 
-        Before each one this replica must still be the leader: a process that was frozen in the middle stops here when it wakes up. Events are for
-        people: they come when everything else is done, and all together keep the table for no longer than :data:`EVENTS_SECONDS` (F55).
+        Leadership is checked before each action: a process that was frozen in between stops here when it wakes up. Events are for
+        people: they come after everything else, and together delay the table by at most :data:`EVENTS_SECONDS` (F55).
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
@@ -99,7 +99,7 @@ class Executor:
             LOG.info("%s: not every event was emitted", "/".join(context.key))
 
     async def report(self, observed: Observed, problem: str) -> None:
-        """Say on the HudiTable what keeps the operator from acting: no plan can know it."""
+        """Report on the HudiTable why the operator cannot act. A plan cannot know this."""
         if observed.table is None:
             return
         meta = observed.table["metadata"]
@@ -219,17 +219,17 @@ class Executor:
 
 
 def _event_key(action: act.EmitEvent) -> str:
-    """What distinguishes two events of one reason: the attempt or the instant, else the text without its numbers."""
+    """Key that distinguishes two events of one reason: the attempt or the instant, else the text without its numbers."""
     return action.instant or str(action.attempt) if action.instant or action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:
-    """A compare that did not hold: what the plan was made from is not true any more."""
+    """Raise Conflict for a compare that did not hold: the facts behind the plan have changed."""
     if not held:
         raise Conflict(f"{type(action).__name__}: etcd has changed since it was read")
 
 
 def _find(observed: Observed, kind: str, name: str) -> JsonDict | None:
-    """The object as it was read; None when the plan is about another one."""
+    """The object as it was read; None when the plan concerns another one."""
     candidates = (observed.table,) if kind == naming.TABLE_KIND else observed.writers
     return next((obj for obj in candidates if obj is not None and obj["metadata"]["name"] == name), None)

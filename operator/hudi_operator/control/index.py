@@ -1,4 +1,4 @@
-"""What is known of all HudiTables from events: only to route events and to name neighbours, never to decide about a deletion (I11)."""
+"""Index of all HudiTables from events, only for routing events and naming sibling tables, never for a decision about a deletion (I11)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TableIndex:
         return len(self._entries)
 
     def put(self, table: JsonDict) -> None:
-        """A HudiTable was seen; one of which nobody can say which table it is is not indexed."""
+        """Add or update a HudiTable. A HudiTable that cannot be identified is not indexed."""
         key = (table["metadata"]["namespace"], table["metadata"]["name"])
         self.remove(key)
         spec, unreadable = read_table(table)
@@ -49,7 +49,7 @@ class TableIndex:
         self._by_agent[key[0], entry.agent].add(key)
 
     def remove(self, key: Key) -> None:
-        """A HudiTable is gone."""
+        """Remove a deleted HudiTable."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._by_id[entry.table_id].discard(key)

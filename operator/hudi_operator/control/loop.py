@@ -1,4 +1,4 @@
-"""The loop: take a table from the queue, observe, plan, perform, and say in one sentence what was found and done."""
+"""The loop: take a table from the queue, observe, plan, perform, and log the result in one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""A table where nothing runs is looked at no less often than this, without any event (12 ms of CPU per look, measured)."""
+"""Maximum time between two looks at an idle table without events (12 ms of CPU per look, measured)."""
 
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
@@ -78,7 +78,7 @@ class Reconciler:
             except asyncio.CancelledError:
                 raise
             except Exception:
-                # A defect in a planner stops this table only, loudly.
+                # A defect in a planner stops only this table, and is logged.
                 again = max(self._queue.failed(key), 5.0)
                 LOG.exception("%s: unexpected error; again in %.1f s", "/".join(key), again)
             finally:
@@ -86,7 +86,7 @@ class Reconciler:
                 self._meter.reconciled(outcome, time.monotonic() - started)
 
     async def _reconcile(self, key: Key) -> tuple[str, float | None]:
-        """Outcome and when to look again (None: only when something happens)."""
+        """Outcome, and the delay until the next look (None: only after an event)."""
         observed = await self._observer.observe(key)
         plan = self._planner(observed, self._config)
         done: list[act.Action] = []
@@ -105,7 +105,7 @@ class Reconciler:
             self._quiet.pop(key, None)
             return "ok", None
         if plan.failed:
-            # What could be planned is done; it goes on, a second apart, whatever the rest is like.
+            # The parts that could be planned are done; they continue, one second apart, whatever the state of the other parts.
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < act.IDLE_SECONDS
@@ -116,14 +116,14 @@ class Reconciler:
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when nobody writes or is going to, nothing is being settled and no timer runs: then every change comes with an event."""
+    """True when no writer runs or is about to, nothing is being settled and no timer runs: then every change comes with an event."""
     settling = observed.etcd is None or any(stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values())
     drivers = any(pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in observed.pods)
     return not (settling or drivers or observed.timers) and all(_at_rest(writer, observed.now_ms) for writer in observed.writers)
 
 
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
-    """Suspended or finished: no retry or run is due soon, at some time that no event will tell."""
+    """True when the writer is suspended or finished, and no retry or run is due: those come without an event."""
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
@@ -135,12 +135,12 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
 
 
 def quiet_interval(seconds: float, looks: int) -> float:
-    """Twice as long after each look that changed nothing; ``looks`` is negative while something goes on."""
+    """Interval that doubles after each look without a change; ``looks`` is negative while there is activity."""
     return seconds if looks < 0 else max(seconds, min(seconds * 2.0 ** min(looks + 1, 10), QUIET_SECONDS))
 
 
 def _names(done: Sequence[act.Action]) -> str:
-    """Names of actions in order, equal neighbours once."""
+    """Names of actions in order; equal names in a row appear once."""
     names: list[str] = []
     for action in done:
         name = type(action).__name__

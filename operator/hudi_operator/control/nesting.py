@@ -1,10 +1,10 @@
-"""A table inside another one's folder, or the same folder under another spelling, is refused (F61): the other one stays as it is.
+"""A table inside another one's folder, or in the same folder under another spelling, is refused (F61). The other table is not affected.
 
-Hudi takes what lies below a table's base path for the table's own: partitions of one would be files of the other, and a cleaning, a restore or the
-metadata table of the outer one would not know of the inner one's writers. Their locks are two keys that know nothing of each other.
+Hudi treats everything below a table's base path as part of that table: partitions of one would be files of the other, and a cleaning, a restore or the
+metadata table of the outer one would not know the inner one's writers. Their locks are two independent keys.
 
-Only a table whose gate was never open is asked, so a table that works is never stopped by one that comes later. Of two that were never open the older
-one goes first; of two of the same second neither does.
+Only a table whose gate was never open is checked, so a working table is never stopped by a later one. Of two tables that were never open the older
+one comes first; if both were created in the same second, neither does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JsonDict = dict[str, Any]
 
 
 def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
-    """True before anything is made for the table, and once more before its gate opens for the first time; never afterwards."""
+    """True before anything is created for the table, and once more before its gate opens for the first time; never afterwards."""
     if etcd is None or table.ref.deleting:
         return False
     gate = read(etcd.gate, Gate)
@@ -33,7 +33,7 @@ def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
 
 
 async def read_overlapping(table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, namespaces: tuple[str, ...]) -> tuple[str, ...]:
-    """HudiTables (``ns/name``) that keep their folder from this one. Read live, also from etcd; raises Retryable or Fatal when that cannot be had."""
+    """HudiTables (``ns/name``) that block this one's folder. Read live, also from etcd; raises Retryable or Fatal when that fails."""
     found = []
     for namespace in namespaces or ("",):
         for other in await kubernetes.list_objects(naming.TABLE_KIND, namespace):
@@ -49,6 +49,6 @@ async def _open(other: JsonDict, ref: ObjectRef, etcd: EtcdPort) -> bool:
     try:
         spec = TableSpec.from_object(other)
     except SpecError:
-        return True  # what it may have is not known
+        return True  # its rights are unknown
     gate = read((await etcd.read_table(spec.table_id, "")).gate, Gate)
     return gate.table_uid == ref.uid and gate.was_open

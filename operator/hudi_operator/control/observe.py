@@ -30,7 +30,7 @@ from hudi_operator.plan.writers.source_tables import references
 JsonDict = dict[str, Any]
 
 SPARK_EXECUTORS = "spark-role=executor"
-"""Spark's own label: finds executors whose labels of ours are missing."""
+"""Spark's own label. It finds executors that lack our labels."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Observer:
         self._identity = identity
 
     async def observe(self, key: Key) -> Observed:
-        """One table, or the writers that wait for it.
+        """Observe one table, or the writers that wait for it.
 
         The order matters: etcd is read after the pods. A pod found dead cannot register any more, so a registration that is not
         there then will never be (protocol.md, Settling).
@@ -83,14 +83,14 @@ class Observer:
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
-        # An agent of the table's own may have executors; those of other tables' agents are not this table's.
+        # A table's own agent may have executors; executors of other agents do not belong to this table.
         if any(_executors_wanted(w) for w in writers) or any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()):
             pods.update(await self._executors(namespace, set(drivers)))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
             pods.update(await self._pods_of_etcd(read.facts, known=pods))
             pods.update(await self._executors(namespace, unseen))
-            # Once more, to keep the order.
+            # Read etcd again, to keep the order.
             read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
@@ -118,13 +118,13 @@ class Observer:
         )
 
     async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
-        """Raise Conflict when another operator began an attempt after the writers were read: its admission looks like nobody's (I11).
+        """Raise Conflict when another operator began an attempt after the writers were read: its admission would look orphaned (I11).
 
-        An attempt stands in status before it is admitted, so a list from after the read of etcd names every one that is admitted.
+        An attempt is in status before it is admitted, so a list that is read after etcd names every admitted attempt.
         """
         if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
             again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
-            # Another HudiTable may have the same path: attempts of its writers are not this one's.
+            # Another HudiTable may have the same path: attempts of its writers do not belong to this table.
             if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
                 raise Conflict(f"attempt {begun[0]} began while the table was read")
 
@@ -139,7 +139,7 @@ class Observer:
         return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces)
 
     async def _namespace_terminating(self, namespace: str) -> bool:
-        """False also when the operator may not read namespaces: the objects' own deletion then says the same a moment later."""
+        """Also False when the operator may not read namespaces: the objects' own deletion then follows a moment later."""
         try:
             found = await self._kubernetes.get("Namespace", "", namespace)
         except Fatal:
@@ -158,7 +158,7 @@ class Observer:
         return await read_sibling_tables(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image)
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
-        """Pods that etcd names and no label found."""
+        """Pods that etcd names and that no label selector found."""
         wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace and v.pod]
         found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
         return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v.pod_uid}
@@ -175,7 +175,7 @@ class Observer:
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
     async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
-        # Before the request is sent: an answer to it can be no older than this.
+        # Taken before the request is sent: the answer cannot be older than this.
         floors = self._etcd.floors()
         try:
             facts = await self._etcd.read_table(spec.table_id, agent)
@@ -185,24 +185,24 @@ class Observer:
 
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:
-    """Uids of the pods that etcd still waits for: of registrations and of records that are not settled."""
+    """Uids of pods named by registrations and by unsettled records."""
     return {found.pod_uid for found in _named_pods(etcd) if found.pod_uid}
 
 
 def _named_pods(etcd: EtcdFacts) -> list[Registration]:
-    """Of both kinds of records what a registration says, too."""
+    """The fields of a registration, from both kinds of records."""
     unsettled = [stored for stored in etcd.settles.values() if stored.read(SettleRecord).phase is not Phase.Settled]
     return [stored.read(Registration) for stored in (*etcd.writers.values(), *unsettled)]
 
 
 def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
-    """Attempts of writers that are admitted or have reported."""
+    """Attempts of writers that are admitted or have a report."""
     admitted = {attempt for attempt, stored in etcd.admits.items() if stored.read(Admit).role != Role.AGENT}
     return admitted | {attempt for kind in etcd.reports if (attempt := reporting_attempt(kind))}
 
 
 def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
-    """Attempts that status names."""
+    """Attempts named in status."""
     found = ((w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ())
     return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
 
@@ -212,7 +212,7 @@ def _table_of(writer: JsonDict) -> str:
 
 
 def _sources_of(objects: Objects) -> set[str]:
-    """Names of the HudiTables that the writers read; those whose spec cannot be read will not run."""
+    """Names of the HudiTables that the writers read; a writer with an unreadable spec does not run."""
     specs = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
     return {reference.table for spec in specs for reference in references(spec) if reference.table}
 

@@ -1,4 +1,4 @@
-"""Work queue of table keys: one reconcile per table at a time, equal requests merged, failures repeated ever more slowly."""
+"""Work queue of table keys: one reconcile per table at a time, equal requests merged, failures retried with exponential back-off."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Key = tuple[str, str]
 """Namespace and name of a HudiTable, existing or only referenced."""
 
 MIN_INTERVAL_SECONDS = 0.2
-"""A table is looked at no more often than this, however many events there are."""
+"""Minimum time between two looks at a table, whatever the number of events."""
 MAX_HELD_SECONDS = 5.0
-"""After a failure no event makes a table come earlier than its back-off or this: what failed may itself be the cause of the event."""
+"""After a failure no event triggers a look before the back-off or this time: the failed action may itself cause the event."""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 60.0
 
 
 class WorkQueue:
-    """Belongs to one event loop; other threads use ``loop.call_soon_threadsafe(queue.add, key)``."""
+    """A queue belongs to one event loop; other threads use ``loop.call_soon_threadsafe(queue.add, key)``."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class WorkQueue:
         return sum(1 for due in self._due.values() if due <= now)
 
     def add(self, key: Key, delay: float = 0.0) -> None:
-        """Look at ``key`` after ``delay`` seconds at the latest; an earlier request stays."""
+        """Schedule ``key`` for ``delay`` seconds from now at the latest; an earlier request stays."""
         due = max(self._clock() + delay, self._not_before.get(key, 0.0))
         if key in self._running:
             self._again[key] = min(due, self._again.get(key, due))
@@ -78,7 +78,7 @@ class WorkQueue:
         return None
 
     def done(self, key: Key, *, again: float | None) -> None:
-        """``key`` was looked at; look again after ``again`` seconds (None: only on request)."""
+        """The look at ``key`` is finished; the next one is after ``again`` seconds (None: only on request)."""
         self._running.discard(key)
         held = MIN_INTERVAL_SECONDS
         if key in self._failures and again is not None:

@@ -1,4 +1,4 @@
-"""What other HudiTables of a namespace need of its agent pods, read live: an agent's pod serves several tables and is evidence for all."""
+"""Agent pods that other HudiTables of a namespace need, read live: an agent's pod serves several tables and is evidence for all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARALLEL_READS = 8
 
 @dataclass(frozen=True)
 class SiblingTables:
-    """None in a field: not known, and then nothing that depends on it may be decided (I11)."""
+    """A field that is None is unknown; nothing that depends on it may be decided (I11)."""
 
     agents_in_use: frozenset[str] | None = None
     evidence_needed: frozenset[str] | None = None
@@ -45,7 +45,7 @@ async def read_sibling_tables(key: Key, pods: Iterable[PodFacts], *, kubernetes:
                 specs.append(TableSpec.from_object(table))
                 restoring.update([specs[-1].ref.name] if restores.goes_on(table.get("status") or {}) else [])
             except SpecError:
-                # A table that cannot be read may need any agent.
+                # An unreadable table may need any agent.
                 return SiblingTables()
     in_use = frozenset(spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring)
     asked = any(_ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT)

@@ -1,4 +1,4 @@
-"""Named timers on this process's monotonic clock. They are lost at a failover, on purpose: what they delay then starts again."""
+"""Named timers on this process's monotonic clock. They are intentionally lost at a failover: the delay then starts again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Timers:
         self._started.setdefault(key, {}).setdefault(name, self._clock())
 
     def stop(self, key: Key, name: str) -> None:
-        """Forget a timer."""
+        """Stop and remove a timer."""
         self._started.get(key, {}).pop(name, None)
 
     def ages(self, key: Key) -> dict[str, float]:
@@ -29,5 +29,5 @@ class Timers:
         return {name: now - started for name, started in self._started.get(key, {}).items()}
 
     def forget(self, key: Key) -> None:
-        """The table is gone."""
+        """Remove all timers of a deleted table."""
         self._started.pop(key, None)

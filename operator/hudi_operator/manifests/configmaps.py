@@ -1,4 +1,4 @@
-"""ConfigMaps of attempts and agents: the files of docs/design/contracts.md §5 and the attempt itself (§6)."""
+"""ConfigMaps of attempts and agents: the files of docs/design/contracts.md §5, and the attempt's description (§6)."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
         "job.json": _json(job(table, writer, number, run=run).to_json()),
     }
-    # Nobody changes what a driver that starts again, or its executors, would read (F56).
+    # Immutable, so that nobody can change the files that a restarting driver or its executors would read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
 
 
 def agent_config(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
-    """The ConfigMap of an agent, of all its generations; the tables themselves come with their assignments in etcd.
+    """The ConfigMap of an agent, for all its generations; the tables come from their assignments in etcd.
 
-    A table's own agent has one for each generation, with the name of its pod: its executors belong to that pod.
+    A table's own agent has one for each generation, with the name of its pod, because its executors belong to that pod.
     """
     own, pod = table.agent is not None, naming.agent_pod_name(agent, generation)
     labels = {**naming.common_labels(naming.ROLE_AGENT), naming.LABEL_AGENT: agent}
@@ -66,7 +66,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
 
 
 def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRecord:
-    """``job.json``: the attempt as the runtime reads it. Paths of Hudi tables that are read must be known by now."""
+    """``job.json``: the description of an attempt for the runtime. Paths of source Hudi tables must already be resolved."""
     return JobRecord(
         writer=contract.WriterName(namespace=writer.ref.namespace, name=writer.ref.name, uid=writer.ref.uid),
         attempt=contract.AttemptName(id=writer.attempt_id(number), number=number),
@@ -103,13 +103,13 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRe
 
 
 def _operation(table: TableSpec, writer: WriterSpec) -> Operation:
-    """Hudi's bulk insert would give a bucket that is there a second file group (F75): of such a table it is an insert."""
+    """Hudi's bulk insert would give an existing bucket a second file group (F75), so it becomes an insert for a table with a bucket index."""
     operation = _OPERATIONS[writer.operation]
     return Operation.INSERT if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else operation
 
 
 def _source(writer: WriterSpec) -> contract.Source | None:
-    """None when an application writes itself, and with RemoveDuplicates."""
+    """None for an application that does its own writes, and with RemoveDuplicates."""
     if writer.files is not None:
         return contract.Source(files=_files(writer.files, writer.files.max_files_per_commit))
     if (hudi := writer.hudi) is not None:

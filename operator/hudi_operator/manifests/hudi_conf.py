@@ -1,7 +1,7 @@
 """``hudi-defaults.conf``: the Hudi options that the operator owns, the same in every pod of a table.
 
-Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not reach DataFrame writes). What each
-group is for: docs/design/protocol.md, "How Hudi is configured so that it stays out of the way".
+Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not reach DataFrame writes). For the purpose of each
+group see docs/design/protocol.md, "How Hudi is configured so that it stays out of the way".
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _CONCURRENCY_MODES = {
 
 
 def common_defaults() -> dict[str, str]:
-    """Options that do not depend on the table; all that an agent's own file holds."""
+    """Options that do not depend on the table. An agent's own file has only these."""
     return {
         "hoodie.write.lock.provider": LOCK_PROVIDER,
         "hoodie.write.lock.conflict.resolution.strategy": CONFLICT_STRATEGY,
-        # Rolling back is the agent's task, after proof of death (I7): no client may do it by heartbeat.
+        # Only the agent rolls back, after proof of death (I7): no client may roll back because of a heartbeat file.
         "hoodie.clean.failed.writes.policy": "LAZY",
         "hoodie.rollback.avoid.duplicate.plan": "true",
         "hoodie.client.heartbeat.interval_in_ms": "60000",
         "hoodie.client.heartbeat.tolerable.misses": "10",
         # Table services are the agent's.
         "hoodie.table.services.enabled": "false",
-        # A writer may update a file group that is being clustered: the clustering loses, at its commit.
+        # A writer may update a file group that is being clustered: the clustering then fails at its commit.
         "hoodie.clustering.updates.strategy": UPDATES_BESIDE_CLUSTERING,
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "false",
         "hoodie.write.auto.upgrade": "false",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.auto.delete.partitions": "false",
         "hoodie.auto.adjust.lock.configs": "false",
-        # The table's clock in etcd orders instants (I10); Hudi's own wait for skew would only hold the lock longer.
+        # The table's clock in etcd orders instants (I10); Hudi's own wait for clock skew would only hold the lock longer.
         "hoodie.time.generator.max_expected_clock_skew_ms": "1",
         "hoodie.table.timeline.timezone": "UTC",
-        # One request per commit less, and no port between driver and executors.
+        # Saves one request per commit, and a port between driver and executors.
         "hoodie.embed.timeline.server": "false",
         # Direct markers need no timeline server.
         "hoodie.write.markers.type": "DIRECT",
@@ -60,7 +60,7 @@ def common_defaults() -> dict[str, str]:
 
 
 def hudi_defaults(table: TableSpec) -> dict[str, str]:
-    """Every option of ``hudi-defaults.conf``: parallelism, then the table's ``hudiOptions``, then what the operator owns."""
+    """Every option of ``hudi-defaults.conf``: parallelism, then the table's ``hudiOptions``, then options owned by the operator."""
     options = {f"hoodie.{kind}.shuffle.parallelism": _PARALLELISM for kind in ("upsert", "insert", "bulkinsert", "delete")}
     options.update(table.hudi_options)
     options.update(common_defaults())
@@ -75,7 +75,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
 
 
 def _lock(table: TableSpec) -> dict[str, str]:
-    # One tryLock outlasts a holder that is only slow, so that a waiter keeps its place in the queue.
+    # One tryLock waits longer than a merely slow holder needs, so that a waiter keeps its place in the queue.
     wait = (table.lock.max_hold_seconds + 60) * 1000
     return {
         "hoodie.write.lock.etcd.table_id": table.table_id,
@@ -121,7 +121,7 @@ def _concurrency(table: TableSpec) -> dict[str, str]:
 
 
 def _schema() -> dict[str, str]:
-    """What Hudi makes of other columns when an application writes by itself; the runtime fits the columns of its own writes (docs/use/schema.md).
+    """How Hudi handles other columns when an application does its own writes; the runtime fits the columns of its writes (docs/use/schema.md).
 
     Nulls for missing columns are left to the runtime: with Hudi's option for it an UPDATE in SQL fails (1.2.0: "cannot modify hudi meta col").
     """
@@ -135,7 +135,7 @@ def _schema() -> dict[str, str]:
 
 
 def _merge(table: TableSpec) -> dict[str, str]:
-    """How versions are merged stands in the table's properties, except for the class of a merge of the user's own."""
+    """The class of a user's own merge. All other merge settings are in the table's properties."""
     return {"hoodie.write.record.merge.custom.implementation.classes": table.merge.class_name} if table.merge.class_name else {}
 
 
@@ -144,10 +144,10 @@ def _index(table: TableSpec) -> dict[str, str]:
         return {}
     options = {"hoodie.index.type": table.index_type.upper()}
     if table.index_type == "Bloom":
-        # Files of bulk inserts and clusterings name their least and greatest key by another order than the index compares by (F102).
+        # Files of bulk inserts and clusterings record their smallest and largest key in another order than the index uses (F102).
         options["hoodie.bloom.index.prune.by.ranges"] = "false"
     if table.index_type == "Bucket":
-        # Consistent hashing moves records between file groups: a table service, and none for several writers.
+        # Consistent hashing moves records between file groups with a table service that does not support several writers.
         options["hoodie.index.bucket.engine"] = "SIMPLE"
         options["hoodie.bucket.index.num.buckets"] = str(table.buckets)
     return options
@@ -159,5 +159,5 @@ def properties(options: Mapping[str, str]) -> str:
 
 
 def conf_hash(table: TableSpec) -> str:
-    """Hash of the table's file: stands on each pod, so that a pod with older options is recognised."""
+    """Hash of the table's file. It is an annotation of each pod, so that a pod with older options is recognized."""
     return hashlib.sha256(properties(hudi_defaults(table)).encode()).hexdigest()[:16]

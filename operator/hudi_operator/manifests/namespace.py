@@ -26,7 +26,7 @@ def namespace_objects(
     """Secret, ServiceAccounts and RoleBinding of one namespace.
 
     ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it is empty (etcd without TLS, tests
-    only). ``service_accounts``: accounts named by tables, which drivers run under and which need the same rights.
+    only). ``service_accounts``: accounts that tables name for their drivers; they need the same rights.
     """
     del config
     objects: list[JsonDict] = []
@@ -34,7 +34,7 @@ def namespace_objects(
         objects.append(_secret(namespace, etcd_secret))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
     objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT))
-    # One binding each: tables of one namespace must not take each other's accounts out of a shared one.
+    # One binding per account: tables of one namespace must not remove each other's accounts from a shared binding.
     objects.extend(
         _role_binding(namespace, f"hudi-driver-{name}", name) for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
@@ -60,7 +60,7 @@ def _service_account(namespace: str, name: str) -> JsonDict:
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": _metadata(namespace, name),
-        # Only drivers and agents with executors speak to the API server; their pods ask for the token.
+        # Only drivers and agents with executors use the API server; their pods request the token.
         "automountServiceAccountToken": False,
     }
 

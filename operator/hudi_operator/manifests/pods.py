@@ -1,7 +1,7 @@
 """Pods of drivers, executors and agents.
 
-Every pod carries the evidence finalizer from its creation (F14), restarts never (an incarnation is one JVM start), uses its own
-network (F7: a dead process's request must die with the sandbox) and may write to ``/tmp`` only.
+Every pod carries the evidence finalizer from its creation (F14), never restarts (an incarnation is one JVM start), uses its own
+network (F7: a dead process's request must die with the sandbox) and may only write to ``/tmp``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
 
 
 def executor_template(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> str:
-    """The pod template that Spark merges its executors into, as YAML. Name, image and resources are Spark's to set."""
+    """The pod template for Spark's executors, as YAML. Spark sets name, image and resources."""
     name = writer.driver_pod(number)
     labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     pod = _executor(table, name, labels, writer.executors, config)
@@ -114,10 +114,10 @@ def _executor(table: TableSpec, config_map: str, labels: JsonDict, settings: Pod
 
 
 def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
-    """Generation ``generation`` of the agent ``agent``, with the access to storage that ``table`` and its other tables share.
+    """Pod of generation ``generation`` of the agent ``agent``, with the access to storage that ``table`` shares with the agent's other tables.
 
-    It has no owner: it serves several tables, and the operator deletes it when the last one is gone. A table's own agent names its table;
-    only with executors has it the drivers' right to make pods.
+    The pod has no owner reference: it serves several tables, and the operator deletes it when the last one is gone. A table's own agent names its table;
+    it may create pods, like a driver, only if it has executors.
     """
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
@@ -131,7 +131,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
         container["ports"] = _driver_ports()
     labels = naming.agent_labels(agent=agent, generation=generation, table="" if own is None else table.ref.name)
     pod = _pod(table, table.ref.namespace, name, labels, container, volumes)
-    # Several tables: their options come with the assignment.
+    # The agent serves several tables: their options come with the assignments.
     del pod["metadata"]["annotations"]
     account = spark_conf.DRIVER_SERVICE_ACCOUNT if with_executors else spark_conf.AGENT_SERVICE_ACCOUNT
     pod["spec"].update(
@@ -144,7 +144,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
 
 
 def _driver_ports() -> list[JsonDict]:
-    """Where executors reach their driver."""
+    """Ports on which executors reach their driver."""
     return [
         {"name": "driver-rpc", "containerPort": spark_conf.DRIVER_PORT, "protocol": "TCP"},
         {"name": "blockmanager", "containerPort": spark_conf.BLOCK_MANAGER_PORT, "protocol": "TCP"},
@@ -197,7 +197,7 @@ def _container(
         "resources": resources,
         "volumeMounts": mounts,
         "terminationMessagePath": "/dev/termination-log",
-        # The runtime writes its result there; the log's tail tells more than nothing when it could not.
+        # The runtime writes its result there; if it could not, the end of the log is better than nothing.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -212,7 +212,7 @@ def _image(table: TableSpec, config: OperatorConfig) -> str:
 
 
 def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tuple[list[JsonDict], list[JsonDict]]:
-    """Volumes and mounts of the operator's files: one ConfigMap, shown as the directories that Hudi, Spark and the runtime expect."""
+    """Volumes and mounts of the operator's files: one ConfigMap, mounted as the directories that Hudi, Spark and the runtime expect."""
     directories = {
         spark_conf.HUDI_CONF_DIR: ["hudi-defaults.conf"],
         spark_conf.SPARK_CONF_DIR: ["spark-defaults.conf", "log4j2.properties", "executor-template.yaml"],
@@ -235,14 +235,14 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
 
 
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
-    """The Secret of ``source.kafka`` as files, for driver and executors: the clients read them by themselves, nothing else has the values."""
+    """The Secret of ``source.kafka`` as files, for driver and executors: only the Kafka clients read the values."""
     if writer.kafka is not None and writer.kafka.security.secret:
         volumes.append({"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}})
         mounts.append({"name": _KAFKA_VOLUME, "mountPath": kafka.SECRET_DIR, "readOnly": True})
 
 
 def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
-    """The Secret of ``commitCallback`` as files of the agent, which follow it when it is changed. Without it the agent starts all the same: it settles."""
+    """The Secret of ``commitCallback`` as files in the agent, which follow its changes. The agent starts without it, because it must settle."""
     if table.callback is not None and table.callback.secret:
         items = [{"key": key, "path": key} for key in callback.SECRET_KEYS]
         source = {"secretName": table.callback.secret, "items": items, "optional": True, "defaultMode": 0o440}
@@ -257,7 +257,7 @@ def _variable(name: str, value: str) -> JsonDict:
 def _common_env(storage: StorageSpec) -> list[JsonDict]:
     env: list[JsonDict] = [{"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}} for name, path in _DOWNWARD.items()]
     env += [
-        # The address that Spark binds to and gives to executors: a pod's host name resolves nowhere else.
+        # The address that Spark binds to and passes to executors: a pod's host name does not resolve anywhere else.
         _variable("SPARK_LOCAL_IP", "$(POD_IP)"),
         _variable("SPARK_LOCAL_HOSTNAME", "$(POD_IP)"),
         _variable("HOME", "/tmp"),
@@ -323,7 +323,7 @@ def _code_config_map(writer: WriterSpec) -> str:
 
 
 def owner(kind: str, ref: ObjectRef) -> JsonDict:
-    """Reference to the HudiWriter or HudiTable as controller: what was made for it goes with it."""
+    """Owner reference to the HudiWriter or HudiTable as controller: its dependents are deleted with it."""
     return {
         "apiVersion": naming.API_VERSION,
         "kind": kind,

@@ -1,4 +1,4 @@
-"""Memory sizes of Kubernetes, and the same as Spark writes them."""
+"""Memory sizes in Kubernetes notation and in Spark notation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OVERHEAD_FACTOR = 0.4
 
 
 def spark_size(size: str) -> str:
-    """A heap such as ``512Mi`` or ``2Gi`` as Spark writes it, to which ``m`` means MiB. Raises ValueError."""
+    """A heap such as ``512Mi`` or ``2Gi`` in Spark notation, in which ``m`` means MiB. Raises ValueError."""
     if not re.fullmatch(SIZE, size):
         raise ValueError(f"{size!r} is not a memory size of whole MiB or GiB (512Mi, 2Gi)")
     return size.removesuffix("i").lower()
@@ -32,5 +32,5 @@ def kubernetes_mib(quantity: object) -> int:
 
 
 def overhead_mib(heap_mib: int) -> int:
-    """What a JVM of Spark with Python beside it needs beyond its heap (measured: 1.1 GB with 1 GB of heap after eight writes)."""
+    """Memory beyond the heap that a Spark JVM with a Python process needs (measured: 1.1 GB with 1 GB of heap after eight writes)."""
     return max(_MINIMAL_OVERHEAD_MIB, int(heap_mib * _OVERHEAD_FACTOR))

@@ -1,7 +1,7 @@
 """``spark-defaults.conf`` and ``log4j2.properties`` of drivers and agents.
 
-Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and what the operator owns because the
-protocol or the pod depends on it. ``spark.driver.host`` is not here: only the pod knows its address (``SPARK_LOCAL_HOSTNAME``).
+Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and settings that the operator owns because the
+protocol or the pod depends on them. ``spark.driver.host`` is not here: only the pod knows its address (``SPARK_LOCAL_HOSTNAME``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FILE_SYSTEMS = {
 }
 
 _TABLE_PATH = "spark.hadoop.hudi.operator.guard.path"
-"""Executors have no session: by this the storage wrapper knows which table their files belong to."""
+"""Executors have no session: this setting tells the storage wrapper the table of their files."""
 
 LOG4J2 = """\
 # Quiet: Spark and Hudi at WARN; the lock module and the runtime tell each step themselves.
@@ -65,13 +65,13 @@ logger.s3astatistics.level = error
 """
 
 
-# Without the last one each JVM stops itself under a second JVM, a debugger, for seconds: a library in Hudi's bundle wants to know how large objects are.
+# Without the last option a library in Hudi's bundle, which measures the size of objects, attaches a debugger JVM to each JVM and stops it for seconds.
 _JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Djol.skipHotspotSAAttach=true"
 _DRIVER_JAVA_OPTIONS = f"{_JAVA_OPTIONS} -Dderby.system.home=/tmp/derby"
 
 
 def _java_options(wanted: Sequence[str], owned: str) -> str:
-    """A user's JVM options before ours: of two that contradict each other the JVM takes the later one."""
+    """A user's JVM options come before ours: when two options contradict each other, the JVM uses the later one."""
     return " ".join([*wanted, owned])
 
 
@@ -94,9 +94,9 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
 
 
 def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str = "") -> dict[str, str]:
-    """Spark settings of the agent that serves ``table``: one warm local session for all its tables, or executors when it has it for itself.
+    """Spark settings of the agent that serves ``table``: one warm local session for all its tables; executors are possible for a table's own agent.
 
-    In a driver the plugin opens the session of one table from the environment; an agent has none there and opens its sessions itself.
+    In a driver the plugin opens the session of one table from the environment; an agent has no table there and opens its sessions itself.
     """
     own = table.agent
     settings = _changeable(1 if own is None else _slots(own.pod, own.executors))
@@ -105,7 +105,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     settings["spark.app.name"] = table.agent_name(config.spark_image)
     settings["spark.driver.memory"] = quantity.spark_size(config.agent.memory if own is None else own.pod.memory)
     settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS)
-    # One slot bounds the memory. Fair: a rollback's job waits for the task of a compaction that runs, not for all of them.
+    # One slot bounds the memory. With fair scheduling a rollback's job waits for the running task of a compaction, not for all its tasks.
     settings["spark.master"] = "local[1]" if own is None else f"local[{own.pod.cores}]"
     settings["spark.scheduler.mode"] = "FAIR"
     if own is not None:
@@ -117,7 +117,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
 
 
 def _slots(driver: PodSettings, executors: ExecutorSettings) -> int:
-    """Tasks that run at once."""
+    """Number of tasks that run at once."""
     return max(1, driver.cores if executors.instances == 0 else executors.cores * executors.instances)
 
 
@@ -133,7 +133,7 @@ def _changeable(slots: int) -> dict[str, str]:
 
 
 def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
-    """S3A's time-outs are minutes and its retries tens by default: a wrong key or endpoint would show after ten minutes."""
+    """S3A's default time-outs are minutes, with tens of retries: a wrong key or endpoint would fail only after ten minutes."""
     settings = {
         "spark.hadoop.fs.s3a.attempts.maximum": "4",
         "spark.hadoop.fs.s3a.retry.limit": "4",
@@ -156,17 +156,17 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": "/tmp/warehouse",
         "spark.hadoop.hadoop.tmp.dir": "/tmp/hadoop",
-        # A failed write's tasks must be over before its instant is abandoned (F4).
+        # The tasks of a failed write must have ended before its instant is abandoned (F4).
         "spark.task.reaper.enabled": "true",
         "spark.task.reaper.killTimeout": "60s",
-        # A speculative copy of a task would be one more writer of the same file.
+        # A speculative copy of a task would be a second writer of the same file.
         "spark.speculation": "false",
         "spark.dynamicAllocation.enabled": "false",
         # Deleting directory markers after each PUT is slow everywhere and fails on some S3 servers.
         "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
-        # Otherwise an array in a base file cannot hold null. Files with arrays in the old form are read as before.
+        # Otherwise an array in a base file cannot contain null. Files with arrays in the old format are read as before.
         "spark.hadoop.parquet.avro.write-old-list-structure": "false",
-        # Dates of long ago are written as they are: a bulk insert would fail at them otherwise.
+        # Very old dates are written unchanged: otherwise a bulk insert fails on them.
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     }
@@ -206,7 +206,7 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.kubernetes.namespace": table.ref.namespace,
         "spark.kubernetes.container.image": table.image or config.spark_image,
         "spark.kubernetes.container.image.pullPolicy": config.image_pull_policy,
-        # Owner of the executors, so that none outlives the driver's object.
+        # The owner of the executors, so that none outlives the driver's object.
         "spark.kubernetes.driver.pod.name": pod,
         "spark.kubernetes.executor.podNamePrefix": pod,
         "spark.kubernetes.executor.podTemplateFile": EXECUTOR_TEMPLATE,
@@ -219,7 +219,7 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
 
 
 def _executor_overhead(resources: Mapping[str, object], heap: int) -> int:
-    """Spark asks for heap + overhead as request and limit; a size that the user wrote decides the overhead."""
+    """Spark sets heap + overhead as request and limit; a size from the user determines the overhead."""
     for kind in ("limits", "requests"):
         wanted = _section(resources, kind).get("memory")
         if wanted is not None:

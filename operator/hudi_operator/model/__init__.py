@@ -1,5 +1,5 @@
-"""What the operator knows: frozen facts of one look, proofs of death, classes of ended attempts, conditions, configuration, ports.
+"""The operator's data: frozen facts of one look, proofs of death, classes of ended attempts, conditions, configuration, ports.
 
-May use api and hudi_contract. Pure: functions of their arguments; what the outside must offer stands in `ports` as Protocols. Keeps I11: a fact
-that could not be read is unknown, never empty, and only what `proof` lists proves a death (I1).
+May use api and hudi_contract. Pure: functions of their arguments; `ports` defines the interfaces of external systems as Protocols. Keeps I11: a fact
+that could not be read is unknown, never empty, and only the proofs in `proof` prove a death (I1).
 """

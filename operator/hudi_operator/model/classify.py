@@ -1,7 +1,7 @@
-"""What became of an attempt: a class from the pod's facts, the runtime's termination message and the exit code.
+"""The outcome of an attempt: a class from the pod's facts, the runtime's termination message and the exit code.
 
-The message is the runtime's own word and wins; without one (killed, image not found) the pod and the node tell. Whatever the
-word, what a commit became is read from the timeline: a class never decides about data (I4).
+The runtime's message takes precedence; without one (killed, image not found) the class follows from the pod and the node. Whatever the
+class is, the outcome of a commit is read from the timeline: a class never decides about data (I4).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DEADLINE_EXCEEDED = "DeadlineExceeded"
 NODE_LOST = "NodeLost"
 CANCELLED = "Cancelled"
 STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)
-"""Ended because the operator asked for it: no failure, no retry, no back-off."""
+"""Ended at the operator's request: no failure, no retry, no back-off."""
 CLOCK_SKEW = FailureClass.CLOCK_SKEW
-"""The host's wall clock is off: repeated with back-off, and not counted against the limit of retries (F47)."""
+"""The host's wall clock is wrong: retried with back-off, and not counted against the retry limit (F47)."""
 NOT_RETRIED = frozenset(kind for kind, code in EXIT_CODES.items() if code == EXIT_CODES[FailureClass.USER_ERROR])
-"""The same input fails again: only a changed spec or a new restartNonce helps. All of them end with one exit code."""
+"""The same input would fail again: only a changed spec or a new restartNonce helps. All of these classes have the same exit code."""
 _KILLED = (137, 143)
 _ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}
 MESSAGE_LIMIT = 1024
@@ -60,7 +60,7 @@ def termination_report(message: str) -> TerminationMessage | None:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that ran the attempt: the JVM's when it has ended; else one that failed, an init container for instance, else the first; None: none."""
+    """The container that determines the outcome: the JVM's if it has ended; else a failed one, such as an init container; else the first; None: none."""
     ended = [c for c in pod.containers if c.terminated]
     jvm = containers.host(pod)
     for found in (
@@ -82,7 +82,7 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     """
     if pod is None:
         kind = CANCELLED if stopping else FailureClass.ENDED_FOR_CHANGE if changing else NODE_LOST
-        return Outcome(str(kind), None, "the pod object is gone; whether its process lives on is not known", TerminationMessage())
+        return Outcome(str(kind), None, "the pod object is gone; whether its process is still alive is unknown", TerminationMessage())
     main = main_container(pod)
     told = termination_report(main.message) if main is not None else None
     report = told or TerminationMessage()
@@ -95,7 +95,7 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     elif changing and kind != SUCCEEDED:
         kind = FailureClass.ENDED_FOR_CHANGE
     elif kind == FailureClass.INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
-        kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it gave up what did not fit, and left by itself
+        kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it abandoned unfinished work and exited by itself
     elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.LEASE_GONE:
         kind = FailureClass.HEARTBEAT_LOST
     elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.HELD_TOO_LONG:
@@ -124,7 +124,7 @@ def _failure(pod: PodFacts, main: ContainerFacts | None, report: TerminationMess
 
 
 def _by_code(code: int | None) -> str | None:
-    """What an exit code of the runtime says by itself; None for any other."""
+    """Class of an exit code of the runtime; None for any other exit code."""
     return SUCCEEDED if code == 0 else FIRST_CLASSES.get(code) if code is not None else None
 
 

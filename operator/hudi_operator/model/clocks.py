@@ -1,17 +1,18 @@
-"""Which host's wall clock is ahead, told by more than one clock: nobody is fenced because of the operator's own (F47).
+"""Detects a host's wall clock that is ahead, from more than one clock: no incarnation is fenced because of the operator's own clock (F47).
 
-Three clocks are compared, those of a host, of the operator and of the API server. A host that is ahead of both others is alone; where only
-one of them says so, that one may be wrong itself. A clock that is behind cannot be told from a registration that was seen late; it does no
-harm: acquire refuses there (HUDIOP-CLOCK-BEHIND).
+The clocks of the host, of the operator and of the API server are compared. A host that is ahead of both others is wrong; if it is ahead of only
+one of them, that one may be wrong itself. A clock that is behind cannot be distinguished from a registration that was seen late; it does no
+harm: acquire refuses on such a host (HUDIOP-CLOCK-BEHIND).
 """
 
 from __future__ import annotations
 
 
 def ahead(said_ms: object, *, now_ms: int, api_now_ms: int | None, skew_seconds: int) -> bool:
-    """True when a host's clock was ahead of the operator's and of the API server's by more than the skew that is allowed.
+    """True when a host's clock was ahead of the operator's and of the API server's by more than the allowed skew.
 
-    ``said_ms`` is the wall clock in the host's registration; whatever its age, it was not later then. Unknown is not ahead.
+    ``said_ms`` is the wall clock in the host's registration; whatever the registration's age, that clock was not
+    later at that time. Unknown is not ahead.
     """
     if not isinstance(said_ms, int) or not now_ms or api_now_ms is None:
         return False
@@ -19,7 +20,7 @@ def ahead(said_ms: object, *, now_ms: int, api_now_ms: int | None, skew_seconds:
 
 
 def disagreement(*, now_ms: int, api_now_ms: int | None, skew_seconds: int) -> str:
-    """In what the operator's clock differs from the API server's; empty when it does not. Without a number: equal facts, equal status."""
+    """How the operator's clock differs from the API server's; empty when it does not. It contains no measured number: equal facts give an equal status."""
     if api_now_ms is None or abs(now_ms - api_now_ms) <= skew_seconds * 1000:
         return ""
     return f"the operator's clock is more than {skew_seconds} s {'ahead of' if now_ms > api_now_ms else 'behind'} the API server's"

@@ -1,4 +1,4 @@
-"""Conditions after the kstatus convention: a list by type, transition times kept, generation of the spec they speak about."""
+"""Conditions after the kstatus convention: a list by type, with kept transition times and the observed generation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Condition:
 
 
 def condition(kind: str, value: bool, reason: str, message: str = "") -> Condition:
-    """A condition whose truth is known."""
+    """A condition with status True or False."""
     return Condition(kind, "True" if value else "False", reason, message)
 
 
 def rfc3339(ms: int) -> str:
-    """Unix milliseconds as Kubernetes writes times (seconds, UTC)."""
+    """Unix milliseconds in Kubernetes' time format (seconds, UTC)."""
     return datetime.fromtimestamp(ms / 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

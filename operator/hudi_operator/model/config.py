@@ -63,7 +63,7 @@ class LeaderElectionConfig:
 
 @dataclass(frozen=True)
 class OperatorConfig:
-    """Everything an administrator can set."""
+    """All settings of an administrator."""
 
     etcd: EtcdConfig = EtcdConfig()
     pod_etcd: PodEtcdConfig = PodEtcdConfig()

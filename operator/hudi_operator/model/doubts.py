@@ -1,6 +1,6 @@
-"""What of a table's keys in etcd is not believed, and what may not be decided because of it (F46).
+"""Values in a table's keys in etcd that are not trusted, and decisions that must wait because of them (F46).
 
-:mod:`hudi_contract.records` reads one value at a time; here a look as a whole is asked.
+:mod:`hudi_contract.records` reads one value at a time; this module considers a look as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECIDING = (every(RequestKind.RESTORE), every(RequestKind.SAVEPOINT), RequestKi
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A key, and why its value, or a part of it, is not believed."""
+    """A key, and why its value, or a part of it, is not trusted."""
 
     key: str
     reason: str
@@ -49,22 +49,22 @@ def _all(etcd: EtcdFacts) -> Iterator[tuple[str, Stored]]:
 
 
 def unreadable(etcd: EtcdFacts) -> tuple[Unreadable, ...]:
-    """Every key of which something is not believed, in the order of their names."""
+    """Every key with a value that is not fully trusted, sorted by name."""
     return tuple(Unreadable(key, "; ".join(one.doubts)) for key, one in sorted(_all(etcd), key=lambda pair: pair[0]) if one.doubts)
 
 
 def gate_unreadable(etcd: EtcdFacts) -> str:
-    """Why the gate is not believed; empty when it is, or when there is none."""
+    """Why the gate is not trusted; empty when it is, or when there is none."""
     return etcd.gate.unreadable if etcd.gate is not None else ""
 
 
 def owner_unknown(etcd: EtcdFacts) -> bool:
-    """True when the lock stands and nobody can say whose it is: it may be anybody's."""
+    """True when the lock is held and its owner is unreadable: any incarnation may be the owner."""
     return etcd.lock is not None and bool(etcd.lock.unreadable)
 
 
 def unplaced(etcd: EtcdFacts) -> bool:
-    """True when a registration or settle record does not say which pods it is about: any pod's evidence may be needed for it."""
+    """True when a registration or settle record does not name its pods: any pod's evidence may be needed for it."""
     nowhere = any(not one.read(Registration).pod_uid for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
     return nowhere or any(one.unreadable for one in etcd.settles.values())
 

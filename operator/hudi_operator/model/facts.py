@@ -1,7 +1,7 @@
-"""What one reconcile of one table sees: frozen facts read live from the API server and etcd.
+"""The input of one reconcile of one table: frozen facts read live from the API server and etcd.
 
 A reconcile reads everything that concerns one HudiTable (the object, its HudiWriters, their pods, the agent's pods, nodes, and
-the table's keys in etcd), builds one :class:`Observed`, and plans on that alone. No fact here comes from a watch cache when a
+the table's keys in etcd), builds one :class:`Observed`, and plans only from that. No fact here comes from a watch cache when a
 destructive action could depend on it (I11): the executor re-checks with live reads and preconditions (uid, mod revision).
 """
 
@@ -58,7 +58,7 @@ class PodFacts:
     """``reason: message`` of the first waiting container (image pull and the like); empty when none waits."""
     pod_ip: str = ""
     reason: str = ""
-    """``status.reason``: why the kubelet ended the whole pod (Evicted, DeadlineExceeded); else empty."""
+    """``status.reason``: why the kubelet ended the whole pod (Evicted, DeadlineExceeded); empty otherwise."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class NodeFacts:
     created_at: str = ""
     """``creationTimestamp`` of the object, RFC 3339 in UTC."""
     machine: str = ""
-    """``nodeInfo.systemUUID``: the machine behind the object; empty when the kubelet knows none."""
+    """``nodeInfo.systemUUID``: the machine behind the object; empty when the kubelet reports none."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class EtcdFacts:
     settles: Mapping[str, Stored] = field(default_factory=dict)
     requests: Mapping[str, Stored] = field(default_factory=dict)
     seen: Mapping[str, Stored] = field(default_factory=dict)
-    """By incarnation: the node that it was seen alive on (see :mod:`hudi_operator.plan.fencing.sightings`)."""
+    """By incarnation: the node on which it was seen alive (see :mod:`hudi_operator.plan.fencing.sightings`)."""
     reports: Mapping[str, Stored] = field(default_factory=dict)
     """Keyed by the path below ``report/``: ``timeline``, ``attempt/<attempt>``."""
     done: Mapping[str, Stored] = field(default_factory=dict)
@@ -108,42 +108,42 @@ class EtcdFacts:
 
 @dataclass(frozen=True)
 class Observed:
-    """Everything that one reconcile of one table knows."""
+    """All facts of one reconcile of one table."""
 
     objects: Objects
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
-    """Driver and executor pods of this table and all agent pods of its namespace, live list, and every pod that etcd names."""
+    """Driver and executor pods of this table and all agent pods of its namespace, from a live list, and every pod that etcd names."""
     nodes: Mapping[str, NodeFacts]
     etcd: EtcdFacts | None
-    """None when etcd could not be read: then nothing that needs it may be decided (unknown, not empty)."""
+    """None when etcd could not be read: nothing that needs it may then be decided (unknown, not empty)."""
     etcd_error: str = ""
     timers: Mapping[str, float] = field(default_factory=dict)
     """Seconds, on this process's monotonic clock, since each named timer was first requested (see StartTimer). Lost at failover."""
     now_ms: int = 0
     """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
     api_now_ms: int | None = None
-    """The API server's wall clock at the same moment, as the dates of its answers tell it (within about a second); None: not known."""
+    """The API server's wall clock at the same moment, from the dates of its answers (within about a second); None: unknown."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
-    """Other HudiTables (``ns/name``) that keep this one from its path, which lies in theirs, around it, or is the same under another spelling."""
+    """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or is the same under another spelling."""
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
-    """HudiTables of the namespace that writers of this table read from, by name; one that does not exist is absent."""
+    """HudiTables of the namespace from which writers of this table read, by name; one that does not exist is absent."""
     namespace_terminating: bool = False
     fresh_uuid: str = ""
-    """A new random UUID for this reconcile: the lock authority of a gate that is to be created."""
+    """A new random UUID for this reconcile: the lock authority of a gate that is created in it."""
     etcd_secret: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the table's namespace; empty without TLS."""
     agents_in_use: frozenset[str] | None = None
-    """Names of the agents that serve other HudiTables of this namespace, deleted ones excepted; None: not known, then no agent goes."""
+    """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None: unknown, and no agent is ended."""
     evidence_needed: frozenset[str] | None = None
-    """Uids of agent pods that keys of other tables of this namespace still name without proof (``agent_pods.unproven_uids`` of each);
-    None: not known, then no agent pod loses its evidence. Need only be read while an agent pod is terminal or deleting."""
+    """Uids of agent pods that keys of other tables of this namespace still name without a proof (``agent_pods.unproven_uids`` of each);
+    None: unknown, and no agent pod loses its evidence. Only needed while an agent pod is terminal or deleting."""
     revision_floor: int = 0
-    """Highest revision of this etcd cluster that was ever seen, as far as known; a revision below it freezes the table."""
+    """Highest known revision of this etcd cluster; a lower revision freezes the table."""
     known_cluster_id: str = ""
-    """Cluster id that the floor belongs to; empty when none is known."""
+    """Cluster id of the floor; empty when none is known."""
 
     @property
     def table(self) -> JsonDict | None:

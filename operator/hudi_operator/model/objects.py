@@ -1,4 +1,4 @@
-"""The objects of one look, as the API server stores them and as types. Each is parsed once, by whoever asks first."""
+"""The objects of one look, as the API server stores them and as types. Each is parsed once, at its first use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class ReadTable(NamedTuple):
     """A HudiTable as far as it can be read."""
 
     spec: TableSpec | None
-    """None: nobody can say which table it is. Beside an ``error`` it is good for fencing and settling alone (F69)."""
+    """None: the table cannot be identified. With an ``error`` it can only be used for fencing and settling (F69)."""
     error: str
-    """Field and reason of what cannot be read; empty when all can."""
+    """Field and reason of the unreadable part; empty when everything is readable."""
 
 
 class ReadWriter(NamedTuple):
-    """``spec`` is None when it cannot be read; ``error`` then says why."""
+    """``spec`` is None when it is unreadable; ``error`` then has the reason."""
 
     obj: JsonDict
     spec: WriterSpec | None
@@ -55,7 +55,7 @@ def _read_writer(obj: JsonDict) -> ReadWriter:
 
 
 def read_whole(obj: JsonDict) -> ReadTable:
-    """Another HudiTable than the one of the look: of one that cannot be read whole nothing is believed."""
+    """Read a HudiTable other than the one of the look. One that is not fully readable is not used at all."""
     try:
         return ReadTable(TableSpec.from_object(obj), "")
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""What reconciling needs from the outside, and how the outside may fail. The adapters implement these Protocols.
+"""Interfaces of the external systems that reconciling needs, and their failures. The adapters implement these Protocols.
 
 A call either returns its result or raises one of the exceptions below; nothing else crosses the layer.
 """
@@ -14,7 +14,7 @@ JsonDict = dict[str, Any]
 
 
 class Retryable(Exception):
-    """Definitely not done, and worth trying again after ``delay`` seconds (None: the queue's own back-off)."""
+    """Definitely not done, and can be retried after ``delay`` seconds (None: the queue's own back-off)."""
 
     def __init__(self, message: str, *, delay: float | None = None) -> None:
         super().__init__(message)
@@ -22,18 +22,18 @@ class Retryable(Exception):
 
 
 class Conflict(Retryable):
-    """Somebody else changed the object or key first: normal, look again at once."""
+    """Another process changed the object or key first: this is normal, look again at once."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, delay=0.2)
 
 
 class OutcomeUnknown(Retryable):
-    """Sent, but not answered: it may have happened, may still happen, or not. The next reconcile reads what is there."""
+    """Sent, but not answered: it may have happened, may still happen, or may not happen. The next reconcile reads the actual state."""
 
 
 class Fatal(Exception):
-    """Refused for a reason that does not go away by itself; a person has to act."""
+    """Refused for a reason that does not resolve itself; a person has to act."""
 
 
 class LeaseLost(Exception):
@@ -47,19 +47,19 @@ class EtcdPort(Protocol):
         """Highest revision seen so far of each etcd cluster, by cluster id; a later answer must not be below it."""
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
-        """All keys of a table in one linearizable transaction. ``agent`` is the agent whose assignment is wanted; may be empty."""
+        """All keys of a table in one linearizable transaction. ``agent`` is the agent whose assignment is read as well; may be empty."""
 
     async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
         """gate-put."""
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
-        """admit; True also when the attempt is admitted already."""
+        """admit; also True when the attempt is already admitted."""
 
     async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
         """Withdraw the admission of an attempt that ended."""
 
     async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
-        """Give a table to an agent, or take it away (None)."""
+        """Assign a table to an agent, or withdraw the assignment (None)."""
 
     async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
         """fence."""
@@ -68,7 +68,7 @@ class EtcdPort(Protocol):
         """adopt."""
 
     async def revoke_lease(self, lease: int) -> None:
-        """Revoke a lease; one that is gone already is success."""
+        """Revoke a lease; a lease that no longer exists is success."""
 
     async def update_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int) -> bool:
         """settle-update."""
@@ -83,20 +83,20 @@ class EtcdPort(Protocol):
         """collect."""
 
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
-        """Forget a report."""
+        """Delete a report."""
 
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
-        """Ask the agent for something, or take the request back (None)."""
+        """Put a request for the agent, or withdraw it (None)."""
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
-        """see: note where an incarnation was seen alive, or forget it (None)."""
+        """see: put the sighting of an incarnation, or delete it (None)."""
 
 
 class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""
 
     def clock_offset_ms(self) -> int | None:
-        """By how many milliseconds the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+        """Milliseconds by which the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         """One object; None when it does not exist."""
@@ -111,7 +111,7 @@ class KubernetesPort(Protocol):
         """One pod; None when it does not exist."""
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """The named nodes, as far as they exist."""
+        """Those of the named nodes that exist."""
 
     async def create(self, manifest: JsonDict) -> bool:
         """Create; False when an object of that name exists."""
@@ -129,4 +129,4 @@ class KubernetesPort(Protocol):
         """Replace ``status``; Retryable when the object has changed since ``resource_version``."""
 
     async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:
-        """Emit an event once per (object, reason, ``key``); failing to do so is not an error."""
+        """Emit an event once per (object, reason, ``key``); a failure is not an error."""

@@ -1,6 +1,6 @@
 """Proof that a pod's processes are gone: the table of proofs in protocol.md, and nothing else.
 
-Not proof, whatever it looks like: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a force delete (a force-deleted
+None of these is a proof: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a force delete (a force-deleted
 pod's process lived up to 53 s longer, measured), a kubelet's refusal of a pod that may have run before it started (F52). Unknown means
 not proven (I11).
 """
@@ -21,7 +21,7 @@ from hudi_operator.model.facts import NodeFacts, PodFacts
 JsonDict = dict[str, Any]
 
 LOST_CONTAINER = "ContainerStatusUnknown"
-"""What a kubelet gives as the reason of a container that it was told of and cannot find."""
+"""Reason that a kubelet reports for a container that it should have and cannot find."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Proof:
     detail: str
 
     def record(self, now_ms: int) -> settle.Proof:
-        """As it is written to the settle record."""
+        """The proof as written to the settle record."""
         return settle.Proof(kind=self.kind, detail=self.detail, at_ms=now_ms)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The boot of a node that a pod was seen alive in: the node said the boot id that the pod's JVM had registered (F43)."""
+    """The boot of a node in which a pod was seen alive: the node reported the boot id that the pod's JVM had registered (F43)."""
 
     node: str
     node_uid: str
@@ -48,26 +48,26 @@ class Seen:
 
 @dataclass(frozen=True)
 class Subject:
-    """The pod to be proven dead, as the settle record and the registration know it; every text may be empty (unknown)."""
+    """The pod to be proven dead, from the settle record and the registration; every string may be empty (unknown)."""
 
     uid: str
     name: str = ""
     node: str = ""
     seen: Seen | None = None
-    """None: never seen, or not asked for (an executor registers nothing)."""
+    """None: never seen, or not applicable (an executor does not register)."""
     hosted: bool = False
-    """An incarnation registered from this pod: at least one container did run."""
+    """An incarnation registered from this pod: at least one container ran."""
     evidence: bool = True
     """False when the pod was ever seen without our finalizer."""
 
 
 def terminal(pod: PodFacts) -> bool:
-    """Phase terminal and every container that ever started terminated. By itself no proof: see :func:`pod_proof`."""
+    """True when the phase is terminal and every container that ever started has terminated. This alone is not a proof: see :func:`pod_proof`."""
     return pod.phase in containers.TERMINAL and all(c.terminated for c in pod.containers if c.started)
 
 
 def ran_out(pod: PodFacts) -> bool:
-    """Something ran and all of it has ended: the kubelet will say so in the phase, nothing is left to kill."""
+    """True when containers ran and all of them have ended: the kubelet will set the phase, and nothing is left to kill."""
     started = [c for c in pod.containers if c.started]
     return bool(started) and all(c.terminated for c in started)
 
@@ -87,26 +87,26 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
         # looked for containers and found none. A registered process did run.
         return None
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
-        return None  # nothing was found: but by whom? Another machine may have come under the node's name
+        return None  # no container was found, but possibly by another machine under the node's name
     return Proof(ProofKind.POD_TERMINATED, f"pod {pod.name} is {pod.phase} and all its containers are terminated")
 
 
 def silent(pod: PodFacts) -> bool:
-    """Over, and not one container is mentioned (F52).
+    """True when the phase is terminal and no container is reported (F52).
 
-    So says a kubelet that refuses a pod, and a kubelet that was restarted may refuse one that runs: it writes this before it ends the containers.
-    What it finds when it has looked, it writes when the pod is deleted.
+    A kubelet that refuses a pod writes this. A restarted kubelet may refuse a running pod: it writes this before it ends the containers.
+    It reports the containers that it actually found when the pod is deleted.
     """
     return pod.phase in containers.TERMINAL and not pod.containers
 
 
 def _bound_to(pod: PodFacts, node: NodeFacts) -> bool:
-    """The node object is older than the pod, so it is the very one that the pod was bound to: it was not made again under its name (F43)."""
+    """True when the node object is older than the pod, so that the pod was bound to this very object: it was not recreated under its name (F43)."""
     return bool(node.created_at) and node.created_at < pod.created_at
 
 
 def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
-    """Proof from the node, or from a person's word. None: not proven."""
+    """Proof from the node, or from an attestation. None: not proven."""
     word = _attestation(subject, fencing)
     if word is not None:
         return Proof(ProofKind.ATTESTATION, f"{word.attested_by} at {word.at}: {word.statement}")
@@ -117,7 +117,7 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
         gone = Proof(ProofKind.NODE_DELETED, f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
         return gone if fencing.trust_node_deletion else None
     if subject.seen is not None and not _same_node(subject.seen, node):
-        return None  # another object, or another machine, has that name now: what it says is not about this pod
+        return None  # another object, or another machine, has that name now: its state proves nothing about this pod
     if subject.seen is not None and node.boot_id and node.boot_id != subject.seen.boot_id:
         return Proof(ProofKind.NODE_REBOOTED, f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in {subject.seen.boot_id}")
     if node.out_of_service and fencing.trust_out_of_service_taint:
@@ -137,7 +137,7 @@ def _attestation(subject: Subject, fencing: FencingSpec) -> Attestation | None:
 
 
 def prove(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
-    """Proof of death of one pod; ``pod`` None means that no object with this uid exists any more, which proves nothing."""
+    """Proof of death of one pod; ``pod`` None means that no object with this uid exists any more, which is not a proof."""
     if pod is not None and pod.uid == subject.uid:
         found = pod_proof(pod, nodes, hosted=subject.hosted, evidence=subject.evidence)
         if found is not None:
@@ -158,4 +158,4 @@ def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFac
         ways.append("taint the node out-of-service with spec.fencing.trustOutOfServiceTaint set")
     ways.append(f"attest in spec.fencing.attestations that pod uid {subject.uid} is dead")
     found = ", ".join(filter(None, [gone, state]))
-    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); ways out: " + "; ".join(ways)
+    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); to resolve it, do one of: " + "; ".join(ways)

@@ -1,7 +1,7 @@
-"""When the finalizers of HudiTable and HudiWriter may go.
+"""When the finalizers of HudiTable and HudiWriter may be removed.
 
-A HudiWriter goes when none of its incarnations can hold the lock and all its pods are proven dead; a HudiTable when that holds for
-everybody, agents included. Neither waits for a rollback (F14): settle records stay in etcd and resume with the next HudiTable of
+A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are proven dead; a HudiTable when that holds for
+all its writers and agents. Neither waits for a rollback (F14): settle records stay in etcd, and settling resumes with the next HudiTable of
 that path, so that a namespace can be deleted although no agent can run in it any more.
 """
 
@@ -25,12 +25,12 @@ from hudi_operator.plan.writers.attempts import Progress
 
 
 def add_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:
-    """Our finalizer on an object that does not have it."""
+    """Add our finalizer to an object."""
     return PatchFinalizers(kind, ref.namespace, ref.name, add=SETTLE_FINALIZER)
 
 
 def drop_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:
-    """Our finalizer off an object."""
+    """Remove our finalizer from an object."""
     return PatchFinalizers(kind, ref.namespace, ref.name, remove=SETTLE_FINALIZER)
 
 
@@ -40,7 +40,7 @@ def has_finalizer(ref: ObjectRef) -> bool:
 
 
 def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
-    """What keeps a deleted HudiWriter; empty when its finalizer may go. Reads live facts only (I11)."""
+    """Why a deleted HudiWriter must stay; empty when its finalizer may be removed. Uses live facts only (I11)."""
     if writer.spec is None:
         return ""
     if progress.entries and not progress.entries[-1].get("class"):
@@ -70,12 +70,12 @@ def _hosts_writer(pod: PodFacts) -> bool:
 
 
 def _unproven(view: View, pod: PodFacts) -> bool:
-    """Evidence is dropped only after proof; in mode LeaseOnly nobody waits for one."""
+    """Evidence is dropped only after a proof; mode LeaseOnly does not wait for one."""
     return EVIDENCE_FINALIZER in pod.finalizers and (view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None)
 
 
 def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPlan:
-    """Drop the finalizer of a deleted HudiWriter when nothing keeps it."""
+    """Drop the finalizer of a deleted HudiWriter when nothing requires it any more."""
     spec = writer.spec
     ref = spec.ref if spec is not None else ObjectRef.from_object(writer.obj)
     if not ref.deleting or not has_finalizer(ref):
@@ -83,21 +83,21 @@ def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPl
     waiting = writer_waits_for(view, writer, progress)
     if waiting:
         return PartialPlan.of(summary=f"deletion of {ref.name} waits: {waiting}", requeue=2)
-    return PartialPlan.of(drop_finalizer(WRITER_KIND, ref), summary=f"{ref.name} may go")
+    return PartialPlan.of(drop_finalizer(WRITER_KIND, ref), summary=f"{ref.name} may be deleted")
 
 
 def plan_table(view: View) -> PartialPlan:
-    """One step towards the end of a deleted HudiTable: stop, settle, release gate and agent, drop the finalizer."""
+    """One step of the deletion of a HudiTable: stop, settle, release gate and agent, drop the finalizer."""
     ref = view.table.ref
     if not has_finalizer(ref):
         return PartialPlan()
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
-        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may go")
+        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
     if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
-        # Half a restore is no table for anybody: its agent ends it first.
+        # A table in the middle of a restore is unusable: its agent finishes the restore first.
         return PartialPlan.of(summary=f"deletion waits for restore {restore.nonce}, which has begun", requeue=2.0)
     release = gate.plan_release(view)
     if release.actions:
@@ -107,15 +107,15 @@ def plan_table(view: View) -> PartialPlan:
     if not gate.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
-    # Nobody else would drop the evidence of these pods afterwards.
+    # Nothing else would drop the evidence of these pods afterwards.
     pods = agent_pods.left_over(view) + [p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may go",))
+    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may be deleted",))
 
 
 def _leave_agents(view: View) -> PartialPlan:
-    """Tell the agent to leave the table, once no writer is left that it might have to settle for."""
+    """Withdraw the agent's assignment, once no writer is left that it might have to settle."""
     if gate.writers_left(view):
         return PartialPlan()
     actions: list[Action] = [DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.read(Admit).role == Role.AGENT]

@@ -1,7 +1,7 @@
-"""``plan_table``: from everything observed about one HudiTable to the next actions and one sentence (read, decide, act).
+"""``plan_table``: turns everything observed about one HudiTable into the next actions and one sentence (read, decide, act).
 
-Order of a plan: what makes the table safer first (gate, fences, settling), then every status (write-ahead of new attempts), then what
-a status has announced and makes something new. An executor stops at the first action that fails; the next look decides again (I6).
+Order of a plan: first the actions that make the table safer (gate, fences, settling), then every status (write-ahead of new attempts), then the
+actions that a status has announced and that create something. The executor stops at the first action that fails; the next look decides again (I6).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
     if observed.etcd is None:
         reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
-        # I11: unknown is not empty. Nothing is decided; running writers go on.
+        # I11: unknown is not empty. Nothing is decided; running writers continue.
         return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False)
     view = build_view(observed, config)
     return _finish(view, *_plan(view))
@@ -51,7 +51,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     """Everything but status: one step, and the writers' progress."""
     ref = view.table.ref
     if gate.owned_by_other(view):
-        # Every key of this table id belongs to the table that the gate names: look, but touch nothing.
+        # Every key of this table id belongs to the HudiTable that the gate names: nothing may be changed.
         steps = [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
         return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
     if gate.too_new(view):
@@ -62,24 +62,24 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     if doubts.gate_unreadable(view.etcd) and view.observed.tables_on_path:
         return PartialPlan.of(summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
     if _not_taken_over(view):
-        return PartialPlan.of(summary="the table may not be used as it is specified"), progress
+        return PartialPlan.of(summary="the table cannot be used as specified"), progress
     fencing = [_part(view, *each) for each in (("fences", _suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))]
     safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
     if view.unreadable and not ref.deleting:
-        # Gate, agent and requests are made from the spec (F69). Whoever is dead is fenced and settled all the same.
-        return together([PartialPlan.of(summary=f"not all of the HudiTable can be read: {view.unreadable}"), *safe]), progress
+        # Gate, agent and requests follow from the spec (F69). Dead incarnations are still fenced and settled.
+        return together([PartialPlan.of(summary=f"the HudiTable is not fully readable: {view.unreadable}"), *safe]), progress
     safe.append(_part(view, "agent pods", agent_pods.plan_agent_pods))
     if ref.deleting:
-        # The gate is released before the agent leaves, and both before the finalizer goes.
+        # The gate is released before the agent leaves, and both happen before the finalizer is removed.
         return together([*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]), progress
     mine = [_part(view, "the agent", agents.plan_agent), _part(view, "requests", _requests), _part(view, "collection", collection.plan_collection)]
     return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
 
 
 def _not_taken_over(view: View) -> bool:
-    """True for what may not be used: it is not taken over, nor is anything touched that may be left there.
+    """True for a table that may not be used: it is not taken over, and nothing that exists at its path is touched.
 
-    When neither the spec nor the gate can be read, the path alone says whose it is.
+    When neither the spec nor the gate is readable, only the path determines the owner.
     """
     if gate.is_mine(view) or view.table.ref.deleting or (view.unreadable and view.table.path and doubts.gate_unreadable(view.etcd)):
         return False
@@ -91,7 +91,7 @@ def _part(view: View, what: str, plan: Callable[[View], PartialPlan]) -> Partial
 
 
 def _follow(view: View) -> tuple[dict[str, Progress], PartialPlan]:
-    """The writers' progress; of one that cannot be followed its entries as they are, and a step that says so."""
+    """The writers' progress. A writer with a defect keeps its entries, and a step reports it."""
     found: dict[str, Progress] = {}
     steps = []
     for writer in view.writers:
@@ -111,7 +111,7 @@ def _kept_agent(view: View) -> PartialPlan:
 
 
 def _suspects(view: View) -> PartialPlan:
-    """Whoever is dead is fenced also when nobody can say what the gate is closed for (F46)."""
+    """Dead incarnations are fenced even when the purpose of the closed gate is unreadable (F46)."""
     changes: list[str] = []
 
     def ask() -> PartialPlan:
@@ -123,7 +123,7 @@ def _suspects(view: View) -> PartialPlan:
 
 
 def _requests(view: View) -> PartialPlan:
-    """What the agent is asked for. Nothing is asked anew or taken back while it is not known what became of an earlier request."""
+    """Requests to the agent. No request is put or withdrawn while the outcome of an earlier one is unknown."""
     if doubts.undecided(view.etcd):
         return PartialPlan()
     restoring = bool(gate.closed_for_restore(view))
@@ -143,7 +143,7 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
         return Plan("; ".join(step.summary), step.actions, step.requeue, step.failed)
     decisions: dict[str, Decision] = {}
     statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
-    # New attempts before repeated ones: a pod that is refused again and again keeps no other writer waiting.
+    # New attempts before repeated ones: a pod that is refused repeatedly does not make other writers wait.
     order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START)
     each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
     writers = together([statuses, *each])
@@ -178,7 +178,7 @@ def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
 
 
 def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
-    """One writer: ahead of status, status (with a new attempt's number), what the status announces."""
+    """One writer: actions before the status, the status (with a new attempt's number), and the actions that it announces."""
     ref = ObjectRef.from_object(writer.obj)
     if ref.deleting and not deletion.has_finalizer(ref):
         return PartialPlan(progress.before, progress.summary, progress.requeue)
@@ -206,11 +206,11 @@ def _until(view: View, at_ms: int) -> float:
     return max(0.5, min(IDLE_SECONDS, (at_ms - view.now_ms) / 1000)) if at_ms else IDLE_SECONDS
 
 
-# ---- when there is no table, or it cannot be read
+# ---- when there is no table, or it is unreadable
 
 
 def _plan_without_table(observed: Observed) -> Plan:
-    """Writers whose HudiTable does not exist wait and say so; deleted ones go when no pod of theirs is evidence."""
+    """Writers without a HudiTable wait, with a condition; deleted ones are removed when none of their pods is evidence."""
     actions: list[Action] = []
     for obj in observed.writers:
         ref = ObjectRef.from_object(obj)
@@ -227,7 +227,7 @@ def _plan_without_table(observed: Observed) -> Plan:
 
 
 def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) -> UpdateStatus | None:
-    """Status of a writer about which nothing but ``reason`` is known; what is known stays."""
+    """Status of a writer about which only ``reason`` is known; other fields keep their values."""
     old = obj.get("status") or {}
     meta = obj["metadata"]
     generation = int(meta.get("generation") or 0)

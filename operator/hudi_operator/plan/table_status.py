@@ -1,4 +1,4 @@
-"""Status of a HudiTable: conditions after kstatus, the timeline as the agent reports it, who is settled and what that waits for."""
+"""Status of a HudiTable: conditions after kstatus, the timeline from the agent's report, incarnations being settled and what they wait for."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ JsonDict = dict[str, Any]
 
 LISTED = 20
 COMMITS = 10
-"""Commits that status shows."""
+"""Number of commits in status."""
 _COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
 _OUTCOMES = ("bootstrap", "savepoints", "restore", "metadataTable")
-"""Parts of status that tell what became of a request; they stay while that cannot be read."""
+"""Parts of status with the outcome of a request; they keep their values while the outcome is unreadable."""
 _READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
 
 
@@ -82,13 +82,13 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *
 
 
 def _of_settling(view: View) -> JsonDict:
-    """Who is being settled, who has had the lock for long, and who blocks the others."""
+    """Incarnations being settled, the owner of a long-held lock, and the blocker of other writers."""
     settling, blocked = _settling(view), _blocked_by(view)
     return {**({"settling": settling[:LISTED]} if settling else {}), **_lock(view), **({"blockedBy": blocked[:512]} if blocked else {})}
 
 
 def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
-    """Status of a table whose spec cannot be read (F69): what is settled is shown as ever, all else stays as it was known."""
+    """Status of a table whose spec is unreadable (F69): settling is shown as usual, all else keeps its last value."""
     obj = {"metadata": {"generation": view.table.ref.generation}, "status": view.status}
     status = without_etcd(obj, reason="InvalidSpec", message=view.unreadable, stalled=True, now_ms=view.now_ms)
     kept = {name: value for name, value in status.items() if name not in ("settling", "lock", "blockedBy")}
@@ -112,7 +112,7 @@ def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
 
 
 def _read_cost(view: View) -> JsonDict:
-    """What readers of a MergeOnRead table have to merge, as the agent counted it last; what was known stays while no agent is there."""
+    """Read cost of a MergeOnRead table from the agent's last report; it keeps its last value while there is no agent."""
     counted = gate.timeline_report(view).read_cost
     if counted is None:
         return {"readCost": view.status["readCost"]} if "readCost" in view.status else {}
@@ -123,7 +123,7 @@ def _read_cost(view: View) -> JsonDict:
 
 
 def _timeline(view: View) -> JsonDict:
-    """The agent's last report; what was known stays while no agent is there."""
+    """The agent's last report; it keeps its last value while there is no agent."""
     report = gate.timeline_report(view)
     if not report.exists:
         kept: JsonDict = dict(view.status.get("timeline") or {})
@@ -221,7 +221,7 @@ def _blocked_by(view: View) -> str:
 
 
 def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
-    """Conditions before the gate names this table: nothing about somebody else's incarnations."""
+    """Conditions before the gate names this table. They do not mention incarnations of another HudiTable."""
     stalled = stall is not None
     reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
     return [
@@ -234,7 +234,7 @@ def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[
 
 @dataclass(frozen=True)
 class _Readiness:
-    """One table, asked whether writers may write."""
+    """Facts for the decision whether writers may write to a table."""
 
     view: View
     stall: Stall | None
@@ -242,7 +242,7 @@ class _Readiness:
 
 def _gate_is_unreadable(r: _Readiness) -> Condition | None:
     unreadable = r.stall is None and doubts.gate_unreadable(r.view.etcd)
-    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody acquires, and it stays as it is") if unreadable else None
+    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody can acquire the lock, and the gate is not changed") if unreadable else None
 
 
 def _is_deleted(r: _Readiness) -> Condition | None:
@@ -255,7 +255,7 @@ def _is_stalled(r: _Readiness) -> Condition | None:
 
 def _is_adopted(r: _Readiness) -> Condition | None:
     adopting = gate.report_error(r.view)[0] == AgentError.PENDING_INSTANTS
-    return _not_ready("Adopting", "settling what the table's former writers have left") if adopting else None
+    return _not_ready("Adopting", "settling the pending instants of the table's former writers") if adopting else None
 
 
 def _agent_reports_an_error(r: _Readiness) -> Condition | None:
@@ -328,7 +328,7 @@ def _ready(view: View, stall: Stall | None) -> Condition:
 
 
 def _readable(view: View, failed: tuple[str, ...]) -> Condition:
-    """F46: which keys are not believed and why, or which part of the plan has a defect; everything that does not depend on them goes on."""
+    """F46: keys that are not trusted, with the reason, or parts of the plan with a defect; everything that does not depend on them continues."""
     found = [f"{each.key} {each.reason}" for each in doubts.unreadable(view.etcd)]
     reason = "UnreadableRecord" if found else "PlanningFailed" if failed else "AllReadable"
     more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
@@ -336,7 +336,7 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
 
 
 def _clocks(view: View) -> Condition:
-    """F47: the operator's clock differs from the API server's. Nobody is fenced for that; back-off and schedules go by the operator's."""
+    """F47: the operator's clock differs from the API server's. No incarnation is fenced for that; back-off and schedules use the operator's clock."""
     said = clocks.disagreement(now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
     return condition("ClocksAgree", not said, "OperatorClock" if said else "WithinMaxClockSkew", said)
 
@@ -367,7 +367,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
 
 
 def _settled(view: View) -> list[Condition]:
-    """What settling waits for: a proof that does not come, or the agent."""
+    """What settling waits for: an overdue proof, or the agent."""
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((i.settling.failures for i in rolling), default=(0, ""))
@@ -379,7 +379,7 @@ def _settled(view: View) -> list[Condition]:
 
 
 def _bucket(view: View) -> list[Condition]:
-    """Settings of the bucket that damage the table; none where there is no bucket of S3. What was known stays while no agent is there."""
+    """Harmful settings of the bucket; none for a table outside of S3. The condition keeps its last value while there is no agent."""
     report = gate.timeline_report(view)
     if report.bucket is None:
         old = next((c for c in view.status.get("conditions") or [] if c.get("type") == "BucketSafe"), None)
@@ -392,7 +392,7 @@ def _bucket(view: View) -> list[Condition]:
 
 
 def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
-    """Status when etcd or the spec cannot be read: everything known stays, only the conditions say that it is not current."""
+    """Status when etcd or the spec is unreadable: all known values stay, and the conditions show that they are not current."""
     old = obj.get("status") or {}
     generation = int(obj["metadata"].get("generation") or 0)
     kept = [
@@ -431,7 +431,7 @@ _EVENTS = {
 
 
 def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
-    """Commits of a status that the one before did not show; none when that one knew no timeline yet (the first look tells nothing new)."""
+    """Commits of a status that the previous one did not have; none when the previous one had no timeline yet (nothing is new at the first look)."""
     if not old.get("timeline"):
         return []
     last = max((c.get("completionTime", "") for c in old["timeline"].get("commits") or []), default=str(old["timeline"].get("lastCompletionTime") or ""))
@@ -450,7 +450,7 @@ def _committed(commits: list[JsonDict]) -> str:
 
 
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
-    """Events of conditions that changed, and of incarnations that a first look finds being settled."""
+    """Events for conditions that changed, and for incarnations that are newly being settled."""
     meta, old = obj["metadata"], obj.get("status") or {}
     found: list[EmitEvent] = []
 

@@ -243,7 +243,7 @@ SETTLING = (
         "a lock that comes back after it was deleted is deleted at once",
         o(
             "plan/fencing/settling",
-            'return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")',
+            'return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling starts over")',
             'return _unlocked_or_unlock(view, inc, "again")',
         ),
         f"{PLAN}::test_a_lock_that_comes_back_after_unlock_is_not_deleted_without_proof",

@@ -1,7 +1,7 @@
-"""Agent pods of a namespace: superseded and unused ones end, and evidence goes when no table needs it any more.
+"""Agent pods of a namespace: superseded and unused ones are ended, and evidence is dropped when no table needs it any more.
 
 An agent serves several tables, so its pod is evidence for all of them: each table's settle record needs the proof. Any HudiTable of the
-namespace may do this; all decide alike from the same facts.
+namespace may do this; all of them come to the same decision from the same facts.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hudi_operator.plan.requests import restores
 
 STOP_GRACE_SECONDS = 30
 KEPT_AGENT_PODS = 3
-"""Ended pods of one agent that are kept, for their logs and for the back-off."""
+"""Number of ended pods of one agent that are kept, for their logs and for the back-off."""
 
 
 def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
-    """Uids of pods whose death is still to be proven for one table: registered, or settled less far than Draining."""
+    """Uids of pods whose death must still be proven for one table: registered, or settling before phase Draining."""
     found = {s.read(Registration).pod_uid for inc, s in etcd.writers.items() if inc not in etcd.settles}
     for stored in etcd.settles.values():
         record = stored.read(SettleRecord)
@@ -39,7 +39,7 @@ def _pods(view: View) -> list[PodFacts]:
 
 
 def _in_use(view: View, pod: PodFacts) -> bool:
-    """True when a HudiTable is served by this pod's agent; also when that is not known."""
+    """True when this pod's agent serves a HudiTable, or when that is unknown."""
     name = pod.labels.get(naming.LABEL_AGENT, "")
     if view.observed.namespace_terminating:
         return False
@@ -48,13 +48,13 @@ def _in_use(view: View, pod: PodFacts) -> bool:
 
 
 def left_over(view: View) -> list[str]:
-    """Agent pods that nobody will look after when this HudiTable is gone and that still carry evidence."""
+    """Agent pods that still carry evidence and would be left without a HudiTable to handle them."""
     known = view.observed.agents_in_use is not None and view.observed.evidence_needed is not None
     return [p.name for p in _pods(view) if known and not _in_use(view, p) and EVIDENCE_FINALIZER in p.finalizers]
 
 
 def plan_agent_pods(view: View) -> PartialPlan:
-    """One step for the agent pods of the namespace; nothing while it is not known who else needs them."""
+    """One step for the agent pods of the namespace; nothing while it is unknown which other tables need them."""
     if view.observed.agents_in_use is None or view.observed.evidence_needed is None:
         return PartialPlan()
     actions: list[Action] = []
@@ -82,19 +82,19 @@ def _proven(view: View, pod: PodFacts) -> bool:
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
         needed = doubts.unplaced(view.etcd) or pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
-        # Of a table's own agent each generation has a ConfigMap. It goes first: nothing would lead to it when the pod is gone.
+        # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing refers to it once the pod is gone.
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:
         return []
     same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]
     newer = sum(1 for p in same if agents.generation_of(p) > agents.generation_of(pod))
-    # The newest stays: its number says which one comes next.
+    # The newest is kept: the next generation's number follows from its number.
     return [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)] if newer >= KEPT_AGENT_PODS or not _in_use(view, pod) else []
 
 
 def _superseded(view: View, pod: PodFacts) -> bool:
-    """A generation beside a newer one that serves."""
+    """True when a newer generation already serves."""
     current = agents.current_pod(view)
     mine = pod.labels.get(naming.LABEL_AGENT) == view.agent
     return mine and current is not None and agents.serving(view) and agents.generation_of(pod) < agents.generation_of(current)

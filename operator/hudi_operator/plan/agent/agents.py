@@ -1,7 +1,7 @@
-"""The agent of a table: one pod per agent name, numbered by generation, told by an assignment key which tables it serves.
+"""The agent of a table: one pod per agent name, numbered by generation. Assignment keys name the tables that it serves.
 
 An agent that is suspect for a table gets a successor at once (F22): the next generation may touch everything except what belongs
-to the unproven one. Old generations are ended by settling and by :mod:`agent_pods`.
+to the unproven one. Settling and :mod:`agent_pods` end old generations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BACKOFF_TIMER = "agent/"
 
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
-    """What an agent must know about a table, as it is written."""
+    """The assignment of a table to an agent, as JSON."""
     return AssignmentRecord(
         id=table.table_id,
         path=table.canonical_path,
@@ -48,7 +48,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         adoption=Adoption.BOOTSTRAP if table.bootstrap is not None else table.adoption.policy,
         metadata_table=(table.metadata_table or MetadataTable()).nonce,
         callback=table.callback.order() if table.callback is not None else None,
-        # A suspended table is left as it is, except that dead writers are settled.
+        # A suspended table is left unchanged, except that dead writers are settled.
         services={} if table.suspend else services.orders(table.services, now_ms),
         lock=Durations.from_json(table.durations),
     ).to_json()
@@ -61,14 +61,14 @@ def generation_of(pod: PodFacts) -> int:
 
 
 def current_pod(view: View) -> PodFacts | None:
-    """The newest agent pod that is not dead, dying or suspect for this table; None when a new one is needed."""
+    """The newest agent pod that is neither dead nor dying nor a suspect for this table; None when a new one is needed."""
     suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
     live = [p for p in view.agent_pods if not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
     return max(live, key=generation_of, default=None)
 
 
 def _on_lost_node(view: View, pod: PodFacts) -> bool:
-    """On a node that does not answer, and not heard of in etcd either: another one starts (F22)."""
+    """True when its node does not answer and it has no heartbeat in etcd: another agent starts (F22)."""
     node = view.nodes.get(pod.node)
     heard = any(i.pod_uid == pod.uid and i.alive is not None for i in view.incs)
     return node is not None and not node.ready and not heard
@@ -83,13 +83,13 @@ def serving(view: View) -> bool:
 
 
 def last_failure(view: View) -> str:
-    """Why the newest agent that ended has failed, in its own words; empty when none has."""
+    """Error message of the newest agent that ended; empty when none failed."""
     newest = max((p for p in view.agent_pods if p.phase == "Failed"), key=generation_of, default=None)
     return f"{newest.name} failed: {classify.classify(newest).message}" if newest is not None else ""
 
 
 def executor_waits(view: View) -> str:
-    """Why an executor of the table's own agent has no node; empty when none waits, or one works: everything the agent does needs one."""
+    """Why an executor of the table's own agent has no node; empty when none waits, or at least one works: the agent's work needs one."""
     pod = current_pod(view)
     executors = view.executors(pod.name) if pod is not None else ()
     if any(p.phase == "Running" for p in executors):
@@ -140,16 +140,16 @@ def _create(view: View, generation: int) -> list[Action]:
 
 
 def ensure_namespace(view: View) -> list[Action]:
-    """Objects that pods in this namespace need, applied before a pod is created."""
+    """Objects that pods in this namespace require, applied before a pod is created."""
     accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
     made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_secret, accounts)
     return [Apply(manifest) for manifest in made]
 
 
 def _next_generation(view: View) -> int:
-    """One more than any generation that a pod, a registration or a settle record names: attempts are never reused.
+    """One more than the highest generation named by a pod, a registration or a settle record: attempts are never reused.
 
-    An admission alone is no use of a number: its pod was refused (quota, missing service account), and the same one is tried again.
+    An admission alone does not use up a number: its pod was refused (quota, missing service account), and the same number is tried again.
     """
     prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
     named = {i.attempt for i in view.incs}
@@ -158,9 +158,9 @@ def _next_generation(view: View) -> int:
 
 
 def _backoff(view: View) -> tuple[float, str]:
-    """Seconds to wait before the next generation, 0 when it is due, and the timer that measures them: exponential in the generations that ended lately.
+    """Seconds to wait before the next generation (0: it is due) and the timer that measures them: exponential in the number of recently ended generations.
 
-    The kubelet's clock may be ahead: whatever it says, the wait is over when the operator itself has waited so long (F57).
+    The kubelet's clock may be ahead. The wait therefore ends at the latest when the operator itself has waited this long (F57).
     """
     pods = [p for p in view.agent_pods if p.containers and containers.ended(p)]
     ends = [(conditions.from_rfc3339(max(c.finished_at for c in p.containers)), p.uid) for p in pods]

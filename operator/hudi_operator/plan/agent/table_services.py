@@ -1,7 +1,7 @@
-"""Table services as the operator sees them: it tells the agent the ticks of their schedules, and tells people how the runs went.
+"""The operator's part of table services: it requests scheduled runs from the agent, and shows the outcome of runs in status.
 
-Schedules are evaluated here, because a schedule that cannot be read must be reported whether or not an agent is there. The newest tick stands in
-`request/service-<kind>`; the agent runs when it has not served that one, so ticks missed by either of them run once. The tick that had passed when
+Schedules are evaluated here, because an unreadable schedule must be reported whether or not an agent exists. The newest tick is in
+`request/service-<kind>`; the agent runs the service when it has not served that tick, so ticks missed by either process run once. The tick that had passed when
 a schedule was first seen is the baseline, and is not run.
 """
 
@@ -39,7 +39,7 @@ TOLERATED_INTERRUPTIONS = 1
 
 
 def plan_requests(view: View) -> PartialPlan:
-    """Put the newest tick of each schedule where the agent sees it; forget requests of schedules that are gone."""
+    """Request the newest tick of each schedule; delete requests of removed schedules."""
     if services.problem(view.table.services) or view.table.suspend:
         return PartialPlan()
     actions: list[Action] = []
@@ -59,7 +59,7 @@ def plan_requests(view: View) -> PartialPlan:
 
 
 def _request(view: View, name: str, service: Service) -> JsonDict | None:
-    """The request to put; None when the one that stands is right."""
+    """The request to put; None when the existing one is current."""
     assert service.schedule is not None  # noqa: S101 - the caller has selected it
     schedule = Cron(cron=service.schedule.cron, time_zone=service.schedule.time_zone)
     newest = _time(service.schedule.previous(view.now_ms))
@@ -79,7 +79,7 @@ def _time(moment: datetime) -> str:
 
 
 def status(view: View, report: TimelineReport) -> JsonDict:
-    """`status.services`: per service that is switched on the last run and what the next one waits for. `report` is the agent's, on the timeline."""
+    """`status.services`: the last run of each enabled service, and what the next run waits for. `report` is the agent's timeline report."""
     return {s.kind: _of(view, s, report) for s in view.table.services}
 
 
@@ -116,11 +116,11 @@ def healthy(view: View) -> Condition:
     if waiting := agents.executor_waits(view):
         return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
     if not view.table.services:
-        return condition("ServicesHealthy", True, "Disabled", "no table service is switched on")
+        return condition("ServicesHealthy", True, "Disabled", "no table service is enabled")
     for service in view.table.services:
         record = _record(view, service.kind)
         outcome, failures = _outcome(view, record), record.failures
         if outcome == Result.FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
-            why = record.message or "the agent ended in the middle of it: is the memory of the agent large enough?"
+            why = record.message or "the agent ended during the run: is its memory large enough?"
             return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
     return condition("ServicesHealthy", True, "Healthy")

@@ -1,6 +1,6 @@
-"""The small vocabulary in which planners speak. Each action is one effect with its precondition; executors perform them in order.
+"""The actions of planners. Each action is one effect with its precondition; the executor performs them in order.
 
-An executor stops at the first action that fails or whose precondition does not hold and requeues the table: the next
+The executor stops at the first action that fails or whose precondition does not hold, and requeues the table: the next
 reconcile reads again and decides again (level-triggered, I6).
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 JsonDict = dict[str, Any]
 IDLE_SECONDS = 15.0
-"""Look again at the latest, although nothing is expected to happen."""
+"""Maximum time until the next look, when nothing is expected to happen."""
 EVENT_LIMIT = 1000
 """Characters of an event's message: the API server refuses more than 1024."""
 
@@ -55,7 +55,7 @@ class Apply(Action):
 
 @dataclass(frozen=True)
 class CreatePod(Action):
-    """Create a pod. AlreadyExists is success (adopted at the next look: names are deterministic)."""
+    """Create a pod. AlreadyExists is success: names are deterministic, so the next look adopts the existing pod."""
 
     manifest: JsonDict
 
@@ -91,7 +91,7 @@ class DeleteObject(Action):
 
 @dataclass(frozen=True)
 class EmitEvent(Action):
-    """One Kubernetes event on a HudiTable or HudiWriter; repeated (reason, object, attempt or instant) is sent once."""
+    """One Kubernetes event on a HudiTable or HudiWriter, sent once for each (reason, object, attempt or instant)."""
 
     kind: str
     namespace: str
@@ -119,7 +119,7 @@ class PutGate(Action):
 
 @dataclass(frozen=True)
 class PutAdmit(Action):
-    """admit: create ``admit/<attempt>`` when absent and no fence-by-attempt stands."""
+    """admit: create ``admit/<attempt>`` when it is absent and the attempt is not fenced."""
 
     table_id: str
     attempt: str
@@ -136,7 +136,7 @@ class DeleteAdmit(Action):
 
 @dataclass(frozen=True)
 class PutAssignment(Action):
-    """Tell an agent to serve a table (``P/control/agents/<agent>/<T>``), or, with ``value`` None, to stop serving it."""
+    """Assign a table to an agent (``P/control/agents/<agent>/<T>``), or, with ``value`` None, withdraw the assignment."""
 
     agent: str
     table_id: str
@@ -161,9 +161,9 @@ class Fence(Action):
 
 @dataclass(frozen=True)
 class Adopt(Action):
-    """adopt: one transaction that puts settle and fence of a synthetic incarnation, and a record for each instant that is its own from now on (I7).
+    """adopt: one transaction that puts settle and fence of a synthetic incarnation, and a record that makes it the owner of each instant (I7).
 
-    Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither settle record nor any of the instants is there.
+    Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither the settle record nor any instant record exists.
     """
 
     table_id: str
@@ -221,7 +221,7 @@ class DeleteReport(Action):
 
 @dataclass(frozen=True)
 class PutRequest(Action):
-    """Ask the agent for something: put ``request/<id>``; with ``value`` None, take the request back."""
+    """Put ``request/<id>`` for the agent; with ``value`` None, withdraw the request."""
 
     table_id: str
     id: str
@@ -230,7 +230,7 @@ class PutRequest(Action):
 
 @dataclass(frozen=True)
 class PutSeen(Action):
-    """see: put ``seen/<inc>``, where an incarnation was seen alive; with ``value`` None, forget it."""
+    """see: put ``seen/<inc>``, the node on which an incarnation was seen alive; with ``value`` None, delete it."""
 
     table_id: str
     inc: str
@@ -256,10 +256,10 @@ class StopTimer(Action):
 
 @dataclass(frozen=True)
 class Plan:
-    """Result of a planner: what to do now, when to look again at the latest, and one sentence for log and status."""
+    """Result of a planner: actions, the latest time of the next look, and one sentence for log and status."""
 
     sentence: str
     actions: tuple[Action, ...] = ()
     requeue_seconds: float = field(default=IDLE_SECONDS)
     failed: tuple[str, ...] = ()
-    """Parts of the plan that have a defect; the others are to be carried out."""
+    """Parts of the plan that have a defect; the other parts are still executed."""

@@ -1,4 +1,4 @@
-"""Executors by their owner: a pod that a driver or an agent has made is its executor, whatever labels a template has left on it (F26, F51)."""
+"""Executors by owner: a pod that was created by a driver or an agent is its executor, whatever labels a template put on it (F26, F51)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
 
 
 def labelled(observed: Observed) -> Observed:
-    """The same observation with our labels on every pod that is owned by a driver or an agent, so that nobody overlooks one."""
+    """The same observation, with our labels added to every pod that a driver or an agent owns, so that none is overlooked."""
     owners = _hosts(observed)
     return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))
 
@@ -28,7 +28,7 @@ def _labelled(pod: PodFacts, owners: Mapping[str, tuple[str, Mapping[str, str]]]
 
 
 def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """Pods that may own executors, by uid: name and labels. Of those whose object is gone, as etcd and status know them."""
+    """Name and labels of pods that may own executors, by uid. For a pod whose object is gone they come from etcd and status."""
     hosts = (naming.ROLE_DRIVER, naming.ROLE_AGENT)
     found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
     for writer in observed.writers:

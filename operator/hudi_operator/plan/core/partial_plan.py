@@ -1,4 +1,4 @@
-"""What a sub-planner returns: actions, how soon to look again, and what it has to say."""
+"""The result of a sub-planner: actions, the time until the next look, and a summary."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LOG = logging.getLogger(__name__)
 class PartialPlan:
     """Part of a plan. ``summary`` are parts of the sentence, most important first.
 
-    ``late`` actions make something new and come after every status: they may be refused for reasons that a planner cannot see (quota,
-    admission), and must then keep nothing else from being done.
+    ``late`` actions create something and come after every status: they may be refused for reasons that a planner cannot see (quota,
+    admission), and must not prevent anything else in that case.
     """
 
     actions: tuple[Action, ...] = ()
@@ -24,7 +24,7 @@ class PartialPlan:
     summary: tuple[str, ...] = ()
     requeue: float = field(default=IDLE_SECONDS)
     failed: tuple[str, ...] = field(default=(), kw_only=True)
-    """Parts that have a defect and planned nothing."""
+    """Parts with a defect, which planned nothing."""
 
     @classmethod
     def of(cls, *actions: Action, summary: str = "", requeue: float = IDLE_SECONDS) -> PartialPlan:
@@ -49,7 +49,7 @@ def together(steps: Iterable[PartialPlan]) -> PartialPlan:
 
 
 def guarded(what: str, plan: Callable[[], PartialPlan]) -> PartialPlan:
-    """A part of a plan; when it has a defect, one that says so and does nothing, so that the other parts are carried out all the same (F46)."""
+    """A part of a plan. A part with a defect is reported and does nothing, so that the other parts are still executed (F46)."""
     try:
         return plan()
     except Exception as error:

@@ -1,7 +1,7 @@
-"""The observation of one table, put in order once: incarnations, attempts and pods that belong together.
+"""The observation of one table, organized once: incarnations, attempts and pods that belong together.
 
-Nothing is decided here. Which attempt an incarnation belongs to is taken from etcd and from the attempts that this operator has
-written to status itself, not from a pod's word alone (F23).
+Nothing is decided here. The attempt of an incarnation is taken from etcd and from the attempts that this operator has
+written to status itself, never from a pod alone (F23).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hudi_operator.plan.core.ownership import labelled
 
 JsonDict = dict[str, Any]
 LONGEST_DRAIN_SECONDS = 600.0
-"""The most that a HudiTable may ask for."""
+"""The maximum that a HudiTable may specify."""
 
 
 @dataclass(frozen=True)
 class Incarnation:
-    """One JVM start that etcd knows of. Texts are empty or None where nobody has said it."""
+    """One JVM start that is known in etcd. Unknown strings are empty or None."""
 
     inc: str
     attempt: str
@@ -45,17 +45,17 @@ class Incarnation:
     registration: Stored | None
     alive: Stored | None
     lock: Stored | None
-    """The table's lock when this incarnation owns it."""
+    """The table's lock, if this incarnation owns it."""
     instants: tuple[str, ...]
     """Instants recorded for it."""
     claimed: tuple[str, ...]
-    """Service instants of others that it has claimed."""
+    """Service instants of other incarnations that it has claimed."""
     queued: bool
     fenced: bool
     record: Stored | None
     """Its settle record."""
     lock_unknown: bool = False
-    """The lock stands, and nobody can say whose it is."""
+    """The lock is held, and its owner cannot be read."""
 
     @property
     def phase(self) -> Phase | None:
@@ -64,12 +64,12 @@ class Incarnation:
 
     @property
     def settling(self) -> SettleRecord:
-        """Its settle record; one that says nothing when there is none, or nobody can read it."""
+        """Its settle record; an empty one when there is none, or it is unreadable."""
         return records.read(self.record, SettleRecord)
 
     @property
     def label(self) -> str:
-        """How a person may know this incarnation."""
+        """Name of this incarnation for people."""
         return self.attempt or f"incarnation {self.inc}"
 
     @property
@@ -89,7 +89,7 @@ class Incarnation:
 
     @property
     def settled(self) -> bool:
-        """True when nothing is left to do about it."""
+        """True when its settling is finished."""
         return self.phase is Phase.Settled and not (self.registration or self.lock or self.instants)
 
     @property
@@ -100,7 +100,7 @@ class Incarnation:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of a HudiWriter: what status says, and what there is."""
+    """One attempt of a HudiWriter: its entry in status, and its live objects."""
 
     writer: WriterSpec
     number: int
@@ -121,13 +121,13 @@ class Attempt:
 
     @property
     def pod_uid(self) -> str:
-        """Uid of its pod, from status or the live pod; empty when none was ever seen."""
+        """Uid of its pod, from status or the live pod; empty when no pod was ever seen."""
         return str(self.entry.get("podUID") or "") or (self.pod.uid if self.pod else "")
 
 
 @dataclass(frozen=True)
 class WriterView:
-    """One HudiWriter. ``spec`` is None when it cannot be read; ``error`` then says why."""
+    """One HudiWriter. ``spec`` is None when it is unreadable; ``error`` then has the reason."""
 
     obj: JsonDict
     spec: WriterSpec | None
@@ -158,7 +158,7 @@ class WriterView:
 
 @dataclass(frozen=True)
 class View:
-    """One table with everything that belongs to it; ``etcd`` is known to be readable."""
+    """One table with everything that belongs to it; ``etcd`` is always readable here."""
 
     observed: Observed
     config: OperatorConfig
@@ -171,7 +171,7 @@ class View:
     agent_pods: tuple[PodFacts, ...]
     pods_by_uid: Mapping[str, PodFacts] = field(default_factory=dict)
     unreadable: str = ""
-    """Field and reason of a spec that cannot be read whole: then ``table`` is good for fencing and settling alone (F69)."""
+    """Field and reason of a spec that is not fully readable: ``table`` can then only be used for fencing and settling (F69)."""
 
     @property
     def now_ms(self) -> int:
@@ -185,19 +185,19 @@ class View:
 
     @property
     def gate(self) -> Gate:
-        """The gate; one without a state when there is none, or nobody can read it."""
+        """The gate; one without a state when there is none, or it is unreadable."""
         return records.read(self.etcd.gate, Gate)
 
     @property
     def mode(self) -> str:
-        """Fencing mode in force: the gate's, because attempts run under it, and the spec's before there is a gate (F8)."""
+        """Fencing mode in force: the gate's, because attempts run under it; the spec's while there is no gate (F8)."""
         if doubts.gate_unreadable(self.etcd):
             return FencingMode.POD_TERMINATION
         return self.gate.mode or self.table.fencing.mode
 
     @property
     def drain_seconds(self) -> float:
-        """Drain in force: the longer of the gate's and the spec's; the longest that there is when neither can be read."""
+        """Drain in force: the longer of the gate's and the spec's; the maximum when neither is readable."""
         stored = float((self.gate.lock or Durations()).drain_seconds or 0)
         if doubts.gate_unreadable(self.etcd) or (self.unreadable and not stored):
             return LONGEST_DRAIN_SECONDS
@@ -205,7 +205,7 @@ class View:
 
     @property
     def stopping(self) -> bool:
-        """True when the table's own state asks running attempts to stop."""
+        """True when the table's own state requires running attempts to stop."""
         return self.table.suspend or self.table.ref.deleting or self.observed.namespace_terminating
 
     def timer(self, name: str) -> float | None:
@@ -218,14 +218,14 @@ class View:
         return age is not None and age >= seconds
 
     def executors(self, driver_pod: str) -> tuple[PodFacts, ...]:
-        """Executors of a driver or an agent. Those without our labels have got them by their owner (F26, ``ownership``)."""
+        """Executors of a driver or an agent. Executors without our labels are found by their owner (F26, ``ownership``)."""
         return tuple(
             p for p in self.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR and p.labels.get(naming.LABEL_DRIVER) == driver_pod
         )
 
 
 def build_view(observed: Observed, config: OperatorConfig) -> View:
-    """Put an observation in order. Raises SpecError when nobody can say which table it is, ValueError without table or etcd."""
+    """Build the view of an observation. Raises SpecError when the table cannot be identified, ValueError without table or etcd."""
     if observed.table is None or observed.etcd is None:
         raise ValueError("a view needs the HudiTable and etcd")
     observed = labelled(observed)
@@ -255,13 +255,13 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
 
 
 def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
-    """Durations of a table whose spec cannot be read: those that the gate has, because writers run under them."""
+    """Durations of a table whose spec is unreadable: the gate's, because writers run under them."""
     skew = (records.read(etcd.gate, Gate).lock or Durations()).max_clock_skew_seconds
     return replace(said, max_clock_skew_seconds=skew) if skew is not None else said
 
 
 def _names(etcd: EtcdFacts) -> list[str]:
-    """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and records of settling."""
+    """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and settle records."""
     found = set(etcd.writers) | set(etcd.settles)
     if etcd.lock is not None:
         found.add(etcd.lock.read(Lock).inc)
@@ -276,7 +276,7 @@ def ticket_owner(name: str, ticket: Stored) -> str:
 
 
 def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, str]:
-    """Attempt by incarnation, as far as anybody has said it; etcd's own records win over status."""
+    """Attempt by incarnation, as far as it is known; records in etcd take precedence over status."""
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
@@ -297,7 +297,7 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, st
 def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
-    # Each later one says more; what it does not say stays.
+    # Each later source is more specific; a field that it lacks keeps its value.
     sources = [source.read(Registration) for source in (registration, record, lock) if source is not None]
 
     def told(field: str) -> str:
@@ -335,7 +335,7 @@ def _claimed_by(inc: str, record: InstantRecord) -> bool:
 
 
 def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
-    """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither knows it (F23)."""
+    """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither has it (F23)."""
     for obj in observed.writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
             if entry.get("pod") == pod and entry.get("podUID") and obj["metadata"].get("namespace") == namespace:

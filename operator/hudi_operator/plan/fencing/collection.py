@@ -1,8 +1,8 @@
-"""Old settle records and fences: collected when nobody can need them any more, so that etcd does not grow with every failed attempt.
+"""Old settle records and fences are collected when they cannot be needed any more, so that etcd does not grow with every failed attempt.
 
-A fence may go because of what else stands against its incarnation: its death is proven and drained, its admission was deleted with the
+A fence may be deleted because other facts stop its incarnation as well: its death is proven and drained, its admission was deleted with the
 fence (no registration), its registration with the record (no heartbeat), and an acquire compares a heartbeat that does not exist (I2).
-The record is the operator's and the agent's memory of what was proven and rolled back; the newest ones are kept, for people too.
+The record is the operator's and the agent's memory of proofs and rollbacks; the newest ones are kept, also for people.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Incarnation, View
 
 KEPT_RECORDS = 50
-"""Settled incarnations per table whose records stay."""
+"""Number of settled incarnations per table whose records are kept."""
 COLLECT_SECONDS = 900.0
-"""How long an operator itself must have seen that a record may go. Whatever an earlier operator has sent has landed or died then: a fence
-that came later would fence a ghost, for whose death nobody could give proof any more."""
+"""How long an operator itself must have seen that a record may be collected. By then every request of an earlier operator has arrived or failed: a fence
+that arrived later would create an incarnation whose death could no longer be proven."""
 CERTAIN_PROOFS = frozenset({ProofKind.POD_TERMINATED, ProofKind.NEVER_SCHEDULED, ProofKind.NODE_REBOOTED})
-"""What the cluster itself has said. A person's word may be wrong: then the fence is what keeps the process out, for ever."""
+"""Proofs that come from the cluster itself. An attestation may be wrong; its fence then keeps the process out permanently."""
 AT_ONCE = 10
-"""Records collected at one look."""
+"""Number of records collected in one look."""
 _TIMER = "collect/"
 
 
 def plan_collection(view: View) -> PartialPlan:
-    """Collect records that have been ready for it long enough."""
+    """Collect records that have been collectable for long enough."""
     ready = collectable(view)
     names = {f"{_TIMER}{inc.inc}" for inc in ready}
     actions: list[Action] = [StopTimer(name) for name in view.observed.timers if name.startswith(_TIMER) and name not in names]
@@ -43,7 +43,7 @@ def plan_collection(view: View) -> PartialPlan:
 
 
 def collectable(view: View) -> list[Incarnation]:
-    """Settled incarnations beyond the kept ones whose record and fence may go, oldest first (in the order of etcd's revisions)."""
+    """Settled incarnations beyond the kept ones whose record and fence may be deleted, oldest first (in the order of etcd's revisions)."""
     records = {inc: stored for inc, stored in view.etcd.settles.items() if stored.read(SettleRecord).phase is Phase.Settled}
     order = sorted(records, key=lambda inc: records[inc].mod_revision)
     kept = {*order[-KEPT_RECORDS:], *_newest_agents(records.values())}
@@ -52,7 +52,7 @@ def collectable(view: View) -> list[Incarnation]:
 
 
 def _newest_agents(records: Iterable[Stored]) -> set[str]:
-    """Per agent name, the newest record: the next generation's number follows from it (attempts are never reused)."""
+    """The newest record of each agent name: the next generation's number follows from it (attempts are never reused)."""
     newest: dict[str, Stored] = {}
     for stored in records:
         record = stored.read(SettleRecord)

@@ -1,6 +1,6 @@
-"""When a driver's or executor's evidence (our finalizer) may go, and which pods are left over.
+"""When a driver's or executor's evidence (our finalizer) may be dropped, and which pods are left over.
 
-Evidence goes only when nobody needs it any more: its proof stands in a settle record (F14), or the pod has provably ended and no
+Evidence is dropped only when it is no longer needed: its proof is in a settle record (F14), or the pod has provably ended and no
 key names an incarnation of its attempt. Agent pods are evidence for several tables: see :mod:`hudi_operator.plan.agent.agent_pods`.
 """
 
@@ -20,11 +20,11 @@ from hudi_operator.plan.core.view import Attempt, Incarnation, View
 from hudi_operator.plan.fencing.settling import kill
 
 KEPT_DRIVER_PODS = 3
-"""Ended driver pods that a writer keeps, for their logs."""
+"""Number of ended driver pods that are kept per writer, for their logs."""
 
 
 def plan_evidence(view: View) -> PartialPlan:
-    """Drop evidence that is not needed, delete what is left over."""
+    """Drop evidence that is not needed, and delete pods and keys that are left over."""
     actions: list[Action] = []
     for pod in view.observed.pods:
         role = pod.labels.get(naming.LABEL_ROLE)
@@ -47,18 +47,18 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
     if any(i.record is None for i in incs):
         if executor:
             return _of_living(view, pod)
-        # A driver that its HudiWriter has left behind (cascade=orphan) is stopped with the table.
+        # A driver whose HudiWriter was deleted with cascade=orphan is stopped with the table.
         orphan = view.stopping and _attempt(view, attempt_id) is None and not pod.deleting
         return [kill(pod)] if orphan else []
     if any(not i.attempt for i in view.incs if not i.settled):
-        return []  # an incarnation that nobody can place may be of this pod
+        return []  # an incarnation without a known pod may belong to this pod
     return _of_ended(view, pod, _attempt(view, attempt_id), attempt_id, executor=executor, incs=incs)
 
 
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
-    """An executor that ended while its driver lives, or of which no more is heard until it is deleted.
+    """An executor that ended while its driver lives, or whose status will not change before it is deleted.
 
-    Its object goes together with the evidence: a pod seen without is unproven (F26).
+    Its object is deleted together with the evidence: a pod that is seen without evidence is unproven (F26).
     """
     if pod_proof(pod, view.nodes, hosted=False) is None:
         return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
@@ -70,7 +70,7 @@ def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: st
     if not incs and (attempt_id in view.etcd.admits or (attempt is not None and not attempt.ended)):
         return []  # it may still register
     if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
-        # A pod that has run out is left to the kubelet, and its log to people.
+        # A pod whose containers have all ended is left to the kubelet, and its log is kept for people.
         return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [kill(pod)]
     if executor:
         return _drop(pod) if pod.deleting else [kill(pod)]
@@ -86,7 +86,7 @@ def _drop(pod: PodFacts) -> list[Action]:
 
 
 def _old_pods(view: View) -> list[Action]:
-    """Objects of attempts that are long over."""
+    """Objects of old attempts."""
     actions: list[Action] = []
     for writer in view.writers:
         newest = writer.last.number if writer.last is not None else 0
@@ -100,7 +100,7 @@ def _old_pods(view: View) -> list[Action]:
 
 
 def _orphan_admits(view: View) -> list[Action]:
-    """Admissions of attempts that no writer's status names: the number stands there before its admission, so the writer is gone."""
+    """Admissions of attempts that no writer's status names: the status is written before the admission, so the writer is gone."""
     known = {a.id for w in view.writers for a in w.attempts}
     if any(w.spec is None for w in view.writers):
         return []
@@ -109,7 +109,7 @@ def _orphan_admits(view: View) -> list[Action]:
 
 
 def _old_reports(view: View) -> list[Action]:
-    """Reports of attempts that no writer's status and no incarnation names any more."""
+    """Reports of attempts that neither a writer's status nor an incarnation names any more."""
     known = {a.id for w in view.writers for a in w.attempts} | {i.attempt for i in view.incs if not i.settled}
     unreadable = any(w.spec is None for w in view.writers)
     stale = [k for k in view.etcd.reports if (attempt := keys.reporting_attempt(k)) and attempt not in known]

@@ -1,8 +1,8 @@
-"""Settling a fenced incarnation, phase by phase. Every phase starts from what etcd and Kubernetes say now (I6).
+"""Settling a fenced incarnation, phase by phase. Every phase starts from the current state of etcd and Kubernetes (I6).
 
 Fenced → Terminating → Draining → Unlocked → RollingBack → (agent) Swept → Settled. The lock is deleted only after proof of death of every
 pod that may run the incarnation's code, and a drain on this process's monotonic clock (I1); proofs are written before a finalizer is
-dropped (F14). In mode LeaseOnly proof and drain are skipped: what other lock providers do, and unsafe.
+dropped (F14). Mode LeaseOnly skips proof and drain, as other lock providers do; that is unsafe.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from hudi_operator.plan.fencing import sightings
 JsonDict = dict[str, Any]
 
 KILL_GRACE_SECONDS = 5
-"""Grace of a fenced pod: it can do nothing useful any more. Never 0: a forced deletion proves nothing."""
+"""Grace period of a fenced pod, which can do nothing useful any more. Never 0: a forced deletion proves nothing."""
 HAND_OVER_SECONDS = 120
-"""Grace of an agent's pod that serves several tables: it lets the others end what they are at (F48)."""
+"""Grace period of an agent's pod that serves several tables: its work for the other tables can finish (F48)."""
 LOCKED_HAND_OVER_SECONDS = 30
-"""The same while the fenced incarnation has the lock, and writers wait for it."""
+"""The same while the fenced incarnation holds the lock and writers wait for it."""
 _OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG)
-"""Why an agent is fenced whose process is well: a lost lease or a wrong clock are the process's own, or its host's."""
+"""Reasons for fencing an agent whose process is healthy. A lost lease or a wrong clock is a fault of the process or its host."""
 PROOF_EXPECTED_SECONDS = 60.0
-"""A kubelet that works has ended a pod after this time; then a person is told."""
+"""A working kubelet has ended a pod within this time; after it, the condition asks a person to act."""
 UNKNOWN_POD = "unknown"
 
 
@@ -44,8 +44,8 @@ def plan_settling(view: View) -> PartialPlan:
 
 def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
     if inc.record is not None and inc.record.unreadable:
-        # Which pods it had, and what of it is proven, nobody knows: everything of it stays as it is (F46).
-        return PartialPlan.of(summary=f"{inc.label}: its settle record cannot be read, it stays fenced as it is", requeue=5)
+        # Its pods and proofs are unknown, so everything that belongs to it stays unchanged (F46).
+        return PartialPlan.of(summary=f"{inc.label}: its settle record cannot be read, it stays fenced", requeue=5)
     planners = {
         Phase.Fenced: _fenced,
         Phase.Terminating: _terminating,
@@ -79,21 +79,21 @@ def _fenced(view: View, inc: Incarnation) -> PartialPlan:
 
 
 def _live_pods(view: View, inc: Incarnation) -> tuple[PodFacts, ...]:
-    """The pod of the JVM, then its executors, as the live list has them now."""
+    """The pod of the JVM, then its executors, from the live list."""
     own = view.pods_by_uid.get(inc.pod_uid)
     executors = view.executors(inc.pod) if inc.pod else ()
     return ((own,) if own is not None else ()) + executors
 
 
 def kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
-    """Delete a pod that can do nothing useful any more."""
+    """Delete a pod that cannot do anything useful any more."""
     return DeletePod(pod.namespace, pod.name, pod.uid, grace)
 
 
 def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
-    """Seconds that a pod of a fenced incarnation has to end by itself. The proof is its end, however long that takes.
+    """Grace period, in seconds, of a pod of a fenced incarnation. The proof requires its end, however long that takes.
 
-    Only an agent that is alive and whose trouble is with this table has anything to hand over.
+    Only an agent that is alive and was fenced for a problem of this table has work to hand over.
     """
     if pod is None or pod.labels.get(LABEL_ROLE) != ROLE_AGENT or LABEL_TABLE in pod.labels:
         return KILL_GRACE_SECONDS
@@ -103,12 +103,12 @@ def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
 
 
 def _subjects(view: View, inc: Incarnation, record: SettleRecord) -> dict[str, Subject]:
-    """Everything that needs a proof: the JVM's pod, and every executor that was ever listed (also when its object vanished)."""
+    """Every pod that needs a proof: the JVM's pod, and every executor that was ever listed (even when its object vanished)."""
     own = inc.pod_uid or UNKNOWN_POD
     known = record.pods
     subjects: dict[str, Subject] = {
         own: Subject(
-            # Whoever attests for a pod that nobody knows names the incarnation.
+            # An attestation for an unknown pod names the incarnation.
             uid=inc.pod_uid or inc.inc,
             name=inc.pod,
             node=inc.node,
@@ -125,7 +125,7 @@ def _subjects(view: View, inc: Incarnation, record: SettleRecord) -> dict[str, S
 
 
 def _with_listed(view: View, inc: Incarnation, record: SettleRecord) -> SettleRecord:
-    """The record with every live pod named in it. A pod without our finalizer is marked, unless we dropped that after its proof."""
+    """The record with every live pod added. A pod without our finalizer is marked, unless we dropped the finalizer after its proof."""
     live = [p for p in _live_pods(view, inc) if p.uid not in record.proven]
     return record.with_pods({p.uid: NamedPod(name=p.name, node=p.node, evidence=EVIDENCE_FINALIZER in p.finalizers) for p in live})
 
@@ -150,7 +150,7 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
         if found is not None:
             proofs[uid] = found
     record = record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
-    # Executors are listed once more after the driver's proof is on record: nothing can start another one then.
+    # Executors are listed once more after the driver's proof is recorded: from then on nothing can start another one.
     if own in before.proven and record == before and not proofs_missing(view, inc):
         return _move(view, inc, Phase.Draining, "all its pods are proven dead, draining")
     actions: list[Action] = [] if record == before else [_update(view, inc, record)]
@@ -174,7 +174,7 @@ def _proof_timer(view: View, inc: Incarnation, *, waiting: bool) -> list[Action]
 
 
 def awaiting_proof(view: View, inc: Incarnation) -> str:
-    """What a person should know when a proof does not come; empty while a kubelet may still deliver it."""
+    """Message for a person when a proof is overdue; empty while a kubelet may still deliver it."""
     if view.mode == FencingMode.LEASE_ONLY or inc.phase not in (Phase.Fenced, Phase.Terminating):
         return ""
     overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS + _grace(inc, view.pods_by_uid.get(inc.pod_uid)))
@@ -202,9 +202,9 @@ def _draining(view: View, inc: Incarnation) -> PartialPlan:
 
 
 def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
-    """I1: only here a lock is deleted. The phase moves when a later read says that the lock is not this incarnation's."""
+    """I1: a lock is deleted only here. The phase moves when a later read shows that this incarnation does not hold the lock."""
     if inc.lock_unknown:
-        return PartialPlan.of(summary=f"{inc.label}: {why}, but nobody can say whose the lock is", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: {why}, but the owner of the lock cannot be read", requeue=5)
     if inc.lock is not None:
         unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
         return PartialPlan.of(unlock, summary=f"{inc.label}: {why}, deleting its lock", requeue=0.5)
@@ -214,10 +214,10 @@ def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
 
 def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
-        # Cannot happen while acquire compares fence = 0 (I2). If it does, the lock is not deleted without proof and drain.
-        return _move(view, inc, Phase.Terminating, "holds the lock again, which the fence forbids: settled from the start")
+        # This cannot happen while acquire compares fence = 0 (I2). If it does, the lock is still not deleted without proof and drain.
+        return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling starts over")
     if not inc.instants and not inc.claimed and keys.abandoned(inc.inc) not in view.etcd.done:
-        return _finish(view, inc)  # it has left nothing: there is nothing to look at (a record precedes every file, F12)
+        return _finish(view, inc)  # it left nothing to roll back (a record precedes every file, F12)
     abandoned = any(view.etcd.instants[t].read(InstantRecord).abandoned for t in inc.instants)
     record = inc.settling.moved(Phase.RollingBack, now_ms=view.now_ms).but(abandoned=abandoned)
     return PartialPlan.of(_update(view, inc, record), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1)
@@ -240,12 +240,12 @@ def _rolling_back(view: View, inc: Incarnation) -> PartialPlan:
 
 
 def _finish(view: View, inc: Incarnation) -> PartialPlan:
-    """Forget the incarnation. I4, I7: an instant is forgotten only when the agent has recorded what became of it."""
+    """Forget the incarnation. I4, I7: an instant is forgotten only when the agent has recorded its outcome."""
     assert inc.record is not None  # noqa: S101 - callers hold a record
     if inc.lock is not None:
         return _unlocked(view, inc)
     if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
-        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may be its own, its record cannot be read", requeue=5)
+        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may belong to it, its record cannot be read", requeue=5)
     if inc.settling.without_outcome(inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
     value = inc.settling.moved(Phase.Settled, now_ms=view.now_ms).to_json()

@@ -1,9 +1,9 @@
-"""Where each incarnation was seen alive: what a later boot id of its node is compared with (F43).
+"""The node on which each incarnation was seen alive. A later boot id of that node is compared with it (F43).
 
-A boot id that a JVM has read by itself says little: in a sandbox with a kernel of its own it never is the node's, and another machine may
-register under the node's name. So a reboot counts only after the operator has once seen, in one look, the incarnation alive on a node whose
-boot id was the registered one; it counts for that node object and that machine alone. The note is in etcd, where only the operator
-writes, and survives it; until there is one, no reboot proves anything.
+A boot id that a JVM reads by itself proves little: in a sandbox with its own kernel it is never the node's boot id, and another machine may
+register under the node's name. So a reboot counts only after the operator has seen, in one look, the incarnation alive on a node whose
+boot id was the registered one; it counts only for that node object and that machine. The sighting is in etcd, in a key that only the operator
+writes, and survives a restart of the operator. Without a sighting no reboot proves anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hudi_operator.plan.core.view import Incarnation, View
 
 
 def plan_sightings(view: View) -> PartialPlan:
-    """Note who is seen alive, and forget who is settled or has left."""
+    """Record sightings of live incarnations, and delete those of incarnations that are settled or have left."""
     actions: list[Action] = []
     for inc in view.incs:
         found = _sighting(view, inc)
@@ -30,7 +30,7 @@ def plan_sightings(view: View) -> PartialPlan:
 
 
 def _sighting(view: View, inc: Incarnation) -> Sighting | None:
-    """What is noted of an incarnation that registered and whose pod runs; None when nothing certain is seen."""
+    """The sighting of a registered incarnation with a running pod; None when it is not certain."""
     if inc.registration is None or inc.alive is None or inc.fenced or inc.record is not None or not inc.boot_id:
         return None
     pod, node = view.pods_by_uid.get(inc.pod_uid), view.nodes.get(inc.node)
@@ -40,7 +40,7 @@ def _sighting(view: View, inc: Incarnation) -> Sighting | None:
 
 
 def seen(view: View, inc: Incarnation) -> Seen | None:
-    """The boot that an incarnation was seen alive in; None when it was not, or when the note is of another pod."""
+    """The boot in which an incarnation was seen alive; None when there is no sighting, or it is of another pod."""
     noted = records.read(view.etcd.seen.get(inc.inc), Sighting)
     whole = noted.pod_uid and noted.node and noted.node_uid and noted.boot_id
     if not whole or noted.pod_uid != inc.pod_uid or noted.node != inc.node:

@@ -1,7 +1,7 @@
-"""Adoption: a table that was written before this HudiTable, by writers that know nothing of its lock.
+"""Adoption: taking over a table that was written before this HudiTable by writers without its lock.
 
-Its pending instants have no owner (I7: foreign, never touched). While the gate is closed for the first time a person may name them in
-``spec.adoption.rollbackInstants``: the word that whoever wrote them has ended for good, and the proof that settling needs. They become the
+Its pending instants have no owner (I7: foreign, never touched). Before the gate opens for the first time, a person may name them in
+``spec.adoption.rollbackInstants``. That attests that their writers have ended permanently, which is the proof that settling needs. They become the
 instants of a synthetic incarnation, which is fenced, drained and settled like any other. The gate opens when nothing is left.
 """
 
@@ -17,12 +17,12 @@ from hudi_operator.plan.fencing.settling import UNKNOWN_POD
 from hudi_operator.plan.gate import gate
 
 SETTLED_HERE = frozenset({"commit", "deltacommit", "replacecommit", "rollback", "clean", "compaction"})
-"""Actions that the agent can bring to an end: a write is rolled back, the others are executed."""
+"""Actions that the agent can finish: a write is rolled back, the others are executed."""
 FIELD = "spec.adoption.rollbackInstants"
 
 
 def pending(view: View) -> list[ReportedInstant]:
-    """Pending instants of the table to be adopted that nobody has recorded; empty when nothing is to be adopted."""
+    """Pending instants without a record in the table to be adopted; empty when there is nothing to adopt."""
     if gate.report_error(view)[0] != AgentError.PENDING_INSTANTS:
         return []
     adopted = {t for i in view.incs for t in i.settling.instants}
@@ -30,23 +30,26 @@ def pending(view: View) -> list[ReportedInstant]:
 
 
 def problem(view: View) -> str:
-    """Why the pending instants stop the adoption, and the change that resolves it; empty when nothing does."""
+    """Why pending instants block the adoption, and the change that resolves it; empty when none does."""
     found = pending(view)
     foreign = [f for f in found if f.action not in SETTLED_HERE]
     if foreign:
-        return f"pending instants that only the Hudi that wrote them can end: {_listed(foreign)}; end or roll them back there, nothing is touched here"
+        return (
+            f"pending instants that only the Hudi installation that wrote them can end: {_listed(foreign)}; "
+            "complete them or roll them back there, the operator does not touch them"
+        )
     named = set(view.table.adoption.rollback_instants)
     unnamed = [f for f in found if f.instant not in named]
     if unnamed:
         wanted = [*view.table.adoption.rollback_instants, *(f.instant for f in unnamed)]
         field = ", ".join(f'"{t}"' for t in wanted)
         return (
-            f"pending instants of writers without this lock: {_listed(unnamed)}. When these writers have ended for good, set {FIELD}: [{field}]: "
-            "writes are rolled back, cleaning, compaction and rollbacks are executed to their end. Nothing is touched until then"
+            f"pending instants of writers without this lock: {_listed(unnamed)}. When these writers have ended permanently, set {FIELD}: [{field}]:  "
+            "writes are then rolled back; cleaning, compaction and rollbacks are completed. Nothing is touched until then"
         )
     beating = [f for f in found if f.beating]
     if beating:
-        return f"{FIELD} names instants whose writer lives, by its heartbeat file: {_listed(beating)}. Stop that writer; it is looked at again"
+        return f"{FIELD} names instants with a live writer, according to its heartbeat file: {_listed(beating)}. Stop that writer; the check is repeated"
     return ""
 
 
@@ -55,7 +58,7 @@ def _listed(found: list[ReportedInstant]) -> str:
 
 
 def plan_adoption(view: View) -> PartialPlan:
-    """Make the named instants those of a fenced incarnation, once every pending one is named and no heartbeat speaks against it."""
+    """Assign the named instants to a fenced incarnation, once every pending one is named and none has a recent heartbeat file."""
     found = pending(view)
     if not found or view.etcd.gate is None or view.gate.state is not GateState.CLOSED or gate.adopted(view):
         return PartialPlan()

@@ -1,4 +1,4 @@
-"""The gate: who may acquire the table's lock, and under which mode and durations (F8, F20).
+"""The gate: it controls who may acquire the table's lock, and under which mode and durations (F8, F20).
 
 A gate is created closed, opened when the agent has seen that the table exists and matches, and frozen when etcd itself cannot be
 trusted. Mode, durations and versions change only while it is closed and no writer is registered.
@@ -25,7 +25,7 @@ from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""On a HudiTable: a person accepts the etcd as it is; the value is the mod revision of the frozen gate, so it works once."""
+"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is the mod revision of the frozen gate, so it works once."""
 REASON_LIMIT = 64
 OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
 
@@ -35,7 +35,7 @@ PARAMETERS = ("mode", "protocol_version", "table_version", "hudi_version", "path
 
 
 def parameters(table: TableSpec) -> Gate:
-    """What the spec asks for of that; the other fields say nothing."""
+    """Those parameters from the spec; all other fields are empty."""
     return Gate(
         mode=FencingMode(table.fencing.mode),
         protocol_version=keys.PROTOCOL_VERSION,
@@ -54,46 +54,46 @@ def is_mine(view: View) -> bool:
 
 
 def owned_by_other(view: View) -> bool:
-    """True when the gate names another HudiTable: that one has the path, this one is a duplicate."""
+    """True when the gate names another HudiTable: that one owns the path, this one is a duplicate."""
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
 
 
 def is_open(view: View) -> bool:
-    """True when writers may acquire under what the spec asks for."""
+    """True when writers may acquire under the parameters of the spec."""
     return is_mine(view) and view.gate.state is GateState.OPEN and not _changed(view) and not metadata_table.unfinished(view)
 
 
 def adopted(view: View) -> bool:
-    """True when the gate was open for this HudiTable before: what the table held until then has been looked at."""
+    """True when the gate was open for this HudiTable before: pending instants from before that time have been handled."""
     return is_mine(view) and view.gate.was_open
 
 
 def closed_for_savepoint(view: View) -> str:
-    """Name of the savepoint for which the gate is, or is to be, closed; empty when there is none. A table is adopted before."""
+    """Name of the savepoint for which the gate is, or must be, closed; empty when there is none. Adoption comes first."""
     return next(iter(savepoints.unfinished(view)), "") if adopted(view) else ""
 
 
 def closed_for_restore(view: View) -> str:
-    """Nonce of the restore for which the gate is, or is to be, closed; empty when there is none."""
+    """Nonce of the restore for which the gate is, or must be, closed; empty when there is none."""
     restore = restores.unfinished(view, adopted=adopted(view))
-    # A savepoint that is asked for at the same time is taken first; a restore that has begun keeps everything else waiting.
+    # A savepoint that is requested at the same time is taken first; a restore that has begun makes everything else wait.
     return restore.nonce if restore is not None and (restores.begun(view) is not None or not closed_for_savepoint(view)) else ""
 
 
 def ready_to_restore(view: View) -> bool:
-    """True when the gate says which restore it is closed for, and nobody is left who started while it was open."""
+    """True when the gate names the restore for which it is closed, and no attempt that started while it was open is left."""
     nonce = closed_for_restore(view)
     return bool(nonce) and drained(view) and view.gate.restoring == nonce
 
 
 def closed_for_metadata(view: View) -> str:
-    """The change of the metadata table for which the gate is, or is to be, closed; empty when there is none, or a restore goes before it."""
+    """The change of the metadata table for which the gate is, or must be, closed; empty when there is none, or a restore precedes it."""
     return metadata_table.unfinished(view) if is_mine(view) and not closed_for_restore(view) else ""
 
 
 def bootstrapping(view: View) -> str:
-    """Why writers wait for the table's first commit, which the agent makes alone (R14); empty when they do not."""
+    """Why writers wait for the table's first commit, which only the agent makes (R14); empty when they do not wait."""
     return bootstrap.blocks(view, adopted=adopted(view))
 
 
@@ -104,24 +104,24 @@ def alone(view: View) -> bool:
 
 
 def drained(view: View) -> bool:
-    """True when the gate in force is closed, as the spec asks for, and nobody is left who started while it was open."""
+    """True when the gate is closed with the parameters of the spec, and no attempt that started while it was open is left."""
     return is_mine(view) and view.gate.state is GateState.CLOSED and not _changed(view) and not writers_left(view)
 
 
 def changing(view: View) -> bool:
-    """True when the gate in force differs from what the spec asks for."""
+    """True when the gate in force differs from the spec."""
     return is_mine(view) and bool(_changed(view))
 
 
 def _changed(view: View) -> list[str]:
     if view.unreadable:
-        return []  # what is asked for is not known, and what is in force stays
+        return []  # the wanted parameters are unknown, so those in force stay
     wanted = parameters(view.table)
     return [json_name(one) for one in PARAMETERS if getattr(view.gate, one) != getattr(wanted, one)]
 
 
 def awaited_change(view: View) -> str:
-    """The change that needs the gate closed and nobody left, in words; empty when there is none."""
+    """The change that needs a closed gate without writers, in words; empty when there is none."""
     if not is_mine(view) or view.gate.state is GateState.FROZEN:
         return ""
     if _changed(view):
@@ -134,24 +134,24 @@ def awaited_change(view: View) -> str:
 
 
 def ends_runs(view: View) -> str:
-    """Why runs are to end at their next commit boundary (F44): the change that the gate is closed for; empty when it is not."""
+    """The change for which the gate is closed, and for which runs end at their next commit boundary (F44); empty when there is none."""
     return awaited_change(view) if view.gate.state is GateState.CLOSED else ""
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the change that it waits for, wall clock; 0: it is not, or an operator that noted no time has closed it."""
+    """When the gate was closed for the awaited change, wall clock; 0: it is not, or the operator that closed it recorded no time."""
     return view.gate.closed_for_ms if view.gate.state is GateState.CLOSED else 0
 
 
 def too_new(view: View) -> str:
-    """Why this operator may not touch the table at all: its gate is of a protocol that it cannot know; empty when it may.
+    """Why this operator must not touch the table: the gate has a newer protocol version; empty when it may.
 
-    One version is gone back through the closed gate as any other change: what a version writes, the one before it can read.
+    A downgrade by one version goes through the closed gate like any other change: a version can read everything that the next one writes.
     """
     version = view.gate.protocol_version
     if version is None or version <= keys.PROTOCOL_VERSION + 1:
         return ""
-    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: go back one version at a time"
+    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: downgrade one version at a time"
 
 
 def freeze_reason(view: View) -> str:
@@ -185,7 +185,7 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """Nobody is left who commits in the old mode when it changes, so the clock is past every commit of theirs."""
+    """When the mode changes, no writer in the old mode is left, so the clock is past all of their commits."""
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until
     return read(view.etcd.clock, Clock).value
@@ -204,13 +204,13 @@ def present_attempts(view: View) -> list[str]:
 
 
 def writers_left(view: View) -> bool:
-    """True while an attempt that started under the gate in force may still write."""
+    """True while any attempt that started under the gate in force may still write."""
     unsettled = any(not i.is_agent and not i.unlocked and not i.settled for i in view.incs)
     return unsettled or bool(present_attempts(view)) or any(w.active is not None for w in view.writers)
 
 
 def timeline_report(view: View) -> TimelineReport:
-    """The agent's last word about the timeline; one that says nothing when no agent that is registered now has said one.
+    """The agent's last timeline report; an empty one when no currently registered agent has written one.
 
     An agent that cannot reach the storage reports its error before it registers, without a name.
     """
@@ -222,24 +222,24 @@ def timeline_report(view: View) -> TimelineReport:
 
 
 def report_error(view: View) -> tuple[str, str]:
-    """Code and message of the error in the agent's last word; empty when it has none."""
+    """Code and message of the error in the agent's last report; empty when it has none."""
     error = timeline_report(view).error or ReportedError()
     code = error.code
     if code and code not in OTHER_AUTHORITY and not (code.isalnum() and len(code) <= REASON_LIMIT):
-        code = "AgentError"  # a reason of a condition is one CamelCase word
+        code = "AgentError"  # a condition's reason must be one CamelCase word
     return code, error.message
 
 
 def plan_gate(view: View) -> PartialPlan:
-    """Bring the gate one step nearer to what the spec and the facts ask for. Not called for a duplicate or a deleted table."""
+    """One step of the gate towards the state required by the spec and the facts. Not called for a duplicate or a deleted table."""
     return STEPS(view) or PartialPlan()
 
 
 def frozen_message(view: View) -> str:
-    """Why the gate is frozen and what a person can do."""
+    """Why the gate is frozen, and what a person can do about it."""
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     reason = view.gate.reason or "frozen"
-    return f"{reason}; nobody may write. When the lock state is known to be right, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
+    return f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
 
 
 # ---- the steps of plan_gate, in the order of STEPS
@@ -255,7 +255,7 @@ def _create(view: View) -> PartialPlan | None:
     if view.etcd.gate is not None:
         return None
     frozen = freeze_reason(view)
-    return PartialPlan.of(summary=f"no gate is made: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+    return PartialPlan.of(summary=f"no gate is created: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
 
 
 def _freeze(view: View) -> PartialPlan | None:
@@ -266,7 +266,7 @@ def _freeze(view: View) -> PartialPlan | None:
 
 
 def _take_over(view: View) -> PartialPlan | None:
-    """Released by its last HudiTable, or left by a deleted one of the same name: settle records resume here."""
+    """The gate was released by its last HudiTable, or left by a deleted one of the same name: settling resumes here."""
     if is_mine(view):
         return None
     base = view.gate if writers_left(view) else None
@@ -274,7 +274,7 @@ def _take_over(view: View) -> PartialPlan | None:
 
 
 def _unfreeze(view: View) -> PartialPlan | None:
-    """A frozen gate stays until a person has looked."""
+    """A frozen gate stays frozen until a person lifts it."""
     if view.gate.state is not GateState.FROZEN:
         return None
     meta = (view.observed.table or {}).get("metadata") or {}
@@ -293,7 +293,7 @@ def _undecided_stays(view: View) -> PartialPlan | None:
 
 
 def _change_parameters(view: View) -> PartialPlan | None:
-    """F8: close, wait until nobody is left who started under the old parameters, change."""
+    """F8: close, wait until no attempt that started under the old parameters is left, change."""
     if not _changed(view):
         return None
     close = _close(view)
@@ -305,14 +305,14 @@ def _change_parameters(view: View) -> PartialPlan | None:
 
 
 def _hold_for_restore(view: View) -> PartialPlan | None:
-    """Closed until the agent has ended the restore; the gate names it when nobody is left who could write."""
+    """Closed until the agent has finished the restore; the gate names the restore when no writer is left."""
     if not (closed_for_restore(view) or restores.recorded(view)):
         return None
     nonce, close = closed_for_restore(view), _close(view)
     if close is not None:
         return close
     if nonce and view.gate.restoring != nonce and not writers_left(view):
-        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce} alone")
+        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce}, no writer is left")
     return PartialPlan()
 
 
@@ -324,11 +324,11 @@ def _hold_for_the_agent(view: View) -> PartialPlan | None:
 
 
 def _close(view: View) -> PartialPlan | None:
-    """Close the gate, and say in it what for: that is how a run learns that it is to end (F44). None: it is closed for that, or nobody is left to tell."""
+    """Close the gate, and record the change in it, so that running attempts end (F44). None: it is already closed for it, or no attempt is left."""
     change = awaited_change(view)
     if view.gate.state is GateState.CLOSED and (view.gate.closed_for == change or not writers_left(view)):
         return None
-    # Another change that joins gives nobody more time.
+    # A further change does not extend the deadline.
     since = closed_for_ms(view) or view.now_ms
     value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)
     return _put(view, value, f"closing the gate for {change}")
@@ -346,7 +346,7 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _end_of_a_restore(view: View) -> PartialPlan | None:
-    """The gate's revision moves: whoever has read it as closed for a restore begins none from here on (F8)."""
+    """The gate's revision moves, so an agent that read it as closed for a restore cannot begin one any more (F8)."""
     if view.gate.restoring:
         return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
     return None
@@ -366,7 +366,7 @@ def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
 
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers come", requeue=2)  # R14
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)  # R14
     return None
 
 
@@ -392,28 +392,28 @@ STEPS: Chain[View, PartialPlan] = Chain(
     _closed_until_bootstrapped,
     _open,
 )
-"""What becomes of the gate: the first step that applies. It opens when every one before has passed."""
+"""The steps of the gate; the first one that applies is taken. The gate opens when none before applies."""
 
 
 def plan_release(view: View) -> PartialPlan:
-    """The gate of a HudiTable that is being deleted: closed for the stop, then frozen and without owner, so that the next one takes over."""
+    """The gate of a HudiTable that is being deleted: closed while writers stop, then frozen without an owner, so that the next HudiTable takes it over."""
     if not is_mine(view):
         return PartialPlan()
     if view.gate.state is GateState.OPEN:
         return _put(view, _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))), "closing the gate of a deleted table")
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    # Other writers may come: the next HudiTable looks at what they have left.
+    # Other writers may write from now on: the next HudiTable handles their pending instants.
     value = _value(view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", restore_baseline="", adopted=False)
     return _put(view, value, "releasing the gate")
 
 
 def released(view: View) -> bool:
-    """True when the gate does not name this HudiTable any more."""
+    """True when the gate no longer names this HudiTable."""
     return not is_mine(view)
 
 
 def unsettled_before_unlock(view: View) -> tuple[str, ...]:
-    """Who may still hold or get the lock: registered, or settled less far than Unlocked."""
+    """Incarnations that may still hold or get the lock: registered, or settling before phase Unlocked."""
     waiting = [i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)]
     return tuple(f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting)

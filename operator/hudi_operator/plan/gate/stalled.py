@@ -1,4 +1,4 @@
-"""Why a table cannot go on until a person changes something: the reasons of condition Stalled."""
+"""Why a table cannot continue until a person changes something: the reasons of condition Stalled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hudi_operator.plan.gate import adoption, gate
 
 _WITH_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]+/+[^/]")
 _RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
-"""Errors of the agent that may go away by themselves."""
+"""Errors of the agent that may resolve themselves."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Stall:
 
 
 def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field: str = "spec.path") -> str:
-    """Why objects of this namespace may not use this path; empty when they may. ``field`` is where it was found."""
+    """Why objects of this namespace may not use this path; empty when they may. ``field`` is the field with the path."""
     path, scheme = naming.canonical_path(spelled), naming.path_scheme(spelled)
     if scheme not in config.allowed_schemes:
         return f"{field}: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
@@ -49,12 +49,12 @@ def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field:
 
 
 def unusable(view: View) -> Stall | None:
-    """Why nothing may be made for the table; None: nothing is wrong with the object, nor with its place."""
+    """Why nothing may be created for the table; None: the object and its path are valid."""
     return UNUSABLE(view)
 
 
 def static_stall(table: TableSpec, config: OperatorConfig) -> Stall | None:
-    """What the object alone says; None: nothing is wrong with it."""
+    """Errors of the object alone; None: it is valid."""
     return OBJECT(_Object(table, config))
 
 
@@ -109,7 +109,7 @@ OBJECT: Chain[_Object, Stall] = Chain(
     _bootstrap_is_wrong,
     _option_is_not_allowed,
 )
-"""What may be wrong with a HudiTable whatever else there is."""
+"""Checks of a HudiTable that depend on nothing else."""
 
 
 # ---- the object and its place
@@ -126,10 +126,10 @@ def _object_is_wrong(view: View) -> Stall | None:
 def _path_overlaps(view: View) -> Stall | None:
     if not view.observed.overlapping:
         return None
-    # The other table is named to its own namespace only.
+    # The other table's name is shown only within its own namespace.
     mine = [key for key in view.observed.overlapping if key.startswith(f"{view.table.ref.namespace}/")]
     others = ", ".join(mine) or "another HudiTable"
-    message = f"spec.path {view.table.path}: overlaps with {others}; a table may lie neither in another one's folder nor around it, the first one keeps it"
+    message = f"spec.path {view.table.path}: overlaps with {others}; tables must not be nested, and the first one keeps the path"
     return Stall("OverlappingPath", message)
 
 
@@ -140,7 +140,7 @@ UNUSABLE: Chain[View, Stall] = Chain(_spec_is_unreadable, _object_is_wrong, _pat
 
 
 def _path_is_taken(view: View) -> Stall | None:
-    """The other table's namespace is not named: whoever can create a HudiTable must not learn of other namespaces."""
+    """The other table's namespace is not shown: a user who can create a HudiTable must not learn about other namespaces."""
     return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it") if gate.owned_by_other(view) else None
 
 
@@ -149,7 +149,7 @@ def _protocol_is_too_new(view: View) -> Stall | None:
 
 
 def _etcd_is_not_trusted(view: View) -> Stall | None:
-    """No gate is made in it; a gate that there is is frozen, and says why."""
+    """No gate is created in such an etcd; an existing gate is frozen and has the reason."""
     return None if view.gate.state is not None else _stall("Frozen", gate.freeze_reason(view))
 
 
@@ -170,7 +170,7 @@ def _adoption_waits_for_a_person(view: View) -> Stall | None:
 
 
 def _agent_reports_an_error(view: View) -> Stall | None:
-    """Pending instants that a person has named are being settled: no error any more."""
+    """Pending instants that a person named are being settled: they are no longer an error."""
     code, message = gate.report_error(view)
     return Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
 
@@ -185,4 +185,4 @@ STALLED: Chain[View, Stall] = Chain(
     _adoption_waits_for_a_person,
     _agent_reports_an_error,
 )
-"""Why a table cannot go on until a person changes something, the deepest cause first."""
+"""Why a table cannot continue until a person changes something, the deepest cause first."""

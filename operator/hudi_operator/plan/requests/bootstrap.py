@@ -1,8 +1,8 @@
 """Bootstrap (``spec.bootstrap``): the agent writes the first commit of a new table, alone, before any writer is admitted (RFC-22 R14, R15).
 
-Nothing else is needed for "alone" than the gate, which is created closed and opens for the first time when ``done/bootstrap``, the agent's record,
-says Completed. The agent's commit is recorded, fenced and settled like any other: an agent that dies in it is proven dead, its instant is
-rolled back exactly, and the next agent begins anew; one that dies after it finds the commit by its metadata.
+The gate alone ensures this: it is created closed and opens for the first time when ``done/bootstrap``, the agent's record,
+is Completed. The agent's commit is recorded, fenced and settled like any other: if the agent dies during it, its death is
+proven, its instant is rolled back exactly, and the next agent starts over; if it dies after the commit, the next agent finds the commit by its metadata.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ KEY = request_id(RequestKind.BOOTSTRAP)
 
 
 def record(view: View) -> BootstrapDone:
-    """The agent's record about this HudiTable; it says nothing before the agent begins (one of an earlier HudiTable does not count)."""
+    """The agent's record about this HudiTable; empty before the agent begins (a record of an earlier HudiTable does not count)."""
     found = read(view.etcd.done.get(KEY), BootstrapDone)
     return found if found.table_uid == view.table.ref.uid else BootstrapDone()
 
 
 def unfinished(view: View, *, adopted: bool) -> bool:
-    """True while the table is still to begin; ``adopted``: its gate was open before, so writers have come and nothing begins any more."""
+    """True while the bootstrap is not finished; ``adopted``: the gate was open before, so writers may have written and there is no bootstrap any more."""
     return view.table.bootstrap is not None and not adopted and record(view).result is not Result.COMPLETED
 
 
 def request(table_uid: str, source: Bootstrap) -> BootstrapRequest:
-    """What the agent is asked for. ``table_uid``: of the HudiTable."""
+    """The request to the agent. ``table_uid``: uid of the HudiTable."""
     return BootstrapRequest(id=KEY, table_uid=table_uid, mode=source.mode, format=source.format, path=source.canonical_path)
 
 
 def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
-    """Ask the agent for what is unfinished; ``ready``: the gate is closed and the agent has reported the empty table without error."""
+    """Request an unfinished bootstrap from the agent; ``ready``: the gate is closed and the agent has reported the empty table without error."""
     asked, source = KEY in view.etcd.requests, view.table.bootstrap
     if source is None or not unfinished(view, adopted=adopted) or view.table.suspend:
         return PartialPlan.of(PutRequest(view.table.table_id, KEY, None)) if asked else PartialPlan()
@@ -53,10 +53,10 @@ def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
 
 
 def _state(view: View) -> str:
-    """What the bootstrap does or waits for, for people."""
+    """What the bootstrap does or waits for, as a message for people."""
     found, source = record(view), view.table.bootstrap.path if view.table.bootstrap is not None else ""
     if found.result is Result.FAILED:
-        return f"the bootstrap from {source} has failed, and is tried again: {found.message or '?'}"
+        return f"the bootstrap from {source} failed and is retried: {found.message or '?'}"
     if found.result is Result.RUNNING:
         return f"the agent writes the rows of {source}"
     if view.table.suspend:
@@ -91,7 +91,7 @@ def status(view: View) -> JsonDict:
 
 
 def bootstrapped(view: View, *, adopted: bool) -> Condition:
-    """Condition Bootstrapped: writers may come as far as this is concerned."""
+    """Condition Bootstrapped: True when writers need not wait for a bootstrap."""
     kind = "Bootstrapped"
     if view.table.bootstrap is None:
         return condition(kind, True, "NotRequested", "the table begins without rows of another dataset")
@@ -108,7 +108,7 @@ def _or_unknown(number: int | None) -> str:
 
 
 def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
-    """Type, reason and message of the events that a new status is worth."""
+    """Type, reason and message of the events for a new status."""
     before, now = old.get("bootstrap") or {}, new.get("bootstrap") or {}
     if now.get("outcome") == before.get("outcome"):
         return []

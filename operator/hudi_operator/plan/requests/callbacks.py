@@ -1,6 +1,6 @@
-"""``status.commitCallback`` and condition ``CallbackDelivered``: how far the receiver of commits has been told, as the agent reports it.
+"""``status.commitCallback`` and condition ``CallbackDelivered``: the progress of the delivery of commits, as reported by the agent.
 
-The agent delivers by itself; nothing here decides anything.
+The agent delivers on its own; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ CONDITION = "CallbackDelivered"
 
 
 def _report(view: View) -> CallbackReport | None:
-    """The agent's last word; None without a callback, and before there is one."""
+    """The agent's last report; None without a callback, and before the first report."""
     stored = view.etcd.reports.get(CALLBACK)
     return stored.read(CallbackReport) if stored is not None and stored.value and view.table.callback is not None else None
 
 
 def status(view: View) -> JsonDict:
-    """``status.commitCallback``; empty when nothing is known of one."""
+    """``status.commitCallback``; empty when no callback is known."""
     report = _report(view)
     if report is None:
         return {}
@@ -52,5 +52,5 @@ def delivered(view: View) -> list[Condition]:
         reason = report.reason
         known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
         return [condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")]
-    lost = f"; {shown['archivedUndelivered']} were archived before that, and told as lost" if shown["archivedUndelivered"] else ""
+    lost = f"; {shown['archivedUndelivered']} were archived before delivery and reported as lost" if shown["archivedUndelivered"] else ""
     return [condition(CONDITION, True, "Delivered", f"{shown['delivered']} delivered{lost}")]

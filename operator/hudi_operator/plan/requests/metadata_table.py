@@ -1,7 +1,7 @@
-"""The metadata table (``spec.metadataTable``) is switched on and off, indexed and made anew while nobody writes.
+"""The metadata table (``spec.metadataTable``) is enabled, disabled, indexed and rebuilt while nobody writes.
 
-The gate is closed first (writers that run finish, nobody new starts), the agent makes the change alone, and the gate opens when
-``done/metadata`` says that it is made: a writer that keeps the metadata table up never runs beside one that does not (R16).
+The gate is closed first (running writers finish, no new one starts), the agent makes the change alone, and the gate opens when
+``done/metadata`` confirms the change: a writer that maintains the metadata table never runs beside one that does not (R16).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEY = request_id(RequestKind.METADATA)
 
 
 def wanted(view: View) -> MetadataTable:
-    """What the spec asks for; Hudi's default when it says nothing."""
+    """The metadata table of the spec; Hudi's default when the spec has none."""
     return view.table.metadata_table or MetadataTable()
 
 
@@ -32,7 +32,7 @@ def _record(view: View) -> MetadataDone:
 
 
 def unfinished(view: View) -> str:
-    """The change that is still to be made, in one word; empty when there is none, and while the table is suspended."""
+    """Nonce of the unfinished change; empty when there is none, and while the table is suspended."""
     record, word = _record(view), wanted(view).nonce
     done = record.nonce == word and record.result is Result.COMPLETED
     if done or view.table.suspend or (record.result is None and word == MetadataTable().nonce):
@@ -41,12 +41,12 @@ def unfinished(view: View) -> str:
 
 
 def request(table: MetadataTable) -> MetadataRequest:
-    """What the agent is asked for."""
+    """The request to the agent."""
     return MetadataRequest(id=KEY, nonce=table.nonce, enabled=table.enabled, options=table.options)
 
 
 def plan_request(view: View, *, drained: bool) -> PartialPlan:
-    """Ask the agent for what is unfinished; ``drained``: the gate is closed and nobody is left who started while it was open."""
+    """Request an unfinished change from the agent; ``drained``: the gate is closed and no attempt that started while it was open is left."""
     word, asked = unfinished(view), view.etcd.requests.get(KEY)
     if not word:
         return PartialPlan((PutRequest(view.table.table_id, KEY, None),)) if asked is not None else PartialPlan()
@@ -57,15 +57,15 @@ def plan_request(view: View, *, drained: bool) -> PartialPlan:
 
 
 def awaited(view: View) -> str:
-    """What the writers of a closed gate wait for."""
+    """What writers wait for while the gate is closed."""
     record, word = _record(view), unfinished(view)
     failed = record.nonce == word and record.failures
-    why = f" ({record.failures} failures, the last one: {record.message or 'the agent ended in the middle of it'})" if failed else ""
+    why = f" ({record.failures} failures, the last one: {record.message or 'the agent ended during the change'})" if failed else ""
     return f"the metadata table is changed to {word} when running writers have ended{why}"
 
 
 def status(view: View) -> JsonDict:
-    """``status.metadataTable``: what the last change was, and how it ended; empty when there never was one."""
+    """``status.metadataTable``: the last change and its outcome; empty when there never was one."""
     record = _record(view)
     word = unfinished(view)
     if record.result is None and not word:

@@ -1,12 +1,12 @@
 """Restore (``spec.restore``): the table is taken back to a savepoint, once for each nonce (RFC-22 R52).
 
-Acknowledged commits are undone, so nobody else may be at work: the gate is closed, running writers finish, dead ones are settled, and the gate then
-says which restore it is closed for. Only under that gate does the storage wrapper let the agent begin it. Each such change moves the gate's revision,
-which the record of the restore's instant compares: a request that was withdrawn is never begun afterwards.
+Acknowledged commits are undone, so no writer may be active: the gate is closed, running writers finish, dead ones are settled, and the gate then
+names the restore for which it is closed. Only under that gate does the storage wrapper allow the agent to begin it. Each such change moves the gate's revision,
+which is compared when the restore's instant is recorded: a withdrawn request is never begun afterwards.
 
-A nonce that is there when the gate opens for the first time is the baseline and never carried out: what is left in Git does not undo a table again
-that was built anew. Each nonce has its own ``done/restore-<nonce>``, the agent's record, for ever: going back to an older YAML does nothing either.
-A restore that has begun is brought to its end, whatever the spec says by then; the gate stays closed until it is.
+A nonce that exists when the gate opens for the first time is the baseline and is never executed: a manifest that is left in Git does not undo a table
+that was rebuilt. Each nonce has its own ``done/restore-<nonce>``, the agent's record, which is kept forever: going back to an older YAML does nothing either.
+A restore that has begun is always finished, whatever the spec is by then; the gate stays closed until then.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from hudi_operator.plan.core.view import View
 JsonDict = dict[str, Any]
 
 ACTION = "restore"
-"""Of an instant on the timeline."""
+"""Action of an instant on the timeline."""
 NOT_EXECUTED = "NotExecuted"
-"""Outcome in status of the nonce that is the baseline."""
+"""Outcome in status of the baseline nonce."""
 REASON = "Restore"
-"""Of condition Ready, while it goes on."""
+"""Reason of condition Ready during a restore."""
 LISTED = 20
 
 
@@ -40,7 +40,7 @@ def _record(view: View, nonce: str) -> RestoreDone:
 
 
 def begun(view: View) -> Restore | None:
-    """The restore that the agent has begun and not ended; None when there is none."""
+    """The restore that the agent has begun and not finished; None when there is none."""
     for id, stored in sorted(view.etcd.done.items()):
         nonce = named(RequestKind.RESTORE, id)
         if nonce and stored.read(RestoreDone).result is Result.RUNNING:
@@ -49,24 +49,24 @@ def begun(view: View) -> Restore | None:
 
 
 def goes_on(status: JsonDict) -> bool:
-    """Whether a HudiTable's status says that a restore has begun."""
+    """True when a restore has begun, according to a HudiTable's status."""
     return bool((status.get("restore") or {}).get("outcome") == Result.RUNNING)
 
 
 def recorded(view: View) -> bool:
-    """True while an instant of a restore is pending: the table is neither what it was nor what it will be."""
+    """True while an instant of a restore is pending: the table is between its old and its new state."""
     return any(stored.read(InstantRecord).action == ACTION for stored in view.etcd.instants.values())
 
 
 def baseline(view: View, *, adopted: bool) -> str:
-    """Nonce that is never carried out; empty when there is none. ``adopted``: the gate was open for this HudiTable before."""
+    """Nonce that is never executed; empty when there is none. ``adopted``: the gate was open for this HudiTable before."""
     if adopted:
         return view.gate.restore_baseline
     return view.table.restore.nonce if view.table.restore is not None else ""
 
 
 def unfinished(view: View, *, adopted: bool) -> Restore | None:
-    """The restore for which the gate is, or is to be, closed; None when there is none. One that has begun comes first."""
+    """The restore for which the gate is, or must be, closed; None when there is none. A restore that has begun comes first."""
     going_on = begun(view)
     if going_on is not None:
         return going_on
@@ -77,13 +77,13 @@ def unfinished(view: View, *, adopted: bool) -> Restore | None:
 
 
 def request(restore: Restore, savepoints: Iterable[str]) -> RestoreRequest:
-    """What the agent is asked for. ``savepoints``: those that the HudiTable names."""
+    """The request to the agent. ``savepoints``: those that the HudiTable names."""
     id, names = request_id(RequestKind.RESTORE, restore.nonce), tuple(sorted(savepoints))
     return RestoreRequest(id=id, nonce=restore.nonce, savepoint=restore.savepoint, savepoints=names)
 
 
 def plan_requests(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
-    """Ask the agent for what is unfinished; ``ready``: the gate is closed for this restore and no writer is left."""
+    """Request an unfinished restore from the agent; ``ready``: the gate is closed for this restore and no writer is left."""
     restore = unfinished(view, adopted=adopted)
     wanted = request_id(RequestKind.RESTORE, restore.nonce) if restore is not None else ""
     actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if named(RequestKind.RESTORE, id) and id != wanted]
@@ -110,14 +110,14 @@ def blocks(view: View, *, adopted: bool) -> str:
 
 
 def status(view: View, *, adopted: bool) -> JsonDict:
-    """``status.restore``: the restore that goes on, or the one that the spec names; empty when there is none."""
+    """``status.restore``: the restore in progress, or the one that the spec names; empty when there is none."""
     restore = begun(view) or view.table.restore
     if restore is None:
         return {}
     found = _record(view, restore.nonce)
     shown: JsonDict = {"nonce": restore.nonce, "savepoint": found.savepoint or restore.savepoint}
     if found.result is None and restore.nonce == baseline(view, adopted=adopted):
-        message = "the nonce was there when the HudiTable was created: a new one restores the table"
+        message = "the nonce was set when the HudiTable was created: set a new one to restore the table"
         return {**shown, "outcome": NOT_EXECUTED, "message": message}
     shown["outcome"] = str(found.result or Result.PENDING)
     said: JsonDict = {
@@ -135,7 +135,7 @@ def status(view: View, *, adopted: bool) -> JsonDict:
 
 
 def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
-    """Type, reason and message of the events that a new status is worth."""
+    """Type, reason and message of the events for a new status."""
     before, now = old.get("restore") or {}, new.get("restore") or {}
     if (now.get("nonce"), now.get("outcome")) == (before.get("nonce"), before.get("outcome")):
         return []

@@ -1,8 +1,8 @@
-"""Savepoints (``spec.savepoints``): a commit is kept against cleaning and archival, as a point that everybody agrees on.
+"""Savepoints (``spec.savepoints``): a commit is protected from cleaning and archival, as a consistent point for all writers.
 
-Hudi would let a savepoint be taken beside running writers: a commit that was requested before it and ends after it would then be on neither side.
-So the gate is closed first (writers that run finish, nobody new starts), the agent takes the savepoint of the last commit when nothing is
-pending, and the gate opens again. Which savepoints are unfinished is told by ``done/savepoint-<name>``, the agent's record.
+Hudi allows a savepoint beside running writers: a commit that was requested before it and completes after it would then be on neither side.
+So the gate is closed first (running writers finish, no new one starts), the agent takes the savepoint of the last commit when nothing is
+pending, and the gate opens again. The agent's record ``done/savepoint-<name>`` shows whether a savepoint is finished.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ JsonDict = dict[str, Any]
 
 
 def unfinished(view: View) -> list[str]:
-    """Names of savepoints that are still to be taken; none while the table is suspended."""
+    """Names of unfinished savepoints; none while the table is suspended."""
     return [] if view.table.suspend else [name for name in view.table.savepoints if not _record(view, name).ended]
 
 
@@ -30,12 +30,12 @@ def _record(view: View, name: str) -> SavepointDone:
 
 
 def request(name: str) -> SavepointRequest:
-    """What the agent is asked for."""
+    """The request to the agent."""
     return SavepointRequest(id=request_id(RequestKind.SAVEPOINT, name), name=name, nonce=name)
 
 
 def plan_requests(view: View, *, drained: bool) -> PartialPlan:
-    """Ask the agent for what is unfinished; ``drained``: the gate is closed and nobody is left who started while it was open."""
+    """Request unfinished savepoints from the agent; ``drained``: the gate is closed and no attempt that started while it was open is left."""
     wanted = {request_id(RequestKind.SAVEPOINT, name): name for name in unfinished(view)}
     actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if named(RequestKind.SAVEPOINT, id) and id not in wanted]
     if drained:

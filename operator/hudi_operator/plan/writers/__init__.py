@@ -1,6 +1,6 @@
-"""HudiWriters: who may start now and what the others wait for, the life of attempts, and their status.
+"""HudiWriters: which ones may start now and what the others wait for, the life of attempts, and their status.
 
-`admission` decides, `attempts` carries out, `overlaps`, `schedules`, `source_tables` and `ending_for_change` give reasons to wait or to stop,
-`committed_condition`, `duplicates` and `writer_status` tell people. Uses every room below. Keeps F5 and I9: a writer's next attempt starts only when
-no older one can hold or get the lock, and an attempt stands in status before anything of it exists (I6).
+`admission` decides, `attempts` executes, `overlaps`, `schedules`, `source_tables` and `ending_for_change` give reasons to wait or to stop,
+`committed_condition`, `duplicates` and `writer_status` show the result to people. Uses every package below. Keeps F5 and I9: a writer's
+next attempt starts only when no older one can hold or get the lock, and an attempt is in status before any of its objects exists (I6).
 """

@@ -1,6 +1,6 @@
-"""Who may start an attempt now, and what everybody else waits for.
+"""Which writers may start an attempt now, and what the others wait for.
 
-Order: who was overtaken too often, then priority, then who has waited longer, then age and name. A writer's next attempt starts only when none
+Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A writer's next attempt starts only when none
 of the older ones can hold or get the lock (F5).
 """
 
@@ -27,27 +27,27 @@ from hudi_operator.plan.writers.block import Block
 
 
 class Kind(StrEnum):
-    """What happens with a writer. Some values are states that status shows."""
+    """What happens to a writer. Some values are states in status."""
 
     ACTIVE = "Active"
-    """An attempt of it is admitted."""
+    """One of its attempts is admitted."""
     START = "Start"
     """Its next attempt starts now."""
     WAIT = "Wait"
-    """It wants to start, and something keeps it from it."""
+    """It is due to start, and something blocks it."""
     FINISHED = "Finished"
     """Its run is over."""
     SCHEDULED = "Scheduled"
-    """Its first run comes by the clock."""
+    """Its schedule starts the first run."""
     SUSPENDED = "Suspended"
     DELETING = "Deleting"
     STALLED = "Stalled"
-    """A person has to change something."""
+    """A person must change something."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What happens with one writer. ``number`` is the attempt to start now; 0: none.
+    """What happens to one writer. ``number`` is the attempt to start now; 0: none.
 
     ``position`` and ``blocked_by`` are set while it queues.
     ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
@@ -62,12 +62,12 @@ class Decision:
     retry_ms: int = 0
     tick_ms: int = 0
     new_run: bool = False
-    """START: whether the attempt begins a run, or goes on with the one whose last attempt failed or was stopped."""
+    """START: whether the attempt begins a run, or continues the run whose last attempt failed or was stopped."""
 
 
 @dataclass(frozen=True)
 class _Queued:
-    """A writer that wants to start. ``resting`` is how its last run ended while the next one is due by the clock only; else empty."""
+    """A writer that is due to start. ``resting``: the result of its last run when only the schedule starts the next one; else empty."""
 
     writer: WriterView
     new_run: bool
@@ -112,14 +112,14 @@ def _start(queued: _Queued) -> Decision:
 
 def _wait(queued: _Queued, blocked: Block, position: int) -> Decision:
     if queued.resting:
-        # The last run stays finished until the next one really starts: its tick may yet become too old.
+        # The last run stays finished until the next one actually starts: the tick may still become too old.
         message = f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked.message}"
         return Decision(Kind.FINISHED, queued.resting, message, position=position, blocked_by=blocked.blocked_by)
     return Decision(Kind.WAIT, blocked.reason, blocked.message, position=position, blocked_by=blocked.blocked_by)
 
 
 def _order(view: View, writer: WriterView) -> tuple[bool, int, int, str, str]:
-    """As in the queue for the lock (F24): who was overtaken too often comes before all others, the longest waiting of them first."""
+    """As in the queue for the lock (F24): writers that were overtaken too often come before all others, the longest waiting first."""
     spec, since = writer.spec, overlaps.waiting_since_ms(view, writer)
     last = overlaps.overtaken(view, writer, since_ms=since) < overlaps.MAX_OVERTAKES
     return (last, -(spec.priority if spec is not None and last else 0), since, spec.ref.created_at if spec is not None else "", writer.name)
@@ -129,12 +129,12 @@ def _next_number(writer: WriterView) -> int:
     return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
 
 
-# ---- the writer's own state: does it want to start at all?
+# ---- the writer's own state: is it due to start?
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One writer whose spec can be read, before it queues."""
+    """One writer with a readable spec, before it queues."""
 
     view: View
     writer: WriterView
@@ -143,12 +143,12 @@ class _Candidate:
 
     @cached_property
     def over(self) -> str:
-        """How its run has ended; empty while it goes on, or none has begun."""
+        """The result of its run; empty while the run is in progress, or before the first one."""
         return attempts.verdict(self.spec, self.writer.status, self.entries)
 
     @cached_property
     def restart(self) -> bool:
-        """True when a person asks for another run."""
+        """True when a person requests another run."""
         return attempts.restart_wanted(self.spec, self.writer.status)
 
     @cached_property
@@ -232,11 +232,11 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _partitions_are_wrong,
     _backs_off,
 )
-"""What the writer's own state decides. It queues for a place when none of these has anything to say."""
+"""Checks of the writer's own state. It queues for a place when none of them applies."""
 
 
 def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
-    """What the writer's own state decides, or that it queues for a place."""
+    """The decision from the writer's own state, or its place in the queue."""
     if writer.spec is None:
         return Decision(Kind.STALLED, "InvalidSpec", writer.error)
     candidate = _Candidate(view, writer, writer.spec, progress.entries)
@@ -252,7 +252,7 @@ def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision |
 
 @dataclass(frozen=True)
 class _Turn:
-    """A writer that wants to start, when all before it in the queue have been decided. ``running``: names of writers that run or start."""
+    """A writer that is due to start, after all writers before it in the queue have been decided. ``running``: names of writers that run or start."""
 
     view: View
     stall: Stall | None
@@ -260,7 +260,7 @@ class _Turn:
     running: Sequence[str]
 
     def table_blocks(self, reason: str, message: str) -> Block:
-        """The table itself is what the writer waits for."""
+        """The writer waits for the table itself."""
         name = self.view.table.ref.name
         return Block(reason, f"HudiTable {name} {message}", f"table {name}")
 
@@ -318,7 +318,7 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
     _table_changes,
     _gate_is_not_open,
 )
-"""What a table whose gate is not open waits for. The last check always has an answer."""
+"""Why writers of a table with a gate that is not open wait. The last check always applies."""
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
@@ -343,7 +343,7 @@ def _source_is_not_there(t: _Turn) -> Block | None:
 
 
 def _single_writer_is_taken(t: _Turn) -> Block | None:
-    """Without conflict detection nobody starts beside an incarnation that may still publish (I9)."""
+    """Without conflict detection no attempt starts beside an incarnation that may still publish (I9)."""
     if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
     others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
@@ -369,4 +369,4 @@ MAY_START: Chain[_Turn, Block] = Chain(
     _single_writer_is_taken,
     _places_are_taken,
 )
-"""What keeps a writer from starting. Partitions that others write are asked for last, by ``overlaps``: they make those behind it wait, too."""
+"""Reasons that block a writer. ``overlaps`` checks the partitions of other writers last, because such a block makes writers behind it wait, too."""

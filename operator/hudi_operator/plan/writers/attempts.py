@@ -1,7 +1,7 @@
-"""The life of attempts: written to status first, then ConfigMap, admission, pod; ended by the pod's own facts (I6).
+"""The life of attempts: status first, then ConfigMap, admission, pod. The pod's own facts determine its end (I6).
 
-An attempt's number is in the writer's status before anything of it exists, and all its names follow from the number: whatever
-step is repeated finds what an earlier one made.
+An attempt's number is in the writer's status before any of its objects exists, and all its names follow from the number: a
+repeated step finds the objects of an earlier one.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ KEPT_ATTEMPTS = 10
 KEPT_INSTANTS = 20
 JITTER = 0.1
 _HARMLESS = (None, "", classify.SUCCEEDED, *classify.STOPPED)
-"""Classes of attempts that are no failures."""
+"""Classes of attempts that do not count as failures."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What happened to a writer's attempts since the last look: the entries for status, and what to do about it.
+    """Changes of a writer's attempts since the last look: the entries for status, and the actions that follow.
 
-    ``before`` goes ahead of the status update, ``after`` behind all of them. ``ended`` is the attempt that ended just now (None: none did).
+    ``before`` comes before the status update, ``after`` after all of them. ``ended`` is the attempt that ended since the last look (None: none did).
     """
 
     entries: tuple[JsonDict, ...]
@@ -50,7 +50,7 @@ class Progress:
 
 
 def stopping(view: View, writer: WriterSpec) -> bool:
-    """True when a running attempt of this writer is to be stopped."""
+    """True when a running attempt of this writer must be stopped."""
     return view.stopping or writer.suspend or writer.ref.deleting
 
 
@@ -60,12 +60,12 @@ def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> Json
 
 
 def run_of(entry: JsonDict) -> int:
-    """Number of the run that an attempt belongs to: attempts of one run share what was committed, another run begins anew."""
+    """Number of the run that an attempt belongs to: attempts of one run share its committed progress, another run starts over."""
     return int(entry.get("run") or 1)
 
 
 def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
-    """Make an attempt whose entry is in status; nothing while its source is not there, or its table cannot be read. The admission precedes the pod (F23)."""
+    """Create the objects of an attempt whose entry is in status; none while its source is missing or the table unreadable. Admission precedes the pod (F23)."""
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None:
         return ()
@@ -79,7 +79,7 @@ def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonD
 
 
 def follow(view: View, writer: WriterView) -> Progress:
-    """Follow a writer's attempts by what there is now."""
+    """Follow a writer's attempts, from the current facts."""
     entries = [_refreshed(view, a, writer.spec) for a in writer.attempts]
     active = writer.active
     if active is None or writer.spec is None:
@@ -94,16 +94,16 @@ def follow(view: View, writer: WriterView) -> Progress:
     return Progress(tuple(entries), before=ending_for_change.timers(view, active))
 
 
-# ---- what status should say about an attempt
+# ---- the status entry of an attempt
 
 
 def _advanced(report: AttemptReport | TerminationMessage, writer: WriterSpec | None) -> bool:
-    """Whether a streaming attempt got on: it has committed, or has come to the end of its source. Then its failure is the first one again."""
+    """True when a streaming attempt made progress: it committed, or caught up with its source. Its failure then counts as the first one."""
     return writer is not None and writer.streaming_seconds is not None and bool(report.commits or report.caught_up)
 
 
 def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
-    """The entry with pod uid, incarnation and instants as known now. A pod uid that is written stays (F23)."""
+    """The entry with its pod uid, incarnation and instants as known now. A recorded pod uid never changes (F23)."""
     entry = dict(attempt.entry)
     if not entry.get("podUID") and attempt.pod is not None:
         entry["podUID"] = attempt.pod.uid
@@ -129,11 +129,11 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonD
 def _has_ended(view: View, attempt: Attempt) -> bool:
     pod = attempt.pod
     if pod is None:
-        # The object is gone: over when nobody of it can acquire any more. The process may live on; settling waits for proof.
+        # The object is gone: the attempt is over when none of its incarnations can acquire. The process may live on; settling waits for proof.
         return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
     if containers.ended(pod) or (pod.deleting and not pod.node):
         return True
-    # Nobody tells how it ended: its node is lost, or its death is proven without it. Fenced is enough for a successor (F5).
+    # The outcome is unknown: its node is lost, or its death was proven without one. Fenced is enough for a successor (F5).
     node = view.nodes.get(pod.node)
     untold = node is None or not node.ready or any(pod.uid in i.settling.proven for i in attempt.incs)
     return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
@@ -156,7 +156,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
         entry["advanced"] = True
     if outcome.report.last_instant:
         entry["instants"] = sorted({*entry.get("instants", []), outcome.report.last_instant})[-KEPT_INSTANTS:]
-    # Nobody may register for it any more; then its incarnations are final (protocol.md: writer/* is read once more).
+    # No further incarnation of it may register; from then on its incarnations are final (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
     summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
     return Progress((*entries[:-1], entry), before=before, ended=entry, summary=(summary,), requeue=0.5)
@@ -167,7 +167,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
 
 def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
     if attempt.pod_uid or attempt.incs:
-        # The pod was there and its object is gone: never made again under this number. No new registration; suspects take over.
+        # The pod existed and its object is gone: it is never recreated under this number. No new registration; suspects take over.
         before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
         return Progress(tuple(entries), before=before, summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",), requeue=1)
     if stopping(view, writer) or ending_for_change.asks(view, attempt):
@@ -184,7 +184,7 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
 
 
 def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
-    """Ask once, with the writer's grace; when the grace is over :mod:`suspects` fences what is still registered."""
+    """Stop it once, with the writer's grace period; when that is over, :mod:`suspects` fences an incarnation that is still registered."""
     actions: list[Action] = []
     if view.timer(f"stop/{attempt.id}") is None:
         actions.append(StartTimer(f"stop/{attempt.id}"))
@@ -199,7 +199,7 @@ def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDi
 
 
 def run_started_ms(status: JsonDict) -> int:
-    """When the present run began: the last time that Finished became False. 0 when it never was True."""
+    """When the current run began: the last time that Finished became False. 0 when it never was True."""
     finished = conditions.find(status, "Finished")
     if finished.get("status") == "False":
         return conditions.from_rfc3339(str(finished.get("lastTransitionTime") or "")) or 0
@@ -207,7 +207,7 @@ def run_started_ms(status: JsonDict) -> int:
 
 
 def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """Failed attempts of the present run since a streaming one got on; those that were stopped or lost to a clock (F47) do not count."""
+    """Failed attempts of the current run since a streaming one last made progress; attempts that were stopped or failed for a clock (F47) do not count."""
     began = run_started_ms(status)
     count = 0
     for entry in reversed(entries):
@@ -221,7 +221,7 @@ def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
 def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> str:
     """``Succeeded`` or ``Failed`` when the run is over; empty while another attempt may come or one is running.
 
-    Once Finished stands in status it stays, whatever the spec says, until a new nonce (a finished writer never runs again by itself).
+    Once Finished is True it stays True, whatever the spec is, until a new nonce (a finished writer never runs again by itself).
     """
     if conditions.is_true(status, "Finished"):
         return str(conditions.find(status, "Finished").get("reason") or "Failed")
@@ -234,7 +234,7 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...])
 
 
 def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
-    """True when the nonce differs from the one that was executed; the one present at the first look is the baseline."""
+    """True when the nonce differs from the executed one; the nonce at the first look is the baseline."""
     return "executedNonce" in status and bool(writer.restart_nonce) and writer.restart_nonce != status["executedNonce"]
 
 

@@ -1,4 +1,4 @@
-"""What keeps a writer that queues from starting."""
+"""Why a queued writer cannot start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """Why a writer waits: a CamelCase reason and a message for its conditions, and who or what it waits for."""
+    """Why a writer waits: a CamelCase reason and a message for its conditions, and the object that it waits for."""
 
     reason: str
     message: str

@@ -1,8 +1,8 @@
-"""How a writer's last write ended: the condition ``Committed`` of a HudiWriter.
+"""The outcome of a writer's last write: the condition ``Committed`` of a HudiWriter.
 
-True: Committed. False: Conflict (it lost a race, or gave way, and is repeated with a new instant while there are retries) or Aborted (nothing of
-it is in the table). Unknown: its process is gone without a word; what the timeline says, by the attempt's id in the commits' metadata, ends that.
-Sources, in order of precedence: what the attempt reports, what the agent finds when it settles the attempt.
+True: Committed. False: Conflict (it lost a race, or yielded, and is repeated with a new instant while there are retries) or Aborted (nothing of
+it is in the table). Unknown: its process ended without a report; the timeline resolves that, by the attempt's id in the commits' metadata.
+Sources, in order of precedence: the attempt's report, the agent's findings when it settles the attempt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KIND = "Committed"
 
 
 def committed(attempt: Attempt | None, entry: JsonDict, report: AttemptReport, old: JsonDict) -> Condition:
-    """The condition. ``entry``: the newest attempt's in status; ``report``: its own word, and commits that the agent has found by its id."""
+    """The condition. ``entry``: the newest attempt's status entry; ``report``: its own report, and commits that the agent found by its id."""
     number = entry.get("number")
     if number is None:
         return Condition(KIND, "False", "NothingWritten")
@@ -30,7 +30,7 @@ def committed(attempt: Attempt | None, entry: JsonDict, report: AttemptReport, o
     known = conditions.find(old, KIND)
     kind = entry.get("class")
     if kind and known.get("status") in ("True", "False") and str(known.get("message")).startswith(about + "ended: "):
-        return Condition(KIND, known["status"], known["reason"], known["message"])  # final: what it rests on may have been collected since
+        return Condition(KIND, known["status"], known["reason"], known["message"])  # final: the facts behind it may have been collected since
     if not kind:
         return _under_way(about, report, known)
     return _ended(about + "ended: ", str(kind), attempt, report)
@@ -56,11 +56,11 @@ def _ended(about: str, kind: str, attempt: Attempt | None, report: AttemptReport
         return Condition(KIND, "False", "Conflict", f"{about}{kind}")
     incs = attempt.incs if attempt is not None else ()
     if any(not inc.settled for inc in incs):
-        return Condition(KIND, "Unknown", "OutcomeUnknown", f"{about}{kind}; when its process is settled, the timeline says what became of its write")
+        return Condition(KIND, "Unknown", "OutcomeUnknown", f"{about}{kind}; the timeline shows the outcome of its write when its process is settled")
     found = {t: item.outcome for inc in incs for t, item in inc.settling.instants.items()}
     completed = max((t for t, outcome in found.items() if outcome is Outcome.COMPLETED), default="")
     if completed:
         return Condition(KIND, "True", "Committed", f"{about}{kind}, but instant {completed} is completed")
     if last and not found and any(inc.record is not None for inc in incs):
-        return Condition(KIND, "True", "Committed", f"{about}{kind}, after {last} and with nothing under way")
+        return Condition(KIND, "True", "Committed", f"{about}{kind}, after {last} with nothing in progress")
     return Condition(KIND, "False", "Aborted", f"{about}{kind}{f'; its last commit is {last}' if last else ''}")

@@ -1,4 +1,4 @@
-"""Whether somebody has said that keys may be in the table more than once: then the table promises nothing about them (docs/use/indexes.md)."""
+"""Whether duplicate keys are allowed in the table: then the table does not guarantee unique keys (docs/use/indexes.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def allowed(view: View) -> Condition:
     names = sorted(w.name for w in view.writers if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow")
     if names:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return condition(CONDITION, True, "AllowedByWriter", f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may stand twice")
+        return condition(CONDITION, True, "AllowedByWriter", f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may exist twice")
     if view.table.insert_conflicts == "Ignore":
-        return condition(CONDITION, True, "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore: a key that two writers bring at once stands twice")
+        return condition(
+            CONDITION, True, "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore: a key that two writers insert at the same time exists twice"
+        )
     return condition(CONDITION, False, "NobodyAllows")

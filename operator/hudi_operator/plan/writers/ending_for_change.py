@@ -1,8 +1,8 @@
-"""Attempts that stand in the way of a closed gate (F44): a change of the table needs nobody left, and some would never leave by themselves.
+"""Attempts that block a change of the table (F44): the change needs a closed gate without writers, and some attempts would never end by themselves.
 
-A run with commit boundaries reads the gate between two commits and ends by itself (``run.py``). Asked to end, as a suspended writer is (its pod is
-deleted with ``stop.graceSeconds``, then it is fenced), is who cannot do so: an application at once, because nobody knows its boundaries; an attempt
-that has not registered, because nothing of it is lost; any other when ``concurrency.changeTimeoutSeconds`` are over.
+A run with commit boundaries reads the gate between two commits and ends by itself (``run.py``). Other attempts are stopped like a suspended writer (the pod is
+deleted with ``stop.graceSeconds``, then it is fenced): an application at once, because its boundaries are unknown; an attempt
+that has not registered at once, because it loses nothing; any other attempt after ``concurrency.changeTimeoutSeconds``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _timer(attempt: Attempt) -> str:
 
 
 def timers(view: View, attempt: Attempt) -> tuple[Action, ...]:
-    """The time that a running attempt has to come to a commit boundary, by this operator's own clock; the gate tells it to the next one (F71)."""
+    """The time that a running attempt has to reach a commit boundary, by this operator's own clock; the next operator takes it from the gate (F71)."""
     waiting, runs = bool(gate.ends_runs(view)), view.timer(_timer(attempt)) is not None
     if waiting == runs:
         return ()
@@ -25,12 +25,12 @@ def timers(view: View, attempt: Attempt) -> tuple[Action, ...]:
 
 
 def asks(view: View, attempt: Attempt) -> bool:
-    """True when a running attempt is to be stopped from outside for the change that the gate is closed for."""
+    """True when a running attempt must be stopped from outside for the change for which the gate is closed."""
     if not gate.ends_runs(view):
         return False
     unregistered = not attempt.incs and not attempt.entry.get("incarnation")
     at_once = attempt.writer.application is not None or unregistered
-    # Whichever is longer: timers die with an operator, and its wall clock may be set back.
+    # The longer one counts: timers are lost with an operator, and its wall clock may be set back.
     since = gate.closed_for_ms(view)
     over = bool(since) and view.now_ms - since >= view.table.change_timeout_seconds * 1000
     return at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)

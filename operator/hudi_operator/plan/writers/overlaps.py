@@ -1,6 +1,6 @@
-"""Writers that may write the same partitions take turns where the table says so (``concurrency.admission: DisjointPartitions``; R42).
+"""Writers that may write the same partitions run one after the other if the table requires it (``concurrency.admission: DisjointPartitions``; R42).
 
-Fairness only; safety does not depend on it: of two writers of one partition that run at once, one loses a race at worst. Writers behind a waiting
+Fairness only; safety does not depend on it: if two writers of one partition run at once, one loses a race at worst. Writers behind a waiting
 one wait for it too if their partitions overlap with its own, so that no later writer overtakes it.
 """
 
@@ -15,18 +15,18 @@ from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.writers.block import Block
 
 MAX_OVERTAKES = 8
-"""Attempts of others that start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
+"""Number of other writers' attempts that may start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
 
 
 def problem(view: View, writer: WriterSpec) -> str:
-    """Why what a writer declares cannot be held against this table (field, value and rule); empty when it can."""
+    """Why a writer's declared partitions do not fit this table (field, value and rule); empty when they do."""
     if writer.partitions and not view.table.partition_fields:
         return f"spec.partitions = {list(writer.partitions)[:5]}: HudiTable {view.table.ref.name} has no partitionFields"
     return ""
 
 
 def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequence[WriterView]) -> Block | None:
-    """The first writer that runs, or waits ahead, and may write a partition that this one may write too."""
+    """The first running writer, or writer ahead in the queue, that may write one of this writer's partitions."""
     if view.table.admission != "DisjointPartitions":
         return None
     mine = _declared(view, writer)
@@ -42,18 +42,18 @@ def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequ
 
 
 def waiting_since_ms(view: View, writer: WriterView) -> int:
-    """Since when a writer queues, Unix milliseconds; now when it begins to."""
+    """When a writer joined the queue, Unix milliseconds; now if it joins in this look."""
     return conditions.from_rfc3339(str((writer.status.get("queue") or {}).get("since") or "")) or view.now_ms
 
 
 def overtaken(view: View, writer: WriterView, *, since_ms: int) -> int:
-    """Attempts of others that have started after that time."""
+    """Number of other writers' attempts that started after that time."""
     starts = (conditions.from_rfc3339(str(a.entry.get("startTime") or "")) for w in view.writers if w.name != writer.name for a in w.attempts)
     return sum(1 for start in starts if start is not None and start > since_ms)
 
 
 def _declared(view: View, writer: WriterView) -> tuple[str, ...]:
-    """Normal patterns of a writer; none: it may write any partition. So may an attempt that began before the spec was changed last."""
+    """Normalized patterns of a writer; none: it may write any partition, as may an attempt that began before the last change of the spec."""
     spec, active = writer.spec, writer.active
     if spec is None or (active is not None and active.entry.get("generation") != spec.ref.generation):
         return ()

@@ -1,7 +1,7 @@
-"""Runs by the clock: which tick of a writer's schedule is due, and when the next one is.
+"""Scheduled runs: the due tick of a writer's schedule, and the next one.
 
-A tick is executed when the attempt that it starts stands in status, in the same write as ``lastScheduleTime``: an operator that dies in
-between runs it once. Of several ticks that were missed the newest runs, once; ticks from before the schedule was set never do.
+A tick is executed when its attempt is in status, in the same write as ``lastScheduleTime``: an operator that dies in
+between runs it once. After several missed ticks only the newest runs, once; ticks from before the schedule was set never run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def problem(writer: WriterSpec) -> str:
 
 
 def due_ms(writer: WriterSpec, status: JsonDict, now_ms: int) -> int:
-    """The newest tick that is due and was not run, Unix milliseconds; 0 when there is none."""
+    """The newest due tick that was not run, Unix milliseconds; 0 when there is none."""
     if writer.schedule is None or problem(writer):
         return 0
     tick = int(writer.schedule.ticks.previous(now_ms).timestamp() * 1000)
@@ -45,7 +45,7 @@ def status_of(writer: WriterSpec, old: JsonDict, *, started_ms: int, now_ms: int
 
 
 def next_ms(writer: WriterSpec, now_ms: int) -> int:
-    """The first tick after now, Unix milliseconds; 0 without a schedule that can be used."""
+    """The first tick after now, Unix milliseconds; 0 without a usable schedule."""
     if writer.schedule is None or problem(writer):
         return 0
     return int(writer.schedule.ticks.next(now_ms).timestamp() * 1000)
@@ -56,7 +56,7 @@ def _spelled(writer: WriterSpec) -> dict[str, str]:
 
 
 def _since_ms(writer: WriterSpec, status: JsonDict, now_ms: int) -> int:
-    """When this schedule was first seen: ticks before that do not count."""
+    """When this schedule was first seen: earlier ticks do not count."""
     seen = status.get("schedule") or {}
     if {name: seen.get(name) for name in ("cron", "timeZone")} != _spelled(writer):
         return now_ms

@@ -1,6 +1,6 @@
-"""Hudi tables that writers read from (``source.hudi``, views of ``source.sql``): which ones, and whether a writer may and can read them.
+"""Hudi tables that writers read from (``source.hudi``, views of ``source.sql``), and whether a writer may and can read them.
 
-A writer has the access to storage of its own table and no other, so a source must be reached with the same.
+A writer has only its own table's access to storage, so its sources must be reachable with that access.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Reference:
     table: str
     path: str
     itself: bool = False
-    """Whether it may be the table that the writer writes to."""
+    """Whether it may be the writer's own table."""
 
 
 def references(writer: WriterSpec) -> list[Reference]:
     """Tables that the writer reads, in the order of its spec."""
     found = []
     if writer.hudi is not None:
-        # What it writes it would read again in the next run, for ever.
+        # It would read its own commits again in every following run.
         found.append(Reference("spec.source.hudi", writer.hudi.table, writer.hudi.path))
     for number, view in enumerate(writer.sql.views if writer.sql is not None else ()):
         if view.files is None:
@@ -41,24 +41,24 @@ def references(writer: WriterSpec) -> list[Reference]:
 
 
 def problem(view: View, writer: WriterSpec) -> str:
-    """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is not known yet."""
+    """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is still unknown."""
     return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view, writer)
 
 
 def _deletes_problem(view: View, writer: WriterSpec) -> str:
-    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not, or when that is not known yet."""
+    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not carried over, or when that is still unknown."""
     if writer.hudi is None or writer.hudi.deletes != "Carry":
         return ""
     source = _table(view, writer.hudi.table) if writer.hudi.table else None
     if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with merge.mode Custom: its class decides at"
-            " each read what is deleted, and its files do not tell; use deletes Ignore"
+            " each read what is deleted, and its files do not show it; use deletes Ignore"
         )
     if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no"
-            " records can be deleted: one that comes again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+            " records can be deleted: a record that is inserted again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
         )
     return ""
 
@@ -70,7 +70,7 @@ def _problem(view: View, reference: Reference) -> str:
         try:
             source = _table(view, reference.table)
         except SpecError as error:
-            return f"{field}: HudiTable {reference.table} cannot be understood: {error}"
+            return f"{field}: HudiTable {reference.table} is invalid: {error}"
         if source is None:
             return ""
         missing = _missing_access(source.storage, view.table.storage)
@@ -86,7 +86,7 @@ def _problem(view: View, reference: Reference) -> str:
 
 
 def waits_for(view: View, writer: WriterSpec) -> Block | None:
-    """What the writer waits for while a source is not there; None when all are."""
+    """Why the writer waits for a missing source; None when all sources exist."""
     for name in (reference.table for reference in references(writer) if reference.table):
         found = view.observed.source_tables.get(name)
         if found is None:
@@ -101,7 +101,7 @@ def waits_for(view: View, writer: WriterSpec) -> Block | None:
 
 
 def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
-    """The writer with the paths of its sources, and the classes that merge them; None while one is not there."""
+    """The writer with the paths of its sources and their merger classes; None while a source is missing."""
     paths: dict[str, str] = {}
     mergers: dict[str, str] = {}
     for reference in references(writer):
@@ -130,7 +130,7 @@ def _table(view: View, name: str) -> TableSpec | None:
 
 
 def _missing_access(source: StorageSpec, target: StorageSpec) -> str:
-    """What the source's storage needs beyond the target's; empty when nothing."""
+    """Access that the source's storage needs beyond the target's; empty when none."""
     if source.service_account_name != target.service_account_name:
         return f"serviceAccountName {source.service_account_name or '(default)'}"
     refs = [f"secretRef {ref.name} as {ref.as_kind}" for ref in source.secret_refs if ref not in target.secret_refs]

@@ -21,17 +21,17 @@ JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
 _AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
-"""States in which a writer is as its spec asks: Ready, and done with for `kubectl wait` and GitOps tools (kstatus)."""
+"""States in which a writer matches its spec: it is Ready, and current for `kubectl wait` and GitOps tools (kstatus)."""
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
-    """The status to store. Equal facts give an equal status; absent fields are left out."""
+    """The status to store. Equal facts give an equal status; absent fields are omitted."""
     spec, old = writer.spec, writer.status
     generation = int(writer.obj["metadata"].get("generation") or 0)
     entries = list(progress.entries)
     status: JsonDict = {"observedGeneration": generation}
     if spec is not None:
-        # The nonce that is present at the first look is the baseline and not executed.
+        # The nonce at the first look is the baseline and is not executed.
         status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
         if decision.kind is Kind.START:
             run = attempts.run_of(entries[-1]) if entries else 0
@@ -41,14 +41,14 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
     status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
-    # All that retryPolicy.limit may have to count.
+    # Every attempt that may count towards retryPolicy.limit.
     kept = KEPT_ATTEMPTS if spec is None else max(KEPT_ATTEMPTS, spec.retry.limit + 2)
     status["attempts"] = entries[-kept:]
     earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-kept]])
     if any(earlier.values()):
         status["earlierAttempts"] = earlier
     status.update(_results(view, writer, old))
-    # What is known already never shrinks.
+    # Known values never shrink.
     status.update({name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()})
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
@@ -63,18 +63,18 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
 
 
 def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> AttemptReport:
-    """What the newest attempt has said; nothing for one that is about to start."""
+    """The newest attempt's report; empty for an attempt that is about to start."""
     mine = writer.last is not None and entries and writer.last.number == int(entries[-1]["number"])
     return _last_report(view, writer.last).report if writer.last is not None and mine else AttemptReport()
 
 
 def next_tick_ms(status: JsonDict) -> int:
-    """When the next run starts by the clock, Unix milliseconds; 0: never."""
+    """When the schedule starts the next run, Unix milliseconds; 0: never."""
     return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
 
 
 def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
-    """The entry of an attempt with what it says of itself; that stays when its pod and its report have gone."""
+    """The entry of an attempt with its own counts; they stay when its pod and its report are gone."""
     said = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), _Said())
     counts = {"records": said.report.records, "conflicts": said.conflicts}
     return {**entry, **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))}}
@@ -85,7 +85,7 @@ def _summed(parts: list[JsonDict]) -> dict[str, int]:
 
 
 def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
-    """lastCommit and the last conflicts: the newest attempt's own words."""
+    """lastCommit and the last conflicts, from the newest attempt's report."""
     result: JsonDict = {k: old[k] for k in ("lastCommit", "recentConflicts") if k in old}
     report = _last_report(view, writer.last).report if writer.last is not None else AttemptReport()
     if report.last_instant:
@@ -113,14 +113,14 @@ def _conflict(told: ConflictReport) -> JsonDict:
 
 @dataclass(frozen=True)
 class _Said:
-    """What an attempt says of itself. ``conflicts``: how many; a report lists the last ones, a final word counts them."""
+    """An attempt's own report. ``conflicts``: their number; a report lists the last ones, a termination message counts them."""
 
     report: AttemptReport = field(default_factory=AttemptReport)
     conflicts: int = 0
 
 
 def _last_report(view: View, attempt: Attempt) -> _Said:
-    """The runtime's report in etcd, overlaid by its final word in the termination message."""
+    """The runtime's report in etcd, overlaid by its termination message."""
     stored = view.etcd.reports.get(keys.attempt_report(attempt.id))
     told = read(stored, AttemptReport)
     main = classify.main_container(attempt.pod) if attempt.pod is not None else None
@@ -136,7 +136,7 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
 
 
 def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> AttemptReport:
-    """With commits that the agent has seen on the timeline and the attempt did not come to tell of: it was killed after its completed file."""
+    """The report with commits that the agent saw on the timeline and the attempt could not report: it was killed after its completed file."""
     commits = [c for c in timeline_report(view).commits if c.attempt == attempt.id and c.completion_time > report.last_completion_time]
     if not commits:
         return report
@@ -146,7 +146,7 @@ def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> Attempt
 
 
 def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
-    """The printable word."""
+    """The state for display."""
     if decision.kind is Kind.FINISHED:
         return decision.reason
     if decision.kind is Kind.START:
@@ -207,7 +207,7 @@ def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | N
 
 
 def events(view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict) -> tuple[EmitEvent, ...]:
-    """Events of this look: attempts that started or ended, and why a writer is stuck."""
+    """Events of this look: started and ended attempts, and why a writer is stuck."""
     meta = writer.obj["metadata"]
 
     def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:

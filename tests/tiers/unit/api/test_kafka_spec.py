@@ -60,8 +60,8 @@ def test_streaming() -> None:
         ({"startFrom": "2026-01-31T23:59:59+01:00"}, ""),
         ({"options": {"sasl.jaas.config": "x"}}, "spec.source.kafka.options['sasl.jaas.config']: may not be set"),
         ({"options": {"ssl.truststore.location": "/etc/passwd"}}, "spec.source.kafka.options['ssl.truststore.location']"),
-        ({"topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is no regular expression"),
-        ({"startFrom": "2026-02-30T00:00:00Z"}, "spec.source.kafka.startFrom: '2026-02-30T00:00:00Z' is no time"),
+        ({"topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is not a regular expression"),
+        ({"startFrom": "2026-02-30T00:00:00Z"}, "spec.source.kafka.startFrom: '2026-02-30T00:00:00Z' is not a time"),
         ({"startFrom": "2026-02-20T00:00:00"}, "spec.source.kafka.startFrom"),
     ],
 )

@@ -159,7 +159,7 @@ def test_a_session_is_in_utc() -> None:
 
 
 def test_why_an_option_is_refused_is_its_own_reason() -> None:
-    assert "a key that stands twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
+    assert "a key that is twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
 
 
 @pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])
@@ -188,8 +188,8 @@ def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
         ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead"}, "spec.concurrency.mode = 'NonBlocking'"),
         ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}, "orderingFields": ["t"]}, ""),
         ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}}, "spec.merge.mode = 'CommitTime'"),
-        ({"hudiOptions": {"hoodie.index.type": "BLOOM"}}, "spec.index says it"),
-        ({"hudiOptions": {"hoodie.bucket.index.num.buckets": "4"}}, "spec.index says it"),
+        ({"hudiOptions": {"hoodie.index.type": "BLOOM"}}, "set it in spec.index"),
+        ({"hudiOptions": {"hoodie.bucket.index.num.buckets": "4"}}, "set it in spec.index"),
     ],
 )
 def test_index_and_mode_fit_together(spec: dict[str, Any], problem: str) -> None:

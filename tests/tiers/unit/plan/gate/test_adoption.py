@@ -82,7 +82,7 @@ def test_a_living_writer_is_waited_for() -> None:
     world.beating = {OLD}
     settled(world)
     assert not adopted(world)
-    assert "whose writer lives" in world.condition(world.table, "Stalled")["message"]
+    assert "with a live writer" in world.condition(world.table, "Stalled")["message"]
     world.beating = set()
     world.run(lambda w: w.is_true(w.table, "Ready"))
 

@@ -49,7 +49,7 @@ def test_more_than_one_version_back_is_refused_and_nothing_is_touched() -> None:
     look(world)
     assert world.condition(world.table, "Stalled")["reason"] == "ProtocolTooNew"
     message = world.condition(world.table, "Stalled")["message"]
-    assert message == f"the gate has protocol version {MINE + 2}, this operator has {MINE}: go back one version at a time"
+    assert message == f"the gate has protocol version {MINE + 2}, this operator has {MINE}: downgrade one version at a time"
     assert message in world.condition(world.writers["older"], "Admitted")["message"]
     assert {key: stored.value for key, stored in world.kv.items() if not key.startswith(("alive/", "report/"))} == before
     assert not any(name.startswith("older") for name in world.created)
