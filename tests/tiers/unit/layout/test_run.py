@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import ROOT
+from tests.campaigns.pages import last_run
+from tests.support import ROOT, evidence
 
 
 @pytest.fixture
@@ -44,6 +45,25 @@ def test_every_tier_is_in_one_lane(runner: Any) -> None:
     assert sorted(names) == sorted(tier.name for tier in runner.TIERS)
     builds = [tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))]
     assert not builds, "a tier that builds the jar anew while others run with it"
+
+
+def test_every_report_is_one_that_can_be_noted(runner: Any) -> None:
+    tiers = {tier.name: tier for tier in runner.TIERS if tier.name != "lint"}
+    assert {name: tier.part_of or name for name, tier in tiers.items()} == {name: tier for name, (tier, _) in last_run.REPORTS.items()}
+    written = {name: word.partition("=")[2] for name, tier in tiers.items() for word in tier.command if word.startswith("--junitxml=")}
+    assert written == {name: str(ROOT / where) for name, (_, where) in last_run.REPORTS.items() if name != "java"}
+    java = [str(path) for path in runner.reports("java")]
+    assert java == sorted(str(path) for path in ROOT.glob(last_run.REPORTS["java"][1]))
+
+
+def test_a_report_says_of_which_commit_it_is(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runner.checked_out() == (evidence.commit() if (ROOT / ".git").exists() else "")
+    said = iter(["aaaaaaaaaa", "aaaaaaaaaa", "aaaaaaaaaa", "bbbbbbbbbb", "", ""])
+    monkeypatch.setattr(runner, "checked_out", lambda: next(said))
+    (runner.OUT / "moved.commit").write_text("of an earlier run")
+    for name in ("kept", "moved", "archive"):
+        assert runner.run_tier(tier(runner, name))[0].startswith("ok")
+    assert {path.name: path.read_text() for path in runner.OUT.glob("*.commit")} == {"kept.commit": "aaaaaaaaaa\n"}, "one was changed while it was run"
 
 
 def test_lanes_run_side_by_side_and_their_common_set_up_once(runner: Any, tmp_path: Path) -> None:

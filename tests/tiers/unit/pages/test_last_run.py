@@ -67,6 +67,56 @@ def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
     assert results("unit")["tests/tiers/hudi/test_a.py"]["*"]["outcome"] == "passed"
 
 
+def test_what_a_later_run_leaves_out_keeps_its_earlier_result(place: Path) -> None:
+    record("unit", report(place, one="passed", two="passed", gone="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    record("unit", report(place, one="failure"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
+    group = results("unit")["tests/tiers/hudi/test_a.py"]
+    assert [(said["commit"], said["outcome"]) for said in last_run.said(group, "two")] == [("aaaaaaaaaa", "passed")]
+    assert [(said["commit"], said["outcome"]) for said in last_run.said(group, "one")] == [("bbbbbbbbbb", "failed")]
+    assert last_run.said(group, "gone") == [], "a test that the file has no more"
+    assert "| unit | test_a.py | 1 | 1 | 2026-01-01 to 2026-01-02 | `aaaaaaaaaa`, `bbbbbbbbbb` |" in page()
+    record("unit", report(place, one="passed", two="passed"), commit="cccccccccc", at="2026-01-03T00:00Z")
+    assert list(results("unit")["tests/tiers/hudi/test_a.py"]) == ["*"]
+
+
+def test_a_test_that_is_gone_is_not_shown(place: Path) -> None:
+    record("hudi", report(place, **{"one[a]": "passed", "renamed[a]": "failure"}), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert list(results("hudi")["tests/tiers/hudi/test_a.py"]) == ["one[a]"]
+
+
+def a_run(checkout: Path, *, commit: str = "") -> None:
+    """What `tests/run` leaves of the tier hudi."""
+    (checkout / "build" / "test").mkdir(parents=True)
+    report(checkout / "build" / "test", one="passed", two="failure")
+    if commit:
+        (checkout / "build" / "test" / "hudi.commit").write_text(f"{commit}\n")
+
+
+def test_a_run_of_make_test_is_taken_over(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(last_run, "write", lambda: None)
+    a_run(place / "other", commit="aaaaaaaaaa")
+    assert last_run.main(["--note", str(place / "other")]) == 0
+    assert "hudi: 2 tests on aaaaaaaaaa\n" in capsys.readouterr().out
+    group = results("hudi")["tests/tiers/hudi/test_a.py"]
+    assert {test: (run["commit"], run["outcome"]) for test, run in group.items()} == {"one": ("aaaaaaaaaa", "passed"), "two": ("aaaaaaaaaa", "failed")}
+    last_run.note(place / "other", commit="bbbbbbbbbb")
+    assert results("hudi")["tests/tiers/hudi/test_a.py"] == group, "what stands beside a report is what was run"
+
+
+def test_of_a_report_without_a_commit_nothing_is_noted(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(last_run, "write", lambda: None)
+    with pytest.raises(SystemExit):
+        last_run.main(["--note", str(place / "nothing")])
+    assert "no report of tests/run" in capsys.readouterr().err
+    a_run(place / "other")
+    with pytest.raises(SystemExit):
+        last_run.main(["--note", str(place / "other")])
+    assert "of which commit is" in capsys.readouterr().err
+    assert results("hudi") == {}
+    assert last_run.main(["--note", str(place / "other"), "--commit", "aaaaaaaaaa"]) == 0
+    assert results("hudi")["tests/tiers/hudi/test_a.py"]["one"]["commit"] == "aaaaaaaaaa"
+
+
 def test_a_file_that_is_gone_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
     monkeypatch.setattr(last_run, "files", lambda tier: ["tests/tiers/hudi/test_b.py"] if tier == "hudi" else [])
