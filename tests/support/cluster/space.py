@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,13 +101,22 @@ class Space:
     def __post_init__(self) -> None:
         self.logs = NodeLogs(self.namespace, OUT / "logs" / self.namespace)
 
-    def conform(self, operator: NodeLogs) -> None:
+    @property
+    def tables(self) -> set[str]:
+        """Ids of the tables made here."""
+        return set(self._modes)
+
+    def conform(self, operator: NodeLogs, *, ended: Collection[str] = ()) -> None:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
+        Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers nobody registered. Not asked of `LeaseOnly`: there a lock
+        goes with its lease, which nobody logs.
+
         Logs come a little late and not in step: what a writer did may be missing when the operator's answer to it is there. So a rejection counts
-        when it is still there after some seconds.
+        when it is still there after some seconds; what is being settled or compacted has a minute for it.
         """
-        deadline = time.monotonic() + 15
+        ended = {table for table in ended if self._modes[table] != "LeaseOnly"}
+        deadline = time.monotonic() + (60 if ended else 15)
         while True:
             paths = [*operator.directory.glob("*.log"), *self.logs.directory.glob("*.log")]
             seen = {event.table for event in read_files(paths)}
@@ -118,10 +127,12 @@ class Space:
                     tables = {table for table, its in self._modes.items() if its == mode} & seen
                     if tables:
                         assert_conform(paths, lease_only=mode == "LeaseOnly", tables=tables)
+                if ended & seen:
+                    assert_conform(paths, complete=True, tables=ended & seen)
             except AssertionError:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(1)
+                time.sleep(2)
             else:
                 return
 
