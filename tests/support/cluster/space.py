@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from demo.world import table_id
 from hudi_runtime.audit import TITLES
 from tests.support import CACHE, oracle
 from tests.support.cluster.node import NodeLogs
-from tests.support.harness import class_archive
+from tests.support.harness import class_archive, own_rows
 from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 
@@ -212,6 +213,21 @@ class Space:
         wanted = dict.fromkeys(TITLES, "ok") | ({} if expected is not None else {"rows": "not asked"})
         wanted |= {name.replace("_", "-"): outcome for name, outcome in others.items()}
         oracle.settled(lambda: self.audit(table, expected), lambda answers: answers.checks, wanted)
+
+    def read_by_own_rows(self, table: str, expected: pd.DataFrame) -> None:
+        """AssertionError when the table's files, read by nothing of Hudi's, hold other rows, or when there is no log file among them.
+
+        For tables as `own_rows` can read them: the audit's reader of log files is Hudi alone.
+        """
+        path = self.path(table)
+        with tempfile.TemporaryDirectory(prefix="own-rows-") as folder:
+            for name in self.lake.files(path):
+                if name.startswith(".hoodie/timeline/") or not name.startswith(".hoodie/"):
+                    copy = Path(folder, name)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    copy.write_bytes(self.lake.content(f"{path}/{name}"))
+            assert list(Path(folder).rglob(".*.log.*")), f"{table} has no log file: nothing is read here that other readers do not read"
+            own_rows.same(Path(folder), [tuple(row) for row in expected.itertuples(index=False)], columns=list(expected.columns))
 
     def drivers(self, writer: str) -> list[JsonDict]:
         """Driver pods of a writer, the newest last."""
