@@ -243,6 +243,7 @@ def note(checkout: Path, *, commit: str = "") -> list[str]:
 
     ``commit``: of reports beside which `tests/run` has written none. Raises ValueError when there is none either, and when there are no reports.
     """
+    commit = resolved(checkout, commit) if commit else ""
     found: list[tuple[str, list[Path], str]] = []
     lines: list[str] = []
     for name, (tier, where) in REPORTS.items():
@@ -261,6 +262,14 @@ def note(checkout: Path, *, commit: str = "") -> list[str]:
     for tier, paths, of in found:
         record(tier, paths, commit=of, at=_ended(paths))
     return lines
+
+
+def resolved(checkout: Path, commit: str) -> str:
+    """Ten digits of what names a commit there; raises ValueError when nothing does."""
+    told = subprocess.run(["git", "rev-parse", "--verify", "--short=10", f"{commit}^{{commit}}"], cwd=checkout, capture_output=True, text=True, check=False)
+    if told.returncode != 0:
+        raise ValueError(f"--commit {commit} names no commit in {checkout}: {told.stderr.strip()}")
+    return told.stdout.strip()
 
 
 def _ended(reports: Iterable[Path]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(last_run, "RESULTS", tmp_path / "raw")
     monkeypatch.setattr(last_run, "files", lambda tier: ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"] if tier in ("hudi", "unit") else [])
     monkeypatch.setattr(evidence, "reachable", lambda commit: True)
+    monkeypatch.setattr(last_run, "resolved", lambda checkout, commit: commit)
     known = {"tests/tiers/hudi/test_a.py": ("one", "two", "three"), "tests/tiers/hudi/test_b.py": ("four",)}
     monkeypatch.setattr(catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file]))
     return tmp_path
@@ -115,6 +117,17 @@ def test_of_a_report_without_a_commit_nothing_is_noted(place: Path, monkeypatch:
     assert results("hudi") == {}
     assert last_run.main(["--note", str(place / "other"), "--commit", "aaaaaaaaaa"]) == 0
     assert results("hudi")["tests/tiers/hudi/test_a.py"]["one"]["commit"] == "aaaaaaaaaa"
+
+
+def test_a_commit_that_is_said_is_one_of_the_checkout(tmp_path: Path) -> None:
+    for words in (["init", "-q"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert last_run.resolved(tmp_path, "HEAD") == last_run.resolved(tmp_path, head[:7]) == head[:10]
+    (tmp_path / "build" / "test").mkdir(parents=True)
+    report(tmp_path / "build" / "test", one="passed")
+    with pytest.raises(ValueError, match="--commit aaaaaaaaaa names no commit"):
+        last_run.note(tmp_path, commit="aaaaaaaaaa")
 
 
 def test_a_file_that_is_gone_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
