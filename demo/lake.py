@@ -94,9 +94,12 @@ class Lake:
         found = self._fs.get_file_info(fs.FileSelector(path, allow_not_found=True))
         return [info.base_name for info in found]
 
-    def text(self, path: str) -> str:
+    def content(self, path: str) -> bytes:
         with self._fs.open_input_stream(path) as source:
-            return source.read().decode(errors="replace")
+            return bytes(source.read())
+
+    def text(self, path: str) -> str:
+        return self.content(path).decode(errors="replace")
 
     def timeline(self, table: str) -> list[Instant]:
         """The active timeline of the table (or metadata table) at ``bucket/path``."""

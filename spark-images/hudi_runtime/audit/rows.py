@@ -220,7 +220,7 @@ def incremental(
     if not ends:
         return unknown("incremental", "files of the newest commit were cleaned: nothing is left to pull")
     columns = [KEY, PARTITION, COMMIT_TIME, *user_columns(snapshot)]
-    pulls = [_pull(spark, path, start, end, columns) for start, end in windows(begin, pulled, ends)]
+    pulls = [pull(spark, path, start, end, columns) for start, end in windows(begin, pulled, ends)]
     union = without_overtaken(reduce(DataFrame.unionByName, pulls), snapshot, ordering)
     newest = Window.partitionBy(KEY, PARTITION).orderBy(sql.col("__end").desc())
     last = union.withColumn("__rank", sql.row_number().over(newest)).where("__rank = 1").drop("__rank", "__end")
@@ -280,7 +280,8 @@ def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterat
         start = end
 
 
-def _pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
+def pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
+    """What Hudi's incremental query gives of the commits that were completed after `start`, and at `end` at the latest; the column `__end` names `end`."""
     options = {
         "hoodie.datasource.query.type": "incremental",
         "hoodie.datasource.read.begin.instanttime": start,

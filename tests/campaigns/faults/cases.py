@@ -144,7 +144,14 @@ CASES = (
             f"{UNIT}/runtime/audit/test_audit.py::test_each_damage_is_found_by_its_check",
         ),
     ),
-    Case(10, "mode Credentials: revoke, then a zombie writes", "the store refuses", "I3", (), "the mode is not offered"),
+    Case(
+        10,
+        "mode Credentials: revoke, then a zombie writes",
+        "the store refuses",
+        "I3",
+        (),
+        "the mode is not offered: the API server refuses it (`fencing-mode` of test_tables.py), and no store is asked",
+    ),
     Case(
         11,
         "an executor outlives its driver and finishes a file",
@@ -306,11 +313,12 @@ CASES = (
         (
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_less_than_the_bound",
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_ahead_by_more_than_the_bound",
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_less_than_the_bound",
+            f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_more_than_the_bound",
             f"{UNIT}/plan/test_table_plan.py::test_a_fast_clock_is_fenced",
             f"{JAVA}/protocol/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/protocol/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),
-        "a clock that is behind, on a real pod",
     ),
     Case(
         26,
@@ -369,10 +377,11 @@ CASES = (
         (
             f"{HUDI}/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
             f"{HUDI}/test_foreign.py::test_a_foreign_writer_rolls_back_what_a_living_one_has_pending",
+            f"{HUDI}/test_foreign.py::test_several_foreign_writers_with_a_lock_of_their_own",
             f"{HUDI}/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
             f"{UNIT}/runtime/settle/test_settler.py::test_an_unrecorded_instant_is_foreign",
         ),
-        "several foreign writers with a lock of their own",
+        "a foreign commit at the moment of one of ours",
     ),
     Case(
         32,
@@ -434,8 +443,8 @@ CASES = (
         "another service account without the right to it",
         "rejected",
         "isolation",
-        (),
-        "no test, and no such check: whoever may make a HudiTable names any account of its namespace",
+        (f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",),
+        "an account of another namespace cannot be named; of its own namespace whoever may make a HudiTable names any, as with a pod",
     ),
     Case(
         38,

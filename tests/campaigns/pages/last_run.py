@@ -5,9 +5,11 @@
     python -m tests.campaigns.pages.last_run hudi REPORT --commit C        of another checkout
     python -m tests.campaigns.pages.last_run hudi --run                    run every file of a tier that has not passed on this commit, whole; continues where
     it was cut off
+    python -m tests.campaigns.pages.last_run --note [CHECKOUT]             take over what the last `make test` said, in this checkout or in another one;
+    of which commit a report is, `tests/run` has written beside it (else: --commit)
     python -m tests.campaigns.pages.last_run --page                        only the pages (this one and docs/results/shown.md)
 
-`make test-all` does this by itself. A group is a file of tests.
+`make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout. A group is a file of tests.
 Of the tiers hudi and e2e, whose files are not always run whole, each test has its own last result.
 """
 
@@ -38,6 +40,16 @@ TIERS = {
     "hudi": "tests/tiers/hudi",
     "e2e": "tests/tiers/e2e",
 }
+REPORTS = {
+    "unit": ("unit", "build/test/unit.xml"),
+    "model": ("model", "build/test/model.xml"),
+    "java": ("java", "spark-images/etcd-lock/target/surefire-reports/TEST-*.xml"),
+    "component": ("component", "build/test/component.xml"),
+    "crds": ("component", "build/test/crds.xml"),
+    "hudi": ("hudi", "build/test/hudi.xml"),
+    "e2e": ("e2e", "build/test/e2e.xml"),
+}
+"""What `tests/run` calls a tier: the tier here, and where its reports are."""
 IN_PARTS = ("hudi", "e2e")
 """Tiers of which single tests are run; of the others a file is run whole."""
 WHOLE = "*"
@@ -49,11 +61,12 @@ Runs = dict[str, dict[str, dict[str, Any]]]
 HEAD = """\
 # Last run of each group of tests
 
-Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of single
+Written by `make test-all`, or `python -m tests.campaigns.pages.last_run` from reports of other
 runs; do not edit. A group is a file of tests. Of the groups of the tiers hudi and e2e each test has
-its own last result, so that a line may name several commits; a test without any result is not
-counted here. `make test` runs what is not marked `extra`, and CI with it, on each commit: that is
-not noted here.
+its own last result, of the others those that a run left out keep theirs, so that a line may name
+several commits; a test without any result is not counted here. `make test` runs what is not marked
+`extra`, and CI with it, on each commit; it changes no file of the checkout, so that of its runs
+only those are here that were taken over by `--note`.
 """
 
 
@@ -89,6 +102,7 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: b
     ``whole``: the reports are of whole files also in a tier that is run in parts. What else was kept of these files, of tests that are gone, goes.
     """
     runs, seen = results(tier), set[str]()
+    earlier = {file: dict(group) for file, group in runs.items()}
     for file, test, outcome in cases(tier, reports):
         if whole and file not in seen:
             runs.pop(file, None)
@@ -102,12 +116,31 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: b
         worst = FAILED if FAILED in (outcome, before["outcome"]) else PASSED
         names = sorted({*before["names"], base(test)})
         group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1, "names": names}
+    for file in () if tier in IN_PARTS else seen:
+        runs[file] = {WHOLE: runs[file][WHOLE]} | _left_out(file, runs[file][WHOLE]["names"], earlier.get(file, {}))
     _keep(tier, runs)
+
+
+def _left_out(file: str, names: Iterable[str], earlier: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Earlier results of a file of those of its tests that are not among `names`: `make test` leaves out what `make test-all` runs."""
+    others = {test.name for test in catalog.tests(file)} - set(names)
+    found: dict[str, dict[str, Any]] = {}
+    for result in earlier.values():
+        left = sorted(others.intersection(result["names"]))
+        others -= set(left)
+        if left:
+            found[f"{WHOLE} {result['commit']}"] = {**result, "tests": len(left), "names": left}
+    return found
 
 
 def _keep(tier: str, runs: Runs) -> None:
     known = set(files(tier))
     kept = {name: runs[name] for name in sorted(runs) if name in known}
+    if tier in IN_PARTS:
+        for name, group in kept.items():
+            there = {NO_END, *(test.name for test in catalog.tests(name))}
+            kept[name] = {test: result for test, result in group.items() if base(test) in there or test in there}
+        kept = {name: group for name, group in kept.items() if group}
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{tier}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -119,7 +152,7 @@ def base(test: str) -> str:
 
 def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
     """Stored results of a test of a group, one for each of its parameters; a whole file's result counts for the tests that were run with it."""
-    return [result for name, result in group.items() if (test in result.get("names", ()) if name == WHOLE else base(name) == test)]
+    return [result for name, result in group.items() if (test in result["names"] if name.startswith(WHOLE) else base(name) == test)]
 
 
 def missing(tier: str, commit: str) -> list[str]:
@@ -188,7 +221,7 @@ def page() -> str:
             commits = ", ".join(f"`{c}`" for c in sorted({r["commit"] for r in group.values()}))
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
             lines.append(f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | {commits} |")
-            failed += [f"* {name}" + ("" if test == WHOLE else f"::{test}") for test in _failed(group)]
+            failed += [f"* {name}{_of_file(test, group[test])}" for test in _failed(group)]
     never: list[str] = []
     for tier, runs in stored.items():
         for name in files(tier):
@@ -196,6 +229,51 @@ def page() -> str:
             never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
     lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
     return "\n".join(lines)
+
+
+def _of_file(test: str, result: dict[str, Any]) -> str:
+    """Which tests of a file a result is of, as the page says it."""
+    if test == WHOLE:
+        return ""
+    return f": one of {', '.join(result['names'])}" if test.startswith(WHOLE) else f"::{test}"
+
+
+def note(checkout: Path, *, commit: str = "") -> list[str]:
+    """Take over the reports of the last run of `tests/run` in a checkout; returns a line for each tier of it.
+
+    ``commit``: of reports beside which `tests/run` has written none. Raises ValueError when there is none either, and when there are no reports.
+    """
+    commit = resolved(checkout, commit) if commit else ""
+    found: list[tuple[str, list[Path], str]] = []
+    lines: list[str] = []
+    for name, (tier, where) in REPORTS.items():
+        paths = sorted(checkout.glob(where))
+        if not paths:
+            lines.append(f"{name}: no report")
+            continue
+        beside = checkout / "build" / "test" / f"{name}.commit"
+        of = beside.read_text(encoding="utf-8").strip() if beside.exists() else commit
+        if not of:
+            raise ValueError(f"of which commit is {paths[0]}? {beside} is not there, because the run was cut off or files have changed meanwhile: say --commit")
+        found.append((tier, paths, of))
+        lines.append(f"{name}: {sum(1 for _ in cases(tier, paths))} tests on {of}")
+    if not found:
+        raise ValueError(f"no report of tests/run in {checkout}: it looks at {', '.join(where for _, where in REPORTS.values())}")
+    for tier, paths, of in found:
+        record(tier, paths, commit=of, at=_ended(paths))
+    return lines
+
+
+def resolved(checkout: Path, commit: str) -> str:
+    """Ten digits of what names a commit there; raises ValueError when nothing does."""
+    told = subprocess.run(["git", "rev-parse", "--verify", "--short=10", f"{commit}^{{commit}}"], cwd=checkout, capture_output=True, text=True, check=False)
+    if told.returncode != 0:
+        raise ValueError(f"--commit {commit} names no commit in {checkout}: {told.stderr.strip()}")
+    return told.stdout.strip()
+
+
+def _ended(reports: Iterable[Path]) -> str:
+    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(max(file.stat().st_mtime for file in reports)))
 
 
 def write() -> None:
@@ -215,16 +293,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT", help="JUnit files, or folders of them")
     parser.add_argument("--commit", default="", help="that was run (default: what is checked out)")
     parser.add_argument("--run", action="store_true", help="run what has not passed on this commit")
+    parser.add_argument("--note", nargs="?", type=Path, const=ROOT, metavar="CHECKOUT", help="take over the last `make test` of a checkout (default: this one)")
     parser.add_argument("--page", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)
     if given.run and given.tier:
         return 1 if run(given.tier) else 0
-    if not given.page:
+    if given.note:
+        try:
+            print("\n".join(note(given.note, commit=given.commit)))
+        except ValueError as error:
+            parser.error(str(error))
+    elif not given.page:
         if not given.tier or not given.reports:
             parser.error("name a tier and its reports, or --page")
         found = [file for path in given.reports for file in (sorted(path.glob("TEST-*.xml")) if path.is_dir() else [path])]
-        at = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(max(file.stat().st_mtime for file in found)))
-        record(given.tier, found, commit=given.commit or evidence.commit(), at=at)
+        record(given.tier, found, commit=given.commit or evidence.commit(), at=_ended(found))
     write()
     return 0
 

@@ -147,12 +147,16 @@ class Scene:
 
     # ---- the end
 
+    def suspend(self, writer: str) -> None:
+        """As a person ends a run that does not end by itself."""
+        kubectl("patch", "hudiwriter", writer, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+
     def finish(self, *, batches: int | None = None, end: str = "Finished") -> None:
         """Stop the live writer, let the victim end; then every acknowledged row is there once, and the audit finds nothing.
 
         `batches`: how many the victim has committed when it did not succeed; `end`: the condition that says that it has ended.
         """
-        kubectl("patch", "hudiwriter", self.live, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        self.suspend(self.live)
         batches = self._batches if batches is None else batches
         self.space.wait(f"hudiwriter/{self.victim}", end, seconds=240)
         victim = self.space.get("hudiwriter", self.victim)

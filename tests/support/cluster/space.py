@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,13 +25,14 @@ from demo.world import table_id
 from hudi_runtime.audit import TITLES
 from tests.support import CACHE, oracle
 from tests.support.cluster.node import NodeLogs
-from tests.support.harness import class_archive
+from tests.support.harness import class_archive, own_rows
+from tests.support.harness.local import CLASS_PATH
 from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 
 os.environ["PATH"] = os.pathsep.join([str(CACHE / "bin"), os.environ["PATH"]])
 # Each audit is a Spark of its own.
-os.environ["SPARK_READ_CLASS_PATH"] = ":".join(class_archive.CLASS_PATH)
+os.environ["SPARK_READ_CLASS_PATH"] = CLASS_PATH
 os.environ["SPARK_READ_JAVA_OPTIONS"] = class_archive.java_options()
 ENDPOINT = "http://s3.storage.svc:9000"
 
@@ -101,13 +103,22 @@ class Space:
     def __post_init__(self) -> None:
         self.logs = NodeLogs(self.namespace, OUT / "logs" / self.namespace)
 
-    def conform(self, operator: NodeLogs) -> None:
+    @property
+    def tables(self) -> set[str]:
+        """Ids of the tables made here."""
+        return set(self._modes)
+
+    def conform(self, operator: NodeLogs, *, ended: Collection[str] = ()) -> None:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
+        Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers nobody registered. Not asked of `LeaseOnly`: there a lock
+        goes with its lease, which nobody logs.
+
         Logs come a little late and not in step: what a writer did may be missing when the operator's answer to it is there. So a rejection counts
-        when it is still there after some seconds.
+        when it is still there after some seconds; what is being settled or compacted has a minute for it.
         """
-        deadline = time.monotonic() + 15
+        ended = {table for table in ended if self._modes[table] != "LeaseOnly"}
+        deadline = time.monotonic() + (60 if ended else 15)
         while True:
             paths = [*operator.directory.glob("*.log"), *self.logs.directory.glob("*.log")]
             seen = {event.table for event in read_files(paths)}
@@ -118,10 +129,12 @@ class Space:
                     tables = {table for table, its in self._modes.items() if its == mode} & seen
                     if tables:
                         assert_conform(paths, lease_only=mode == "LeaseOnly", tables=tables)
+                if ended & seen:
+                    assert_conform(paths, complete=True, tables=ended & seen)
             except AssertionError:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(1)
+                time.sleep(2)
             else:
                 return
 
@@ -201,6 +214,21 @@ class Space:
         wanted = dict.fromkeys(TITLES, "ok") | ({} if expected is not None else {"rows": "not asked"})
         wanted |= {name.replace("_", "-"): outcome for name, outcome in others.items()}
         oracle.settled(lambda: self.audit(table, expected), lambda answers: answers.checks, wanted)
+
+    def read_by_own_rows(self, table: str, expected: pd.DataFrame) -> None:
+        """AssertionError when the table's files, read by nothing of Hudi's, hold other rows, or when there is no log file among them.
+
+        For tables as `own_rows` can read them: the audit's reader of log files is Hudi alone.
+        """
+        path = self.path(table)
+        with tempfile.TemporaryDirectory(prefix="own-rows-") as folder:
+            for name in self.lake.files(path):
+                if name.startswith(".hoodie/timeline/") or not name.startswith(".hoodie/"):
+                    copy = Path(folder, name)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    copy.write_bytes(self.lake.content(f"{path}/{name}"))
+            assert list(Path(folder).rglob(".*.log.*")), f"{table} has no log file: nothing is read here that other readers do not read"
+            own_rows.same(Path(folder), [tuple(row) for row in expected.itertuples(index=False)], columns=list(expected.columns))
 
     def drivers(self, writer: str) -> list[JsonDict]:
         """Driver pods of a writer, the newest last."""

@@ -501,25 +501,42 @@ class World:
         self._children.append(process)
         return process
 
-    def conform(self, before: Collection[str] = ()) -> None:
-        """The protocol log of all processes conforms, for the tables made since `before`."""
+    def conform(self, before: Collection[str] = (), *, complete: bool = True) -> None:
+        """The protocol log of all processes conforms, for the tables made since `before`.
+
+        `complete`: to its end. Of writers nothing is left: no lock, no record, nobody registered or unsettled; what is under way has half a minute for it.
+        """
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self._conform(self.tables.difference(before), complete)
+                return
+            except AssertionError:
+                if not complete or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+
+    def _conform(self, tables: Collection[str], complete: bool) -> None:
         logs = sorted(self.folder.glob("pods/*/log"))
-        tables = self.tables.difference(before)
         named = {event.table for event in read_files(logs)}
-        silent = {table for table, folder in self.written.items() if table in tables - named and committed(folder)}
+        silent = {table for table, folder in self.written.items() if table in set(tables) - named and committed(folder)}
         assert not silent, f"writers were started and something was committed, and no log names the tables {sorted(silent)}"
-        if tables & named:
-            assert_conform(logs, missing={"operator"}, tables=tables)
+        if named.intersection(tables):
+            assert_conform(logs, complete=complete, missing={"operator"}, tables=tables)
 
     # -- readers -------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def reader_class_path(self) -> str:
+        """With our jar: the runtime, and with it the audit, lists files by a class of it."""
+        return ":".join([CLASS_PATH, self._merger])
 
     def spark(self) -> Any:
         """A plain Spark session in this process, for reading."""
         if self._spark is None:
             from pyspark.sql import SparkSession
 
-            jars = ":".join([*class_archive.CLASS_PATH, self._merger])
-            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
+            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", self.reader_class_path).config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")

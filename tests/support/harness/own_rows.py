@@ -13,10 +13,12 @@ import io
 import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from demo.lake import DataFile, Instant
 
 from tests.support.harness.own_look import CHECKSUM, data_files, parse_timeline
 
@@ -25,16 +27,12 @@ AVRO, PARQUET = 3, 5
 """Kinds of blocks that hold rows; of the others a command block alone may be there, of a rollback."""
 SCHEMA = 2
 """The header that holds the schema."""
-KEY, PARTITION = "_hoodie_record_key", "_hoodie_partition_path"
+KEY, PARTITION, COMMIT_TIME = "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time"
 
 
 def rows_of(folder: Path) -> list[Mapping[str, Any]]:
     """One row for each key and partition: the one with the largest `ts`; of equal ones that of the commit that completed last."""
-    instants = {i.requested: i for i in parse_timeline([path.name for path in (folder / ".hoodie" / "timeline").iterdir() if not path.name.endswith(CHECKSUM)])}
-    odd = {i.action for i in instants.values()} - {"commit", "deltacommit", "rollback", "clean"}
-    assert not odd, f"not for tables with {odd}"
-    paths = {str(path.relative_to(folder)): 0 for path in folder.rglob("*") if path.is_file() and not path.name.endswith(CHECKSUM)}
-    files = [file for file in data_files(paths) if file.instant in instants and instants[file.instant].completed]
+    instants, files = _completed(folder)
     newest: dict[str, str] = {}
     for file in files:
         if file.path.endswith(".parquet"):
@@ -44,8 +42,8 @@ def rows_of(folder: Path) -> list[Mapping[str, Any]]:
         base = file.path.endswith(".parquet")
         if base and newest[file.file_id] != file.instant:
             continue
-        for row in pq.read_table(folder / file.path).to_pylist() if base else log_rows((folder / file.path).read_bytes()):
-            version = (row["ts"], instants[str(row["_hoodie_commit_time"])].completed, row)
+        for row in _rows(folder, file):
+            version = (row["ts"], instants[str(row[COMMIT_TIME])].completed, row)
             key = (row[KEY], row[PARTITION])
             found[key] = max(found.get(key, version), version, key=lambda one: one[:2])
     return [row for _, _, row in found.values()]
@@ -55,6 +53,56 @@ def same(folder: Path, expected: Sequence[tuple[Any, ...]], columns: Sequence[st
     """AssertionError when the table does not hold these rows."""
     mine = sorted(tuple(row[column] for column in columns) for row in rows_of(folder))
     assert mine == sorted(expected)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one completed commit has written, without the rows of others that it has carried into its files."""
+
+    completed: str
+    """Completion time."""
+    rows: Sequence[Mapping[str, Any]]
+
+
+def commits(folder: Path) -> list[Written]:
+    """Each commit that has rows of its own, in the order of their completion. A compaction has none. Nothing may have been cleaned or archived."""
+    instants, files = _completed(folder)
+    assert "clean" not in {i.action for i in instants.values()}, "not for tables that were cleaned"
+    assert not list((folder / ".hoodie" / "timeline" / "history").glob("*.parquet")), "not for tables that were archived"
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for file in files:
+        own = [row for row in _rows(folder, file) if row[COMMIT_TIME] == file.instant]
+        if own:
+            found.setdefault(file.instant, []).extend(own)
+    return sorted((Written(instants[instant].completed, rows) for instant, rows in found.items()), key=lambda commit: commit.completed)
+
+
+def pulled(folder: Path, start: str, end: str) -> list[Mapping[str, Any]]:
+    """What a pull of the commits that were completed after `start`, and at `end` at the latest, has to give: of each key their newest row."""
+    found: dict[tuple[str, str], tuple[Any, str, Mapping[str, Any]]] = {}
+    for commit in commits(folder):
+        if start < commit.completed <= end:
+            for row in commit.rows:
+                version = (row["ts"], commit.completed, row)
+                key = (row[KEY], row[PARTITION])
+                found[key] = max(found.get(key, version), version, key=lambda one: one[:2])
+    return [row for _, _, row in found.values()]
+
+
+def _completed(folder: Path) -> tuple[dict[str, Instant], list[DataFile]]:
+    """Instants of the active timeline, and the data files of those that are completed."""
+    instants = {i.requested: i for i in parse_timeline([path.name for path in (folder / ".hoodie" / "timeline").iterdir() if not path.name.endswith(CHECKSUM)])}
+    odd = {i.action for i in instants.values()} - {"commit", "deltacommit", "rollback", "clean"}
+    assert not odd, f"not for tables with {odd}"
+    paths = {str(path.relative_to(folder)): 0 for path in folder.rglob("*") if path.is_file() and not path.name.endswith(CHECKSUM)}
+    return instants, [file for file in data_files(paths) if file.instant in instants and instants[file.instant].completed]
+
+
+def _rows(folder: Path, file: DataFile) -> Iterator[Mapping[str, Any]]:
+    if file.path.endswith(".parquet"):
+        yield from pq.ParquetFile(folder / file.path).read().to_pylist()
+    else:
+        yield from log_rows((folder / file.path).read_bytes())
 
 
 def log_rows(content: bytes) -> Iterator[Mapping[str, Any]]:

@@ -16,6 +16,8 @@ from demo.screen import Screen
 from tests.support.cluster.node import HOST, NodeLogs, Relay
 from tests.support.cluster.space import NAMESPACE, OPERATOR_NAMESPACE, OUT, Space, make_space, run
 from tests.support.harness.s3proxy import Proxy
+from tests.support.trace import ended
+from tests.support.trace.ended import pytest_runtest_makereport as pytest_runtest_makereport
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,10 +52,14 @@ def operator_logs(installed: None) -> Iterator[NodeLogs]:
 
 @pytest.fixture(autouse=True)
 def conform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What operator, drivers and agents say that they did with the tables of the shared namespace is what the protocol allows."""
+    """What operator, drivers and agents say that they did with the tables of the shared namespace is what the protocol allows; with this test's, to its end."""
+    shared = "space" in request.fixturenames
+    before = request.getfixturevalue("space").tables if shared else set[str]()
     yield
-    if "space" in request.fixturenames:
-        request.getfixturevalue("space").conform(request.getfixturevalue("operator_logs"))
+    if shared:
+        space = request.getfixturevalue("space")
+        ending = space.tables - before if ended.complete(request.node) else ()
+        space.conform(request.getfixturevalue("operator_logs"), ended=ending)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ def crowded(request: pytest.FixtureRequest, lake: Lake, watch: Watch, operator_l
         yield found
         found.logs.stop()
         cluster.kubectl("delete", "namespace", found.namespace, "--wait=false")
-    found.conform(operator_logs)
+    found.conform(operator_logs, ended=found.tables)
 
 
 def beside(space: Space, pod: str) -> dict[str, object]:

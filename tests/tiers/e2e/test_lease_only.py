@@ -90,3 +90,4 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1
     space.audited(name, written(batches=1, rows=20))  # all three have written the same rows; nothing is stray (F77)
+    space.read_by_own_rows(name, written(batches=1, rows=20))

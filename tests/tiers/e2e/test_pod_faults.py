@@ -10,7 +10,6 @@ import signal
 import time
 
 import pytest
-from demo.cluster import kubectl
 
 from tests.support.cluster.node import HOST, cut
 from tests.support.cluster.scene import Scene, etcd_addresses, kill_container
@@ -188,7 +187,7 @@ def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
     wait_for(f"the deadline of {pod}", lambda: scene.attempt(pod)["class"] == "DeadlineExceeded", seconds=180)
     instant, pod = scene.inflight()
     assert instant != first
-    kubectl("patch", "hudiwriter", scene.victim, "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    scene.suspend(scene.victim)
     at = time.time()
     wait_for(f"the end of {pod}", lambda: scene.attempt(pod)["class"] == "Cancelled", seconds=60)
     print(f"\nhung in user code: suspended after {time.time() - at:.1f} s")

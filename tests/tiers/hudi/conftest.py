@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.harness.local import AGENT, Process, World
+from tests.support.trace import ended
+from tests.support.trace.ended import pytest_runtest_makereport as pytest_runtest_makereport
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +27,11 @@ def agent(world: World) -> Process:
 
 @pytest.fixture(autouse=True)
 def conform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What the JVMs and agents say that they did with this test's tables is what the protocol allows (the test has played the operator)."""
+    """What the JVMs and agents say that they did with this test's tables is what the protocol allows, to its end (the test has played the operator)."""
     before = set(request.getfixturevalue("world").tables) if "world" in request.fixturenames else set()
     yield
     if "world" in request.fixturenames:
-        request.getfixturevalue("world").conform(before)
+        request.getfixturevalue("world").conform(before, complete=ended.complete(request.node))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

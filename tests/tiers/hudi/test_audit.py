@@ -19,6 +19,7 @@ from hudi_runtime.audit import rows as row_checks
 from hudi_runtime.audit.look import Look
 from hudi_runtime.table import timeline as tl
 from tests.support import ROOT
+from tests.support.harness import own_pulls
 from tests.support.harness.local import ACCESS_KEY, CLASS_PATH, JAVA_OPTIONS, SECRET_KEY, Row, World, rows
 
 OPTIONS = {
@@ -193,6 +194,16 @@ def test_what_spark_sees_otherwise_than_hudi_rs(lake: Lake, kind: str) -> None:
         check = row_checks.hudi_rs(lake.spark, path, wrong, facts, options)
         assert check.outcome is Outcome.VIOLATED
         assert check.findings
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pull_gives_what_the_commits_of_its_range_have_written(lake: Lake, kind: str) -> None:
+    """Of each range, by the files alone: the incremental check pulls by Hudi's own query."""
+    assert own_pulls.same(lake.spark, lake.url(kind), lake.folder / kind) == 5
+    other = lake.copy(kind, f"{kind}-pulls")
+    lake.write(other.name, rows(range(2), "a", "fourth", 4), **of_kind(kind))
+    with pytest.raises(AssertionError, match="the files hold"):
+        own_pulls.same(lake.spark, lake.url(kind), other)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+from tests.support.harness.stock import PROVIDER, ZooKeeper
 from tests.support.harness.stock_tables import StockTable
 
 pytestmark = pytest.mark.extra
@@ -85,3 +86,50 @@ def test_a_foreign_writer_rolls_back_what_a_living_one_has_pending(world: World,
     again = table.writer("ours", python={"batches": batches})
     assert again.wait() == 0, again.log()[-4000:]
     table.audited([*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "b", "foreign", 1)], only=("rows", "origin", "files", "metadata"))
+
+
+def test_several_foreign_writers_with_a_lock_of_their_own(world: World, agent: Process, tmp_path: Path) -> None:
+    """Two at once, with Hudi's lock in ZooKeeper, while one of ours stands in its write: all three commit, theirs are shown, nothing is rolled back."""
+    table = world.table("foreign-several")
+    world.create(table, agent=AGENT, process=agent)
+    gate = world.folder / "gate-foreign-several"
+    ours = table.writer("ours", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "ours", 2), "gate": str(gate)}]})
+    until("our write is under way", Path(f"{gate}.reached").exists, alive=ours)
+    (mine,) = table.pending()
+    known = {i.requested for i in table.timeline().instants}
+    zookeeper = ZooKeeper(tmp_path / "zookeeper")
+    try:
+        stock = StockTable(world, table, locked_by(zookeeper, "foreign-several"))
+        strangers = [stock.writer(rows(range(10 * number, 10 * number + 5), f"s{number}", "foreign", 1)) for number in (1, 2)]
+        for stranger in strangers:
+            assert stranger.wait() == 0, stranger.log()[-4000:]
+            assert stranger.acknowledged
+    finally:
+        zookeeper.stop()
+    theirs = {i.requested for i in table.timeline().completed} - known
+    assert len(theirs) == 2, theirs
+    until("both are shown", lambda: all(foreign(table).get(instant, {}).get("completionTime") for instant in theirs), timeout=WITHIN, alive=agent)
+    before = {instant: files_of(table, instant) for instant in theirs}
+    gate.touch()
+    assert ours.wait() == 0, ours.log()[-4000:]
+    assert mine in {i.requested for i in table.timeline().completed}, "it was not left alone"
+    assert {instant: files_of(table, instant) for instant in theirs} == before
+    assert not [i for i in table.timeline().instants if i.action == "rollback"]
+    assert not theirs & table.names("instant/")
+    expected = [*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "s1", "foreign", 1), *rows(range(20, 25), "s2", "foreign", 1)]
+    table.audited(expected, only=("rows", "origin", "files", "metadata"))
+
+
+def locked_by(zookeeper: ZooKeeper, key: str) -> dict[str, str]:
+    """Hudi's options for several writers, as its documentation has them: optimistic, LAZY, and a lock that ours do not ask."""
+    host, port = zookeeper.address.split(":")
+    return {
+        "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+        "hoodie.clean.failed.writes.policy": "LAZY",
+        "hoodie.table.services.enabled": "false",
+        "hoodie.write.lock.provider": PROVIDER,
+        "hoodie.write.lock.zookeeper.url": f"{host}:{port}",
+        "hoodie.write.lock.zookeeper.port": port,
+        "hoodie.write.lock.zookeeper.base_path": "/hudi",
+        "hoodie.write.lock.zookeeper.lock_key": key,
+    }

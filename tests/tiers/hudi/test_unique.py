@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.harness import own_rows
+from tests.support.harness import own_pulls, own_rows
 from tests.support.harness.local import AGENT, Process, Row, World, rows, until
 
 
@@ -37,3 +37,4 @@ def test_three_writers_bring_the_same_new_keys(world: World, agent: Process, kin
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited(list(newest.values()))
     own_rows.same(table.folder, list(newest.values()))
+    assert own_pulls.same(world.spark(), table.path, table.folder) == 7, "four commits"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.harness import own_pulls
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 
@@ -104,6 +105,7 @@ def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: 
     until("the loser's instant is rolled back", lambda: loser not in table.names("instant/") and not table.pending(), alive=agent)
     expected = rows(range(10), "a", "slow", 3) if retries else rows(range(10), "a", "quick", 2)
     table.audited(expected + rows(range(10, 20), "a", "quick", 2))
+    assert own_pulls.same(world.spark(), table.path, table.folder) == (5 if retries else 3), "seed, quick, and slow where it was repeated"
     until("what was given up is forgotten after the clean exit", lambda: not table.keys("done/abandoned-"), alive=agent)
 
 

@@ -356,6 +356,29 @@ def test_a_run_that_is_not_over_is_rejected_only_when_it_should_be() -> None:
     assert "not settled" in fenced().said(complete=True)
 
 
+def of_parts(log: Log) -> str:
+    """What is said of a run that has ended, when the log of the operator is not there."""
+    log.events = [event for event in log.events if event.role != "operator"]
+    return log.said(complete=True, missing=["operator"])
+
+
+def test_without_the_log_of_the_operator_the_sweep_is_the_end() -> None:
+    def rolling_back() -> Log:
+        return phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(V, "clean-exit")
+
+    def rolled_back() -> Log:
+        return rolling_back().add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
+
+    def swept(log: Log) -> Log:
+        return log.add(A, "settle-update", key=f"settle/{W}", detail="Swept")
+
+    assert of_parts(swept(rolled_back())) == ""
+    assert "its phase is RollingBack" in of_parts(rolled_back())
+    assert f"the record of {T1} is left" in of_parts(swept(rolling_back())), "nobody has said what became of it"
+    assert "is still registered" in of_parts(recorded().add(W, "release", token=TOKEN).add(V, "clean-exit")), "it was killed, and nobody has fenced it"
+    assert "still holds the lock" in of_parts(held().add(V, "clean-exit"))
+
+
 # ---------------------------------------------------------------- lost answers
 def test_an_acquire_without_an_answer_that_is_resolved_to_mine() -> None:
     log = begun()

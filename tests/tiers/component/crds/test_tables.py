@@ -170,6 +170,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"bootstrap": beginning("s3a://lake/x"), "adoption": {"policy": "Adopt"}},
         ("spec.adoption.policy", "adoption.policy Adopt contradicts bootstrap"),
     ),
+    (
+        "account-elsewhere",
+        {"storage": {"serviceAccountName": "kube-system/default"}},
+        ("spec.storage.serviceAccountName", "'kube-system/default'", "is not the name of a ServiceAccount"),
+    ),
     ("same-secret", {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}}, ("spec.storage.secretRefs[1]", "Duplicate value", '"a"')),
 ]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import struct
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.harness import own_rows
@@ -62,3 +65,54 @@ def test_a_block_of_another_kind_is_not_passed_over() -> None:
 @pytest.mark.parametrize("value", [0, 1, -1, 63, 64, -64, -65, 2**31, -(2**40)])
 def test_numbers(value: int) -> None:
     assert own_rows.decode("long", io.BytesIO(number(value))) == value
+
+
+FIRST, SECOND, THIRD = "20260101000000001", "20260101000000002", "20260101000000003"
+
+
+def base_file(folder: Path, instant: str, *rows: tuple[int, str, int, str]) -> None:
+    """A file group's base file; rows: id, v, ts, and the commit that has written it."""
+    hudis = {own_rows.KEY: [str(row[0]) for row in rows], own_rows.PARTITION: ["a"] * len(rows), own_rows.COMMIT_TIME: [row[3] for row in rows]}
+    mine = {"id": [row[0] for row in rows], "p": ["a"] * len(rows), "v": [row[1] for row in rows], "ts": [row[2] for row in rows]}
+    pq.write_table(pa.table(hudis | mine), folder / "a" / f"g-0_0-1-1_{instant}.parquet")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """The first commit writes 1, 2 and 3; the second, which began later and completed last, 2; the third, before it, 1; a fourth one is pending."""
+    timeline = tmp_path / ".hoodie" / "timeline"
+    timeline.mkdir(parents=True)
+    (tmp_path / "a").mkdir()
+    base_file(tmp_path, FIRST, (1, "one", 1, FIRST), (2, "one", 1, FIRST), (3, "one", 1, FIRST))
+    base_file(tmp_path, THIRD, (1, "three", 2, THIRD), (2, "one", 1, FIRST), (3, "one", 1, FIRST))
+    base_file(tmp_path, SECOND, (1, "three", 2, THIRD), (2, "two", 2, SECOND), (3, "one", 1, FIRST))
+    base_file(tmp_path, "20260101000000004", (1, "pending", 9, "20260101000000004"))
+    for instant, completed in ((FIRST, "101"), (SECOND, "103"), (THIRD, "102")):
+        (timeline / f"{instant}_20260101000000{completed}.commit").touch()
+    (timeline / "20260101000000004.inflight").touch()
+    return tmp_path
+
+
+def test_what_each_commit_has_written_in_the_order_of_completion(table: Path) -> None:
+    found = [(commit.completed[-3:], [(row["id"], row["v"]) for row in commit.rows]) for commit in own_rows.commits(table)]
+    assert found == [("101", [(1, "one"), (2, "one"), (3, "one")]), ("102", [(1, "three")]), ("103", [(2, "two")])], "without what was carried along"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "due"),
+    [
+        ("000", "20260101000000101", {1: "one", 2: "one", 3: "one"}),
+        ("000", "20260101000000103", {1: "three", 2: "two", 3: "one"}),
+        ("20260101000000101", "20260101000000103", {1: "three", 2: "two"}),
+        ("20260101000000102", "20260101000000103", {2: "two"}),
+        ("20260101000000103", "20260101000000109", {}),
+    ],
+)
+def test_what_a_pull_is_due(table: Path, start: str, end: str, due: dict[int, str]) -> None:
+    assert {row["id"]: row["v"] for row in own_rows.pulled(table, start, end)} == due
+
+
+def test_of_a_table_that_has_lost_files_nothing_is_said(table: Path) -> None:
+    (table / ".hoodie" / "timeline" / "20260101000000005_20260101000000105.clean").touch()
+    with pytest.raises(AssertionError, match="cleaned"):
+        own_rows.commits(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import signal
 import sys
 import threading
 import time
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import ROOT
+from tests.campaigns.pages import last_run
+from tests.support import ROOT, evidence
 
 
 @pytest.fixture
@@ -44,6 +46,25 @@ def test_every_tier_is_in_one_lane(runner: Any) -> None:
     assert sorted(names) == sorted(tier.name for tier in runner.TIERS)
     builds = [tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))]
     assert not builds, "a tier that builds the jar anew while others run with it"
+
+
+def test_every_report_is_one_that_can_be_noted(runner: Any) -> None:
+    tiers = {tier.name: tier for tier in runner.TIERS if tier.name != "lint"}
+    assert {name: tier.part_of or name for name, tier in tiers.items()} == {name: tier for name, (tier, _) in last_run.REPORTS.items()}
+    written = {name: word.partition("=")[2] for name, tier in tiers.items() for word in tier.command if word.startswith("--junitxml=")}
+    assert written == {name: str(ROOT / where) for name, (_, where) in last_run.REPORTS.items() if name != "java"}
+    java = [str(path) for path in runner.reports("java")]
+    assert java == sorted(str(path) for path in ROOT.glob(last_run.REPORTS["java"][1]))
+
+
+def test_a_report_says_of_which_commit_it_is(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runner.checked_out() == (evidence.commit() if (ROOT / ".git").exists() else "")
+    said = iter(["aaaaaaaaaa", "aaaaaaaaaa", "aaaaaaaaaa", "bbbbbbbbbb", "", ""])
+    monkeypatch.setattr(runner, "checked_out", lambda: next(said))
+    (runner.OUT / "moved.commit").write_text("of an earlier run")
+    for name in ("kept", "moved", "archive"):
+        assert runner.run_tier(tier(runner, name))[0].startswith("ok")
+    assert {path.name: path.read_text() for path in runner.OUT.glob("*.commit")} == {"kept.commit": "aaaaaaaaaa\n"}, "one was changed while it was run"
 
 
 def test_lanes_run_side_by_side_and_their_common_set_up_once(runner: Any, tmp_path: Path) -> None:
@@ -84,8 +105,10 @@ def test_what_fails_is_told_and_the_others_run(runner: Any) -> None:
     assert rows["silent"][0].startswith("FAILED (exit 0"), "a tier without a report has shown nothing"
 
 
-def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs is interrupted as by a person, so that fixtures tear down; nothing more is started."""
+@pytest.mark.parametrize("background", [False, True])
+def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, background: bool) -> None:
+    """What runs is interrupted as by a person, so that fixtures tear down, also where a shell has begun all of it in the background, which makes it
+    ignore SIGINT; nothing more is started."""
 
     def long(name: str) -> Any:
         # The handler is set, because a run in the background of a shell has SIGINT ignored.
@@ -111,7 +134,11 @@ def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, mon
 
     monkeypatch.setattr(runner.threading, "Thread", GivesUp)
     rows: dict[str, Any] = {}
-    with pytest.raises(SystemExit):
-        runner.run_lanes([[long("a"), long("more")], [long("b")]], rows)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if background else signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit):
+            runner.run_lanes([[long("a"), long("more")], [long("b")]], rows)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert sorted(path.name for path in tmp_path.glob("*.down")) == ["a.down", "b.down"]
     assert not (tmp_path / "more").exists()

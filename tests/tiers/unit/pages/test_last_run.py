@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(last_run, "RESULTS", tmp_path / "raw")
     monkeypatch.setattr(last_run, "files", lambda tier: ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"] if tier in ("hudi", "unit") else [])
     monkeypatch.setattr(evidence, "reachable", lambda commit: True)
+    monkeypatch.setattr(last_run, "resolved", lambda checkout, commit: commit)
     known = {"tests/tiers/hudi/test_a.py": ("one", "two", "three"), "tests/tiers/hudi/test_b.py": ("four",)}
     monkeypatch.setattr(catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file]))
     return tmp_path
@@ -65,6 +67,67 @@ def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
     assert results("unit")["tests/tiers/hudi/test_a.py"] == {"*": wanted}
     record("unit", report(place, one="passed", two="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert results("unit")["tests/tiers/hudi/test_a.py"]["*"]["outcome"] == "passed"
+
+
+def test_what_a_later_run_leaves_out_keeps_its_earlier_result(place: Path) -> None:
+    record("unit", report(place, one="passed", two="passed", gone="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    record("unit", report(place, one="failure"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
+    group = results("unit")["tests/tiers/hudi/test_a.py"]
+    assert [(said["commit"], said["outcome"]) for said in last_run.said(group, "two")] == [("aaaaaaaaaa", "passed")]
+    assert [(said["commit"], said["outcome"]) for said in last_run.said(group, "one")] == [("bbbbbbbbbb", "failed")]
+    assert last_run.said(group, "gone") == [], "a test that the file has no more"
+    assert "| unit | test_a.py | 1 | 1 | 2026-01-01 to 2026-01-02 | `aaaaaaaaaa`, `bbbbbbbbbb` |" in page()
+    record("unit", report(place, one="passed", two="passed"), commit="cccccccccc", at="2026-01-03T00:00Z")
+    assert list(results("unit")["tests/tiers/hudi/test_a.py"]) == ["*"]
+
+
+def test_a_test_that_is_gone_is_not_shown(place: Path) -> None:
+    record("hudi", report(place, **{"one[a]": "passed", "renamed[a]": "failure"}), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert list(results("hudi")["tests/tiers/hudi/test_a.py"]) == ["one[a]"]
+
+
+def a_run(checkout: Path, *, commit: str = "") -> None:
+    """What `tests/run` leaves of the tier hudi."""
+    (checkout / "build" / "test").mkdir(parents=True)
+    report(checkout / "build" / "test", one="passed", two="failure")
+    if commit:
+        (checkout / "build" / "test" / "hudi.commit").write_text(f"{commit}\n")
+
+
+def test_a_run_of_make_test_is_taken_over(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(last_run, "write", lambda: None)
+    a_run(place / "other", commit="aaaaaaaaaa")
+    assert last_run.main(["--note", str(place / "other")]) == 0
+    assert "hudi: 2 tests on aaaaaaaaaa\n" in capsys.readouterr().out
+    group = results("hudi")["tests/tiers/hudi/test_a.py"]
+    assert {test: (run["commit"], run["outcome"]) for test, run in group.items()} == {"one": ("aaaaaaaaaa", "passed"), "two": ("aaaaaaaaaa", "failed")}
+    last_run.note(place / "other", commit="bbbbbbbbbb")
+    assert results("hudi")["tests/tiers/hudi/test_a.py"] == group, "what stands beside a report is what was run"
+
+
+def test_of_a_report_without_a_commit_nothing_is_noted(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(last_run, "write", lambda: None)
+    with pytest.raises(SystemExit):
+        last_run.main(["--note", str(place / "nothing")])
+    assert "no report of tests/run" in capsys.readouterr().err
+    a_run(place / "other")
+    with pytest.raises(SystemExit):
+        last_run.main(["--note", str(place / "other")])
+    assert "of which commit is" in capsys.readouterr().err
+    assert results("hudi") == {}
+    assert last_run.main(["--note", str(place / "other"), "--commit", "aaaaaaaaaa"]) == 0
+    assert results("hudi")["tests/tiers/hudi/test_a.py"]["one"]["commit"] == "aaaaaaaaaa"
+
+
+def test_a_commit_that_is_said_is_one_of_the_checkout(tmp_path: Path) -> None:
+    for words in (["init", "-q"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert last_run.resolved(tmp_path, "HEAD") == last_run.resolved(tmp_path, head[:7]) == head[:10]
+    (tmp_path / "build" / "test").mkdir(parents=True)
+    report(tmp_path / "build" / "test", one="passed")
+    with pytest.raises(ValueError, match="--commit aaaaaaaaaa names no commit"):
+        last_run.note(tmp_path, commit="aaaaaaaaaa")
 
 
 def test_a_file_that_is_gone_is_not_shown(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
