@@ -3,7 +3,7 @@
 Three writers make three kinds of changes. Their keys are disjoint, so the final table does not depend on the order of commits, while their
 *file groups* are shared, so that their commits conflict:
 
-** ``load`` and ``live`` write every flight, month by month;
+* ``load`` and ``live`` write every flight, month by month;
 * ``backfill`` corrects ``arr_delay`` of three carriers (:data:`CORRECTIONS`);
 * ``encrypt`` replaces ``tailnum`` of the other carriers in four months by a keyed hash (:data:`ENCRYPTED_MONTHS`).
 """
