@@ -18,9 +18,6 @@ from hudi_runtime.audit import audit
 from hudi_runtime.audit.command import SETTINGS, expected_file, hudi_rs_options, session
 from hudi_runtime.audit.keys import from_etcdctl
 
-OUR_JAR = Path(__file__).resolve().parent.parent / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"
-"""The images are built from it."""
-
 
 def storage_options(endpoint: str) -> dict[str, str]:
     """The options of the HudiTable's spec.storage.options."""
@@ -33,11 +30,11 @@ def storage_options(endpoint: str) -> dict[str, str]:
 
 
 def jars() -> str:
-    """Class path of the session: SPARK_READ_CLASS_PATH, or the jars of the image, ours among them: the audit lists files by a class of it."""
+    """Class path of the session: SPARK_READ_CLASS_PATH, or the jars of the image."""
     if given := os.environ.get("SPARK_READ_CLASS_PATH"):
         return given
     cache = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
-    return ":".join(map(str, [OUR_JAR, *sorted((cache / "jars").glob("*.jar"))]))
+    return ":".join(str(path) for path in sorted((cache / "jars").glob("*.jar")))
 
 
 def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:

@@ -26,13 +26,12 @@ from hudi_runtime.audit import TITLES
 from tests.support import CACHE, oracle
 from tests.support.cluster.node import NodeLogs
 from tests.support.harness import class_archive, own_rows
-from tests.support.harness.local import CLASS_PATH
 from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 
 os.environ["PATH"] = os.pathsep.join([str(CACHE / "bin"), os.environ["PATH"]])
 # Each audit is a Spark of its own.
-os.environ["SPARK_READ_CLASS_PATH"] = CLASS_PATH
+os.environ["SPARK_READ_CLASS_PATH"] = ":".join(class_archive.CLASS_PATH)
 os.environ["SPARK_READ_JAVA_OPTIONS"] = class_archive.java_options()
 ENDPOINT = "http://s3.storage.svc:9000"
 

@@ -526,17 +526,13 @@ class World:
 
     # -- readers -------------------------------------------------------------------------------------------------------------------
 
-    @property
-    def reader_class_path(self) -> str:
-        """With our jar: the runtime, and with it the audit, lists files by a class of it."""
-        return ":".join([CLASS_PATH, self._merger])
-
     def spark(self) -> Any:
         """A plain Spark session in this process, for reading."""
         if self._spark is None:
             from pyspark.sql import SparkSession
 
-            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", self.reader_class_path).config("spark.ui.enabled", "false")
+            jars = ":".join([*class_archive.CLASS_PATH, self._merger])
+            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
             builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
 import pytest
-from demo import spark_read
 
 from tests.support.harness import class_archive
-from tests.support.harness.local import JAR, World
+from tests.support.harness.local import World
 from tests.support.harness.local_kubelet import Kubelet
 
 WANTED = ":".join(class_archive.CLASS_PATH)
@@ -28,16 +26,6 @@ def test_a_process_of_the_hudi_tier_begins_with_it(tmp_path: Path, monkeypatch: 
     assert found["spark.driver.extraClassPath"].startswith(WANTED + ":")
     assert class_archive.java_options() in found["spark.driver.extraJavaOptions"]
     assert json.loads((tmp_path / "pod" / "job.json").read_text()) == {}
-
-
-def test_whoever_runs_the_audit_has_our_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runtime lists files by a class of it."""
-    assert str(JAR) in World(tmp_path).reader_class_path.split(":")
-    assert World(tmp_path).reader_class_path.startswith(WANTED + ":")
-    importlib.import_module("tests.support.cluster.space")
-    assert spark_read.jars().split(":") == [*class_archive.CLASS_PATH, str(JAR)], "of the e2e tier"
-    monkeypatch.delenv("SPARK_READ_CLASS_PATH")
-    assert str(spark_read.OUR_JAR) in spark_read.jars().split(":"), "of the demo"
 
 
 def test_a_pod_of_the_local_kubelet_begins_with_it(tmp_path: Path) -> None:
