@@ -15,8 +15,8 @@ def t(name: str) -> str:
     return f"{java_file(JAVA_TESTS, file)}::{method}"
 
 
-GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read, and that admits me (F8)\n"
-ALIVE_COMPARE = ".modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only the heartbeat that I put last counts (F16)"
+GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read and that admits me (F8)\n"
+ALIVE_COMPARE = ".modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only my last heartbeat counts (F16)"
 
 TRANSACTIONS = (
     mutation(
@@ -278,7 +278,7 @@ TRANSACTIONS = (
         "publish-what-is-abandoned-meanwhile",
         "I7 F4",
         "a commit is published without comparing that its record is still the one that was read",
-        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // mine and Pending, as just read\n"),
+        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just read\n"),
         t("MutationPendingCompareTest.abandonedBetweenReadAndTransaction"),
     ),
     mutation(
@@ -296,7 +296,10 @@ TRANSACTIONS = (
         "publish-twice",
         "I10 F38",
         "a request to publish that is executed after its repetition sets the clock back",
-        j("InstantProtocol", "            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice\n"),
+        j(
+            "InstantProtocol",
+            "            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: a late duplicate must not move the clock\n",
+        ),
         t("PublishTest.aRequestThatIsExecutedAfterItsRepetitionMovesNothing"),
     ),
     mutation(

@@ -84,7 +84,7 @@ OPTIONS = (
         "what-is-rendered-and-hudis-own-are-alike",
         "F32",
         "what the operator has rendered for the table is not asked for",
-        j("WriteOptions", "Set<String> needed = said.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
+        j("WriteOptions", "Set<String> needed = rendered.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
         t(f"{WRITE}.whatTheOperatorHasRenderedStays"),
     ),
     mutation(

@@ -195,8 +195,8 @@ GUARD = (
         "a frozen gate admits everybody",
         j(
             "Gate",
-            "      default: // frozen, or something this version does not know\n        return false;",
-            "      default: // frozen, or something this version does not know\n        return true;",
+            "      default: // frozen, or a state that this version does not know\n        return false;",
+            "      default: // frozen, or a state that this version does not know\n        return true;",
         ),
         t("AcquireTest.theGateDecidesWhoMay"),
         t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),

@@ -16,12 +16,14 @@ import org.apache.hudi.storage.StoragePathInfo;
 import org.apache.hudi.table.marker.SimpleDirectMarkerBasedDetectionStrategy;
 
 /**
- * Asked in each task, before it writes a file of a file group: has a write that began earlier, and is pending, a marker for that file group?
- * Then this one stops. Fairness only, safety does not depend on it: two that look at the same moment see nothing of each other, and Hudi's
+ * Each task asks this before it writes a file of a file group: does an earlier write that is still
+ * pending have a marker for the same file group? If so, this write stops. Fairness only; safety
+ * does not depend on it: two writes that look at the same moment do not see each other, and Hudi's
  * check at the commit decides.
  *
- * <p>Hudi's own strategy does not say whose marker it is, takes markers for signs of a conflict whose commit has just completed, and fails
- * where the folder of markers is not there (an object store has no empty folders).
+ * <p>Hudi's own strategy does not say whose marker it found, treats markers of a commit that has
+ * just completed as a conflict, and fails when the folder of markers does not exist (an object
+ * store has no empty folders).
  */
 public final class EarlyConflictDetection extends SimpleDirectMarkerBasedDetectionStrategy {
   private final String basePath;
@@ -51,9 +53,9 @@ public final class EarlyConflictDetection extends SimpleDirectMarkerBasedDetecti
       }
       return false;
     } catch (FileNotFoundException e) {
-      return false; // nobody has a marker
+      return false; // no write has a marker
     } catch (IOException e) {
-      throw new HoodieIOException("markers of other writers could not be listed", e);
+      throw new HoodieIOException("cannot list the markers of other writers", e);
     }
   }
 
@@ -67,11 +69,11 @@ public final class EarlyConflictDetection extends SimpleDirectMarkerBasedDetecti
       }
       return false;
     } catch (FileNotFoundException e) {
-      return false; // nothing in this partition, or that write has just ended
+      return false; // no marker in this partition, or that write has just ended
     }
   }
 
-  /** The words are read by the runtime (hudi_runtime/process/errors.py). */
+  /** The runtime parses this message (hudi_runtime/process/errors.py). */
   @Override
   public void resolveMarkerConflict(String base, String partition, String file) {
     String group = partitionPath == null || partitionPath.isEmpty() ? fileId : partitionPath + "/" + fileId;

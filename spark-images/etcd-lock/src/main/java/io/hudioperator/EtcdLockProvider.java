@@ -20,8 +20,8 @@ import org.apache.hudi.exception.HoodieLockException;
 import org.apache.hudi.storage.StorageConfiguration;
 
 /**
- * Hudi's view of the lock ({@code hoodie.write.lock.provider}). Hudi makes one for each lock cycle; everything that lasts is in the
- * {@link Session} of the table.
+ * Hudi's view of the lock ({@code hoodie.write.lock.provider}). Hudi creates one provider for each
+ * lock cycle. State that outlives a cycle is in the {@link Session} of the table.
  */
 public final class EtcdLockProvider implements LockProvider<String> {
   static final String TABLE_ID = "hoodie.write.lock.etcd.table_id";
@@ -31,7 +31,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
 
   private final TypedProperties props;
   private final StorageConfiguration<?> storageConf;
-  private final Object entry = new Object(); // one thread waits at a time; who closes or unlocks does not wait for it
+  private final Object entry = new Object(); // one thread waits at a time; close() and unlock() do not wait for it
   private volatile Session session;
   private boolean mine;
   private boolean closed;
@@ -54,10 +54,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
     if (!path.isEmpty() && !TablePath.comparable(path).equals(TablePath.comparable(found.basePath()))) {
       throw ErrorCode.NOT_OWNER.exception("table " + tableId + " is at " + found.basePath() + ", not at " + path);
     }
-    if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // it rolls back what living writers have pending
+    if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // EAGER rolls back pending instants of living writers
       throw ErrorCode.OPTION.exception(FAILED_WRITES + " must not be EAGER");
     }
-    if ("SINGLE_WRITER".equalsIgnoreCase(props.getString(MODE, ""))) { // Hudi would take the lock, but not look for conflicts
+    if ("SINGLE_WRITER".equalsIgnoreCase(props.getString(MODE, ""))) { // Hudi would take the lock but skip the conflict check
       throw ErrorCode.OPTION.exception(MODE + " must not be SINGLE_WRITER");
     }
     return found;
@@ -96,7 +96,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
     }
   }
 
-  /** Whoever has closed this provider meanwhile does not want the lock any more, and nobody else would give it back. */
+  /**
+   * If the provider was closed while it waited, its owner no longer wants the lock, and no other
+   * code would release it.
+   */
   private synchronized void enter() {
     mine = true;
     if (closed) {
@@ -109,7 +112,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
     return HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
   }
 
-  /** In the non-blocking mode Hudi asks no conflict strategy, so what that one looks at is looked at here, in each lock cycle. */
+  /**
+   * In the non-blocking mode Hudi does not call the conflict strategy. The strategy's checks run
+   * here instead, in each lock cycle.
+   */
   private void checkCommits() {
     boolean good = false;
     try {
@@ -128,7 +134,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
     }
   }
 
-  /** Never throws: Hudi would report a commit as failed that readers can see already. */
+  /**
+   * Never throws: an exception would make Hudi report a commit as failed although readers can
+   * already see it.
+   */
   @Override
   public synchronized void unlock() {
     if (!mine) {
@@ -138,7 +147,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     try {
       session.release();
     } catch (RuntimeException e) {
-      System.err.println("the lock stays until this incarnation is settled: " + e.getMessage());
+      System.err.println("the lock is kept until this incarnation is settled: " + e.getMessage());
     }
   }
 
@@ -148,7 +157,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     unlock();
   }
 
-  /** Null while the lock is not held by this provider. */
+  /** Null while this provider does not hold the lock. */
   @Override
   public synchronized String getLock() {
     return mine ? props.getString(TABLE_ID, "") : null;
@@ -157,6 +166,6 @@ public final class EtcdLockProvider implements LockProvider<String> {
   @Override
   public String getCurrentOwnerLockInfo() {
     String owner = session == null ? "" : session.lastOwner();
-    return ErrorCode.LOCK_TIMEOUT.message(owner.isEmpty() ? "nobody held it when it was looked at last" : "held by " + owner);
+    return ErrorCode.LOCK_TIMEOUT.message(owner.isEmpty() ? "no owner at the last read" : "held by " + owner);
   }
 }

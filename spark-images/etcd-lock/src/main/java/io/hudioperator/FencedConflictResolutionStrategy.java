@@ -38,14 +38,16 @@ import org.apache.hudi.index.HoodieIndex;
 import org.apache.hudi.table.HoodieTable;
 
 /**
- * Hudi asks this under the lock, on every commit, with the instant and the write configuration: the place to refuse a commit whose
- * storage wrapper, lock or options are not ours, or whose progress, table schema or source rows have moved. Conflicts themselves are decided
- * by Hudi's PreferWriter rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
+ * Hudi calls this under the lock, on every commit, with the instant and the write configuration. It
+ * refuses a commit whose storage wrapper, lock or options are not ours, or whose progress, table
+ * schema or source rows have moved. Hudi's PreferWriter rules decide about conflicts. Ingestion
+ * takes precedence over table services: an agent's replacement must not make a write fail that has
+ * already begun.
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
   private static final int MAX_FILE_GROUPS = 5;
   private static final int BUCKET_DIGITS = 8;
-  private static final long PATIENCE_MILLIS = 5_000; // less than the least maxHoldSeconds, after which an owner of the lock is fenced
+  private static final long PATIENCE_MILLIS = 5_000; // below the smallest maxHoldSeconds, after which the lock's owner is fenced
   private static final long LOOK_MILLIS = 100;
   private static final String DELTA_COMMIT = "deltacommit";
 
@@ -100,16 +102,19 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     return ahead.isEmpty() ? candidates : Stream.concat(candidates, saidWhatTheyChange(metaClient)).distinct();
   }
 
-  /** Writes of higher priority that are under way and have said which file groups they change. */
+  /**
+   * Pending writes of higher priority that have already declared which file groups they change.
+   */
   private Stream<HoodieInstant> saidWhatTheyChange(HoodieTableMetaClient metaClient) {
     return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflights().getInstantsAsStream()
         .filter(i -> ahead.contains(i.requestedTime()));
   }
 
   /**
-   * Waits until every write that has begun has said which file groups it changes, or for so long. Writes begin under the lock, which is held: the
-   * ones that have not said it become fewer. Without that a table service would lose to writers that have nothing to do with what it replaces,
-   * because writers wait for its plan and begin together when that is made.
+   * Waits until every write that has begun has declared which file groups it changes, at most
+   * {@code millis}. Writes begin under the lock, which this process holds, so the number of
+   * undeclared writes only falls. Without the wait a table service would lose to writers that do
+   * not touch what it replaces: writers wait for its plan and all begin as soon as it is made.
    */
   static void awaitWritePlans(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
@@ -120,20 +125,24 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
   }
 
-  /** Writes of others that are not completed, whether or not they have said which file groups they change. */
+  /**
+   * Pending writes of others, whether or not they have declared which file groups they change.
+   */
   private static Stream<HoodieInstant> pendingWrites(HoodieTableMetaClient metaClient, HoodieInstant current) {
     return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflightsAndRequested().getInstantsAsStream()
         .filter(i -> !i.requestedTime().equals(current.requestedTime()));
   }
 
   /**
-   * A compaction that completed while a delta commit was written is no conflict: the log files of the commit belong to the file slice that
-   * is valid at its completion time, whether the compaction ends before or after it (Hudi lets the second case pass itself). So ingestion
-   * never fails because of a compaction. A base file that the same commit wrote into that file group conflicts with the delta commit whose
-   * log files made the group worth compacting.
+   * A compaction that completed while a delta commit was written is no conflict: the log files of
+   * the commit belong to the file slice that is valid at its completion time, whether the
+   * compaction ends before or after it (Hudi itself accepts the second case). So ingestion never
+   * fails because of a compaction. If the commit also wrote a base file into that file group, it
+   * conflicts with the delta commit whose log files made the compaction worthwhile.
    *
-   * <p>With a bucket index two commits that each made the first file of a bucket are a conflict too (see {@link #countsBuckets}); with the others
-   * two that have inserted one key.
+   * <p>With a bucket index, two commits that each create the first file of a bucket also conflict
+   * (see {@link #countsBuckets}). With other indexes, two commits that insert the same key
+   * conflict.
    */
   @Override
   public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
@@ -142,7 +151,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
 
   private boolean wroteTheSame(ConcurrentOperation mine, ConcurrentOperation other) {
     if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
-      return true; // it may change what the table service replaces, and would fail if that were gone
+      return true; // the write may change file groups that the table service replaces, and would then fail
     }
     if (removedWhatWasRead(mine, other)) {
       return true;
@@ -151,7 +160,10 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     return !compaction && (super.hasConflict(mine, other) || (buckets && !sharedBuckets(mine, other).isEmpty()) || wroteToDeletedPartition(mine, other));
   }
 
-  /** File groups into which both have inserted one key (I13): with most indexes two writers that bring a new key give it a file group each. */
+  /**
+   * File groups into which both commits have inserted the same key (I13). With most indexes, two
+   * writers that insert the same new key each put it into a file group of its own.
+   */
   private Set<String> sameKeys(ConcurrentOperation mine, ConcurrentOperation other) {
     HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
     boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
@@ -160,8 +172,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   }
 
   /**
-   * Hudi compares only file groups that were written, and the deletion of a partition writes none. So it would delete what was committed to
-   * the partition meanwhile (lost update).
+   * Hudi compares only file groups that were written, and deleting a partition writes none.
+   * Without this check a deletion would remove what was committed to the partition in the
+   * meantime (lost update).
    */
   private static boolean wroteToDeletedPartition(ConcurrentOperation mine, ConcurrentOperation other) {
     HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
@@ -196,21 +209,23 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
   }
 
   /**
-   * Whether file groups of one partition that begin with the same eight digits are the same bucket. Hudi names the file group of a bucket by
-   * its number and random characters behind it, so two writers that each make the first file of a bucket make two file groups, which have
-   * nothing in common by name; the next writer that looks for the bucket finds both and fails. Hudi's own strategy for this index therefore
-   * compares numbers of buckets (HUDI-5682); ours extends another one. With every other index, the consistent hashing of buckets included,
-   * the first characters mean nothing, and file groups are compared by their whole name, by Hudi.
+   * Whether file groups of one partition are the same bucket when their names begin with the same
+   * eight digits. Hudi names the file group of a bucket by the bucket's number followed by random
+   * characters. Two writers that each create the first file of a bucket therefore create two file
+   * groups with different names, and the next writer that looks up the bucket finds both and
+   * fails. Hudi's own strategy for this index therefore compares bucket numbers (HUDI-5682); ours
+   * extends a different strategy. With every other index, including consistent hashing of
+   * buckets, the first characters mean nothing, and Hudi compares file groups by their full name.
    */
   private static boolean countsBuckets(HoodieWriteConfig config) {
     return config.getIndexType() == HoodieIndex.IndexType.BUCKET
         && config.getBucketIndexEngineType() == HoodieIndex.BucketIndexEngineType.SIMPLE;
   }
 
-  /** Partition and number of the bucket. */
+  /** Pairs of partition and bucket number. */
   private static Set<Pair<String, String>> buckets(ConcurrentOperation operation) {
     return operation.getMutatedPartitionAndFileIds().stream()
-        .filter(p -> p.getRight().length() > BUCKET_DIGITS) // a commit that only replaces has entries without a file group
+        .filter(p -> p.getRight().length() > BUCKET_DIGITS) // a commit that only replaces has entries without a file group id
         .map(p -> Pair.of(p.getLeft(), p.getRight().substring(0, BUCKET_DIGITS)))
         .collect(Collectors.toSet());
   }
@@ -234,7 +249,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     return first;
   }
 
-  /** It is not completed: nothing but its priority makes this commit wait. */
+  /** The other write is not completed: this commit yields only because of its priority. */
   private boolean yielded(ConcurrentOperation other) {
     return ahead.contains(other.getInstantTimestamp()) && HoodieInstant.State.INFLIGHT.name().equals(other.getInstantActionState());
   }

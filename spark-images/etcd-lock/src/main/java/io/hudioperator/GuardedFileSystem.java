@@ -26,8 +26,9 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * The storage wrapper for any scheme ({@code fs.<scheme>.impl}): every call that can change a timeline passes {@link TimelineGuard}.
- * A write option or {@code SET} in user code cannot take a file system out of the way.
+ * The storage wrapper for any scheme ({@code fs.<scheme>.impl}): every call that can change a
+ * timeline passes {@link TimelineGuard}. A write option or a {@code SET} in user code cannot bypass
+ * it.
  */
 public class GuardedFileSystem extends FilterFileSystem implements Guarded {
   private static final String DELEGATE = "hudi.operator.guard.%s.delegate";
@@ -38,12 +39,12 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
     String key = String.format(DELEGATE, name.getScheme());
     String delegate = conf.get(key, "s3a".equals(name.getScheme()) ? S3A : null);
     if (delegate == null) {
-      throw new IOException(ErrorCode.NO_GUARD.message(key + " is not set: it names the file system behind the wrapper"));
+      throw new IOException(ErrorCode.NO_GUARD.message(key + " is not set: it must name the file system that the wrapper delegates to"));
     }
     try {
       fs = conf.getClassByName(delegate).asSubclass(FileSystem.class).getDeclaredConstructor().newInstance();
     } catch (ReflectiveOperationException e) {
-      throw new IOException(ErrorCode.NO_GUARD.message("cannot make " + delegate + " (" + key + ")"), e);
+      throw new IOException(ErrorCode.NO_GUARD.message("cannot create " + delegate + " (" + key + ")"), e);
     }
     fs.initialize(name, conf);
     super.initialize(name, conf);
@@ -55,7 +56,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
     return fs.getScheme();
   }
 
-  // Object stores answer these with fewer requests than the defaults of FileSystem would need.
+  // Delegated because object stores need fewer requests for these than FileSystem's defaults.
 
   @Override
   public RemoteIterator<LocatedFileStatus> listFiles(Path path, boolean recursive) throws IOException {
@@ -84,7 +85,7 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
     return fs.getContentSummary(path);
   }
 
-  // What can change a timeline.
+  // Calls that can change a timeline.
 
   @Override
   public FSDataOutputStream create(
@@ -136,7 +137,10 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
         path, fs::listStatus, () -> super.primitiveCreate(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
   }
 
-  /** On a timeline the builder ends in {@link #create}; elsewhere the delegate's own, with its options. */
+  /**
+   * On a timeline the builder ends in {@link #create}. Elsewhere it is the delegate's own
+   * builder, with its options.
+   */
   @Override
   public FSDataOutputStreamBuilder<?, ?> createFile(Path path) {
     return TimelinePath.of(path) == null && !DataFiles.concerns(path) ? fs.createFile(path) : createDataOutputStreamBuilder(this, path).create().overwrite(true);

@@ -13,9 +13,14 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** Opens the driver's session before anything of Hudi runs; without a table in the environment there is none. */
+/**
+ * Opens the driver's session before any Hudi code runs. Opens none when the environment names no
+ * table.
+ */
 public final class HudiOperatorPlugin implements SparkPlugin {
-  /** What the driver tells its executors: base path of the table that they write. */
+  /**
+   * Key under which the driver sends its executors the base path of the table that they write.
+   */
   private static final String WRITES = "table";
 
   @Override
@@ -54,7 +59,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
       return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
     }
 
-    /** Called when the application id is known. */
+    /** Spark calls this once the application id is known. */
     @Override
     public void registerMetrics(String appId, PluginContext pluginContext) {
       if (session != null) {
@@ -62,7 +67,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
       }
     }
 
-    /** A session that cannot exit cleanly keeps its registration: the operator settles it. */
+    /** A session that cannot exit cleanly keeps its registration; the operator settles it. */
     @Override
     public void shutdown() {
       if (session != null) {

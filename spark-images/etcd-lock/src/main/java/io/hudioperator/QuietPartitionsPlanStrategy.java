@@ -13,20 +13,26 @@ import org.apache.hudi.table.HoodieTable;
 import org.apache.hudi.table.action.cluster.ClusteringPlanPartitionFilterMode;
 
 /**
- * Hudi's plan of a clustering without the partitions in which earlier ones have lost to writers; the runtime names them (partition_backoff.py).
+ * Hudi's clustering plan without the partitions in which earlier clusterings have lost to writers.
+ * The runtime names these partitions (partition_backoff.py).
  *
- * <p>Hudi plans what was written since the last clustering, and what that one's plan has on record as missing. A partition that a pattern does not
- * match is not on record, and would not be looked at again until somebody writes to it; so what is left out here is put on record.
+ * <p>Hudi plans the partitions that were written since the last clustering, and those that its plan
+ * recorded as missing. A partition that a filter pattern excludes is not recorded, so Hudi would
+ * not look at it again until the next write to it. Partitions that are left out here are therefore
+ * recorded as missing.
  */
 public final class QuietPartitionsPlanStrategy<T> extends SparkSizeBasedClusteringPlanStrategy<T> {
-  /** {@code {"partitions": […]}}: names of partitions may hold any character. */
+  /** JSON {@code {"partitions": […]}}, because names of partitions may contain any character. */
   static final String LEFT_OUT = "hudi.operator.clustering.left.out";
 
   public QuietPartitionsPlanStrategy(HoodieTable table, HoodieEngineContext engine, HoodieWriteConfig config) {
     super(table, engine, config);
   }
 
-  /** The partitions to plan, and those that the plan is to have on record as missing. What the user's options leave out is left out first. */
+  /**
+   * Returns the partitions to plan, and those that the plan records as missing. The filter of the
+   * user's options is applied first.
+   */
   @Override
   public Pair<List<String>, List<String>> filterPartitionPaths(HoodieWriteConfig config, List<String> partitions) {
     Pair<List<String>, List<String>> ofTheUser =
@@ -38,7 +44,7 @@ public final class QuietPartitionsPlanStrategy<T> extends SparkSizeBasedClusteri
     return Pair.of(planned, missing);
   }
 
-  /** Hudi's filter fails where there are fewer partitions than are to be skipped. */
+  /** Hudi's filter fails when there are fewer partitions than it has to skip. */
   private static boolean allSkipped(HoodieWriteConfig config, List<String> partitions) {
     boolean newestAreSkipped = config.getClusteringPlanPartitionFilterMode() == ClusteringPlanPartitionFilterMode.RECENT_DAYS;
     return newestAreSkipped && partitions.size() <= config.getSkipPartitionsFromLatestForClustering();

@@ -19,19 +19,23 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Asks a table's store, before the table is used, for what the protocol leans on (F61). One look proves no property for ever; it tells a store
- * that is made otherwise from one that has it. What leans on each: docs/operate/stores.md.
+ * Probes a table's store, before the table is used, for the properties that the protocol depends on
+ * (F61). One probe does not prove that a property always holds; it detects a store that lacks it by
+ * design. docs/operate/stores.md says what depends on each property.
  */
 public final class StoreProbe {
   static final String FOLDER = ".hudi-operator-probe";
-  private static final int LENGTH = 100_000; // more than a file system keeps in its buffers
+  private static final int LENGTH = 100_000; // larger than a file system's buffers
   private static final long WATCHED_MILLIS = 300;
 
   private final FileSystem fs;
   private final Path folder;
   private final boolean renames;
 
-  /** {@code renames}: whole files come into being by a rename there, not by {@code close()}. */
+  /**
+   * {@code renames}: whether Hudi makes whole files visible by a rename on this store, not by
+   * {@code close()}.
+   */
   StoreProbe(FileSystem fs, Path base, boolean renames) {
     this.fs = fs;
     this.folder = new Path(new Path(base, FOLDER), UUID.randomUUID().toString());
@@ -39,8 +43,9 @@ public final class StoreProbe {
   }
 
   /**
-   * What the store of that base path lacks, each with what was seen; empty: nothing. Writes into a folder of its own below the base path, and
-   * removes it. Throws when the store does not answer: then nothing is known.
+   * Returns the properties that the store of this base path lacks, each with what was observed;
+   * empty when none is missing. Writes into a folder of its own below the base path and removes
+   * it. Throws when the store does not answer; the result is then unknown.
    */
   public static List<String> missing(String basePath, Configuration conf) throws IOException {
     Path base = new Path(basePath);
@@ -48,7 +53,7 @@ public final class StoreProbe {
   }
 
   private interface Check {
-    /** What was seen that must not be; empty: nothing. */
+    /** Returns the violation that was observed; empty when there is none. */
     String broken() throws IOException;
   }
 
@@ -66,7 +71,7 @@ public final class StoreProbe {
     checks.put("list after delete", this::listAfterDelete);
     checks.put("names differ by case", this::names);
     List<String> missing = new ArrayList<>();
-    fs.delete(folder.getParent(), true); // of a probe that died
+    fs.delete(folder.getParent(), true); // left by a probe that died
     try {
       for (Map.Entry<String, Check> check : checks.entrySet()) {
         String seen = check.getValue().broken();
@@ -86,7 +91,7 @@ public final class StoreProbe {
     if (length != LENGTH) {
       return length < 0 ? "a file that was closed is not in the next listing" : "a file of " + LENGTH + " bytes is listed with " + length;
     }
-    return holds(file, 'a') ? "" : "a file that was closed reads otherwise";
+    return holds(file, 'a') ? "" : "a file that was closed has other content when read";
   }
 
   private String beforeClose() throws IOException {
@@ -138,7 +143,7 @@ public final class StoreProbe {
 
   private String overwrite() throws IOException {
     Path file = write("overwritten", 'g', false);
-    holds(file, 'g'); // so that whoever caches has it
+    holds(file, 'g'); // so that a cache, if there is one, holds the file
     write(file.getName(), 'h', true);
     return holds(file, 'h') ? "" : "a file that was replaced still reads as before";
   }
@@ -152,7 +157,7 @@ public final class StoreProbe {
 
   private String names() throws IOException {
     write("case", 'j', false);
-    return fs.exists(new Path(folder, "CASE")) ? "a file answers to its name in other case" : "";
+    return fs.exists(new Path(folder, "CASE")) ? "a file is found under its name in other case" : "";
   }
 
   private Path write(String name, char letter, boolean overwrite) throws IOException {
@@ -177,7 +182,7 @@ public final class StoreProbe {
     }
   }
 
-  /** Length of a file as its folder lists it; -1: it is not listed. */
+  /** Length of a file as the listing of its folder reports it; -1 when it is not listed. */
   private long listed(Path file) throws IOException {
     try {
       for (FileStatus status : fs.listStatus(file.getParent())) {
@@ -187,11 +192,11 @@ public final class StoreProbe {
       }
       return -1;
     } catch (FileNotFoundException e) {
-      return -1; // no folder yet
+      return -1; // the folder does not exist yet
     }
   }
 
-  /** Lists the folder over and over while a file comes into being. */
+  /** Lists the folder repeatedly while a file is created. */
   private final class Watch extends Thread {
     private final Path file;
     private volatile boolean over;
@@ -219,7 +224,10 @@ public final class StoreProbe {
       }
     }
 
-    /** The wrong length that was seen; -1: none. A store may go on with a file after it has said that it is there. */
+    /**
+     * Returns the wrong length that was observed; -1 when there is none. Waits first, because a
+     * store may still change a file after it has acknowledged it.
+     */
     long end() throws IOException {
       Pause.millis(WATCHED_MILLIS);
       over = true;

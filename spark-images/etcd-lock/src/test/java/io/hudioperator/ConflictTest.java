@@ -15,7 +15,10 @@ import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Who conflicts with whom: a compaction never makes a delta commit fail, a partition is not deleted over a write to it (I9). */
+/**
+ * Which operations conflict: a compaction never makes a delta commit fail, and a partition is not
+ * deleted while a write to it commits (I9).
+ */
 class ConflictTest {
   private static ConcurrentOperation operation(HoodieInstant.State state, String action, String time, WriteOperationType type, String fileId) {
     HoodieWriteStat stat = new HoodieWriteStat();
@@ -31,7 +34,7 @@ class ConflictTest {
     return new HoodieInstant(state, action, time, Comparator.comparing(HoodieInstant::requestedTime));
   }
 
-  /** Hudi itself sees no conflict: a deletion writes no file group. */
+  /** Hudi itself sees no conflict, because a deletion writes no file group. */
   @ParameterizedTest
   @CsvSource({"UPSERT, p, true", "UPSERT, q, false", "INSERT, p, true", "CLUSTER, p, true", "COMPACT, p, false"})
   void aPartitionIsNotDeletedOverAWriteToIt(WriteOperationType type, String deleted, boolean conflict) {

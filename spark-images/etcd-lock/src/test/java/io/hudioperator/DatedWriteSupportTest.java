@@ -14,10 +14,10 @@ import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.MessageTypeParser;
 import org.junit.jupiter.api.Test;
 
-/** Old dates are readable for whoever reads with Spark's own defaults (F41). */
+/** Readers with Spark's defaults can read old dates (F41). */
 class DatedWriteSupportTest {
 
-  /** Made as Hudi makes it. */
+  /** Constructed as Hudi constructs it. */
   @Test
   void filesSayThatTheyWereWrittenBySparkThree() {
     MessageType type = MessageTypeParser.parseMessageType("message t { optional int32 d (DATE); }");

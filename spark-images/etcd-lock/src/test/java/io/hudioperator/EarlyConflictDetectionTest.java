@@ -17,7 +17,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Whose marker stops a write: that of a pending write which began earlier and lives, in the same file group. */
+/**
+ * Which marker stops a write: one in the same file group, of a pending write that began earlier and
+ * is alive.
+ */
 class EarlyConflictDetectionTest {
   private static final String EARLIER = "20260101000000001";
   private static final String MINE = "20260101000000002";

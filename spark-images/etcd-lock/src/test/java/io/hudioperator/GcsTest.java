@@ -24,7 +24,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Google's connector on fake-gcs-server ({@code hack/build/build-binaries fake-gcs-server}): a file comes into being there when it is closed. */
+/**
+ * Google's connector on fake-gcs-server ({@code hack/build/build-binaries fake-gcs-server}). On
+ * this store a file becomes visible when it is closed.
+ */
 @Tag("extra")
 class GcsTest extends StoreContract {
   private static String url;
@@ -39,7 +42,7 @@ class GcsTest extends StoreContract {
       cache + "/bin/fake-gcs-server", "-scheme", "http", "-host", "127.0.0.1", "-port", String.valueOf(port), "-external-url", url, "-backend", "memory"
     };
     server = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(Files.createTempFile("gcs-", ".log").toFile()).start();
-    TestTable.await(Duration.ofSeconds(20), "the bucket is made", GcsTest::makesTheBucket);
+    TestTable.await(Duration.ofSeconds(20), "the bucket is created", GcsTest::makesTheBucket);
   }
 
   private static boolean makesTheBucket() {
@@ -80,7 +83,10 @@ class GcsTest extends StoreContract {
     return conf;
   }
 
-  /** Two that have begun before either has ended: the store takes the first and refuses the second. */
+  /**
+   * Two writes that have both begun before either has ended: the store accepts the first to end
+   * and refuses the second.
+   */
   @Test
   void theSecondWriterOfANameIsRefused() throws Exception {
     create();
@@ -98,7 +104,10 @@ class GcsTest extends StoreContract {
     }
   }
 
-  /** Nothing at the store keeps a request out that was under way when its sender died: the drain and the sweep after it must. */
+  /**
+   * The store does not reject a request that was in flight when its sender died. The drain and
+   * the sweep must handle it.
+   */
   @Test
   void whatIsDeliveredLateIsThere() throws Exception {
     create();

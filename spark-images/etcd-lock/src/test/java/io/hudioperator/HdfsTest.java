@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A real name node and data node: a completed file comes into being there by a rename. */
+/** A real name node and data node. On this store a completed file becomes visible by a rename. */
 @Tag("extra")
 class HdfsTest extends StoreContract {
   @TempDir static java.nio.file.Path folder;
@@ -54,14 +54,14 @@ class HdfsTest extends StoreContract {
     return new Configuration();
   }
 
-  /** Why Hudi renames there. */
+  /** The reason why Hudi renames on HDFS. */
   @Test
   void aFileIsThereBeforeItIsClosed() throws IOException {
     List<String> missing = new StoreProbe(guarded(), new Path(base), false).missing();
     assertEquals("not visible before close: a file is there before it was closed", missing.get(0));
   }
 
-  /** The completed file is in the store, under its temporary name, and stays there. */
+  /** The completed file is in the store under its temporary name, and stays there. */
   @Test
   void withoutTheLockNothingIsRenamed() throws Exception {
     Session session = session();
@@ -78,7 +78,9 @@ class HdfsTest extends StoreContract {
     assertFalse(guarded().exists(timeline(completed)));
   }
 
-  /** What a dead process has sent and the name node does later: nothing is there any more that could be renamed, or closed. */
+  /**
+   * A dead process's requests that the name node executes later find nothing to rename or close.
+   */
   @Test
   void whatIsDeliveredLateFindsNothing() throws Exception {
     create();
@@ -90,7 +92,7 @@ class HdfsTest extends StoreContract {
       open.write(1);
       open.hflush();
       assertTrue(sweeper.delete(temporary, false));
-      assertTrue(sweeper.delete(data, false), "a file that somebody writes can be deleted");
+      assertTrue(sweeper.delete(data, false), "a file that is open for writing can be deleted");
       assertFalse(late.rename(temporary, timeline(COMPLETED)));
       assertThrows(IOException.class, open::close);
       assertFalse(sweeper.exists(data));

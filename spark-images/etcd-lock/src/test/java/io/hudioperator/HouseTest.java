@@ -25,10 +25,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The packages keep their order: what each may use is said in its package-info.java. */
+/** Enforces the layers of the packages. Each package-info.java says what its package may use. */
 class HouseTest {
   private static final Path REPOSITORY = Path.of("../..");
-  /** Where classes of the root are named: property values of the operator and the runtime, py4j calls of the runtime. */
+  /**
+   * Where classes of the root are named: property values in the operator and the runtime, and
+   * py4j calls of the runtime.
+   */
   private static final List<String> CONFIGURATION = List.of("operator", "spark-images/hudi_runtime");
   private static final Pattern NAMED = Pattern.compile("\\bio\\.hudioperator\\.([A-Z]\\w*)");
 
@@ -71,7 +74,7 @@ class HouseTest {
     slices().assignedFrom(byOutermostClass()).should().beFreeOfCycles().check(CLASSES);
   }
 
-  /** A nested class belongs to its outermost one; what is generated is nobody's design. */
+  /** Groups a nested class with its outermost class. Generated classes are ignored. */
   private static SliceAssignment byOutermostClass() {
     return new SliceAssignment() {
       @Override
@@ -89,7 +92,10 @@ class HouseTest {
     };
   }
 
-  /** Hudi, Hadoop and Spark change with their versions: what the protocol rests on does not know them more than it has to. */
+  /**
+   * Hudi, Hadoop and Spark change with their versions, so the etcd client must not depend on
+   * them.
+   */
   @Test
   void etcdsClientKnowsNothingOfTables() {
     noClasses().that().resideInAPackage("io.hudioperator.etcd..").should().dependOnClassesThat().resideInAnyPackage("org.apache.hadoop..", "org.apache.spark..").check(CLASSES);

@@ -92,7 +92,7 @@ class HudiIntegrationTest {
     assertFalse(other.tryLock(50, TimeUnit.MILLISECONDS));
     other.unlock();
     other.close();
-    assertTrue(session.holdsLock(), "a lock that is not its own is left alone");
+    assertTrue(session.holdsLock(), "the provider does not release a lock that it does not hold");
     assertTrue(other.getCurrentOwnerLockInfo().startsWith("[HUDIOP-LOCK-TIMEOUT]"));
     provider.unlock();
     provider.unlock();
@@ -162,12 +162,15 @@ class HudiIntegrationTest {
         ErrorCode.OPTION, metaClient, Map.of("hoodie.write.lock.provider", "org.apache.hudi.client.transaction.lock.InProcessLockProvider"));
   }
 
-  /** Readers, and the index of later writers, go by the metadata table: a commit that leaves it out is not seen, and then overwritten (F32). */
+  /**
+   * Readers, and the index of later writers, use the metadata table. They do not see a commit
+   * that leaves it out, and a later write overwrites that commit (F32).
+   */
   @Test
   void noCommitThatLeavesOutTheMetadataTable() {
     assertTrue(table.acquire(session));
     Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
-    candidates(metaClient, inflight(TestTable.time(0)), config(without)); // there is none
+    candidates(metaClient, inflight(TestTable.time(0)), config(without)); // the table has no metadata table yet
     metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
     refused(ErrorCode.OPTION, metaClient, without);
     candidates(metaClient, inflight(TestTable.time(0)), config(Map.of("hoodie.metadata.enable", "true")));
@@ -278,10 +281,10 @@ class HudiIntegrationTest {
       assertFalse(withIndex(index, "SIMPLE").hasConflict(one, other), index);
       assertTrue(withIndex(index, "SIMPLE").hasConflict(one, operation(TestTable.time(1), "00000003-aaaa-0")), index);
     }
-    assertFalse(withIndex("BUCKET", "CONSISTENT_HASHING").hasConflict(one, other), "there names begin at random");
+    assertFalse(withIndex("BUCKET", "CONSISTENT_HASHING").hasConflict(one, other), "with this index the first characters of names are random");
   }
 
-  /** Asked for a commit of a table with that index. */
+  /** The strategy as created for a commit of a table with that index. */
   private FencedConflictResolutionStrategy withIndex(String type, String engine) {
     FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
     Map<String, String> options =

@@ -12,7 +12,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The jar shares a class path with Spark: nothing in it may be taken for somebody else's. Runs after the jar is made. */
+/**
+ * The jar shares a class path with Spark, so it must not contain classes or resources under names
+ * that another jar uses. Runs after the jar is built.
+ */
 class JarIT {
   private JarFile jar;
 

@@ -11,7 +11,7 @@ import org.apache.hudi.storage.StoragePath;
 import org.apache.hudi.storage.StoragePathInfo;
 import org.junit.jupiter.api.Test;
 
-/** Listings as Python reads them. */
+/** Listings as Python parses them. */
 class ListingsTest {
   @Test
   void fieldsOfEachElementInOrder() {

@@ -24,7 +24,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The provider as Hudi's own tests of providers treat theirs: closed while it waits, used after that, asked without the lock (F42). */
+/**
+ * The lock provider under the cases of Hudi's own provider tests: closed while it waits, used after
+ * that, released without holding the lock (F42).
+ */
 class LockProviderTest {
   private final TestTable table = new TestTable();
   private Session session;
@@ -78,11 +81,11 @@ class LockProviderTest {
     provider.close();
     long millis = Duration.ofNanos(System.nanoTime() - start).toMillis();
     assertTrue(millis < 2000, () -> "close() took " + millis + " ms");
-    assertTrue(session.holdsLock(), "the other one's lock is left alone");
+    assertTrue(session.holdsLock(), "the other provider keeps its lock");
     other.unlock();
     ExecutionException e = assertThrows(ExecutionException.class, () -> waiting.get(10, TimeUnit.SECONDS));
     assertCode(ErrorCode.NOT_OWNER, e.getCause());
-    assertFalse(session.holdsLock(), "what a closed provider was waiting for is given back");
+    assertFalse(session.holdsLock(), "a lock acquired for a closed provider is released");
     assertNull(table.lock());
   }
 }

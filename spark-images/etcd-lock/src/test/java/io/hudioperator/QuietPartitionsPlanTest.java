@@ -13,7 +13,10 @@ import org.apache.hudi.common.util.collection.Pair;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.junit.jupiter.api.Test;
 
-/** Which partitions a clustering plans, and which its plan has on record, so that the next one looks at them. */
+/**
+ * Which partitions a clustering plans, and which ones its plan records as missing so that the next
+ * clustering considers them.
+ */
 class QuietPartitionsPlanTest {
   private static final String SKIP = "hoodie.clustering.plan.strategy.daybased.skipfromlatest.partitions";
   private static final String MODE = "hoodie.clustering.plan.partition.filter.mode";
@@ -43,7 +46,10 @@ class QuietPartitionsPlanTest {
     assertEquals(Set.of("a,b", "day=\"1\\2\"", "Zürich/%2F"), Set.copyOf(found.getRight()));
   }
 
-  /** The newest that the user skips are counted before anything is left out. */
+  /**
+   * The latest partitions that the user's options skip are counted before partitions are left
+   * out.
+   */
   @Test
   void theUsersOwnChoiceComesFirst() {
     Pair<List<String>, List<String>> found =
@@ -52,7 +58,7 @@ class QuietPartitionsPlanTest {
     assertEquals(List.of("d4", "d3"), found.getRight());
   }
 
-  /** Hudi's own filter fails with an index out of bounds. */
+  /** Here Hudi's own filter fails with an index out of bounds. */
   @Test
   void fewerPartitionsThanAreSkipped() {
     assertEquals(Pair.of(List.of(), List.of("d1")), assertDoesNotThrow(() -> filter(List.of("d1"), MODE, "RECENT_DAYS", SKIP, "2")));

@@ -26,7 +26,10 @@ import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What is asked of every real store: the probe finds nothing missing, and a commit is there under the lock and not without it, through Hudi's own timeline. */
+/**
+ * Tests that every real store must pass, through Hudi's own timeline: the probe finds nothing
+ * missing, and a commit succeeds only under the lock.
+ */
 abstract class StoreContract {
   static final String INSTANT = "20260101000000000";
   static final String COMPLETED = INSTANT + "_20260101000001000.commit";
@@ -37,10 +40,10 @@ abstract class StoreContract {
   /** Scheme and authority. */
   abstract String root();
 
-  /** The class that the wrapper wraps. */
+  /** The class that the wrapper delegates to. */
   abstract String delegate();
 
-  /** What a client of the store needs. */
+  /** The configuration that a client of the store needs. */
   abstract Configuration client();
 
   @AfterEach
@@ -60,7 +63,7 @@ abstract class StoreContract {
     return new Path(base).getFileSystem(conf());
   }
 
-  /** A client that knows no lock, as another process has. */
+  /** A client without a session, as in another process. */
   final FileSystem another() throws IOException {
     return FileSystem.newInstance(new Path(base).toUri(), client());
   }

@@ -33,7 +33,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a store lacks is named; each property is broken by a store that behaves like a bucket but for that. */
+/**
+ * The probe names each property that a store lacks. Each case uses a store that behaves like a
+ * bucket except for one defect.
+ */
 class StoreProbeTest {
   @TempDir java.nio.file.Path base;
 
@@ -49,7 +52,7 @@ class StoreProbeTest {
     assertNothingIsLeft();
   }
 
-  /** Without renames the same file system will not do: a reader meets half a file. */
+  /** Without renames the same file system fails the probe: a reader can see a partial file. */
   @Test
   void aFileSystemWithoutRenamesIsNoBucket() throws IOException {
     List<String> missing = new StoreProbe(path().getFileSystem(TestTable.conf(true)), path(), false).missing();
@@ -68,7 +71,7 @@ class StoreProbeTest {
         "REPLACES | an existing file is not replaced unasked: a create without overwrite replaces a file",
         "READS_OLD | read after overwrite: a file that was replaced still reads as before",
         "LISTS_DELETED | list after delete: a file that was deleted is in the next listing",
-        "ANY_CASE | names differ by case: a file answers to its name in other case"
+        "ANY_CASE | names differ by case: a file is found under its name in other case"
       })
   void whatABucketLacksIsNamed(Flaw flaw, String missing) throws IOException {
     List<String> found = new StoreProbe(new Bucket(flaw), path(), false).missing();
@@ -91,7 +94,7 @@ class StoreProbeTest {
     assertNothingIsLeft();
   }
 
-  /** No answer is no property, neither there nor missing. */
+  /** A store that does not answer neither has nor lacks a property. */
   @Test
   void aStoreThatDoesNotAnswerIsNotJudged() {
     assertThrows(IOException.class, () -> new StoreProbe(new Bucket(Flaw.SILENT), path(), false).missing());
@@ -110,7 +113,10 @@ class StoreProbeTest {
     RENAME_COPIES, RENAME_LOSES, RENAME_REFUSES, RENAME_EMPTY_FIRST
   }
 
-  /** Local files behind the manners of a bucket: nothing is there before {@code close()}, and then all of it; with one flaw. */
+  /**
+   * Local files with the behavior of a bucket: nothing is visible before {@code close()}, and
+   * then the whole file; with one defect.
+   */
   private static final class Bucket extends FilterFileSystem {
     private final Flaw flaw;
     private final Map<Path, byte[]> old = new HashMap<>();

@@ -19,7 +19,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A table service waits at its commit until writes that have begun have said what they change, and not for ever. */
+/**
+ * At its commit, a table service waits until writes that have begun have declared what they change,
+ * up to a time limit.
+ */
 class YieldingServiceTest {
   private static final String SERVICE = "20260101000000001";
   private static final String WRITE = "20260101000000002";

@@ -21,8 +21,9 @@ import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
 
 /**
- * What must be true under the lock before a commit is published, whatever Hudi's concurrency mode: storage wrapper and options are ours,
- * and nobody else has gone on with the same writer's progress.
+ * Conditions that must hold under the lock before a commit is published, in every concurrency mode
+ * of Hudi: the storage wrapper and the options are ours, and no other incarnation has advanced the
+ * same writer's progress.
  */
 public final class CommitChecks {
   public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
@@ -34,9 +35,10 @@ public final class CommitChecks {
   private CommitChecks() {}
 
   /**
-   * Both file systems count: the one Hudi works with, and the one that anybody else would get from this configuration.
+   * Checks both file systems: the one Hudi works with, and the one that any other caller would
+   * get from this configuration.
    *
-   * @param wrapper what the configuration must name
+   * @param wrapper the class that the configuration must name
    */
   public static void requireGuard(HoodieTableMetaClient metaClient, String base, Class<? extends Guarded> wrapper) {
     Object used = metaClient.getStorage().getFileSystem();
@@ -56,7 +58,7 @@ public final class CommitChecks {
     }
   }
 
-  /** {@code provider}: the lock provider that the options must name. */
+  /** @param provider the lock provider that the options must name */
   public static void requireOptions(HoodieWriteConfig config, Class<? extends LockProvider<?>> provider) {
     require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());
     String mode = config.getWriteConcurrencyMode().name();
@@ -75,8 +77,9 @@ public final class CommitChecks {
   }
 
   /**
-   * Has another incarnation of the same writer committed since this one read how far it had come? Then the same source rows would be
-   * committed twice (F5, I9). Without a writer in the properties (a program of a user's own) there is nothing to compare.
+   * Refuses the commit when another incarnation of the same writer has committed since this one
+   * read its progress. Otherwise the same source rows would be committed twice (F5, I9).
+   * Properties without a writer (a user's own program) have nothing to compare.
    */
   public static void requireProgress(HoodieTableMetaClient metaClient, TypedProperties props, String inc, String what) {
     String writer = props.getString(PROGRESS_WRITER, "");
@@ -108,13 +111,15 @@ public final class CommitChecks {
   }
 
   /**
-   * Has the table's schema changed since the batch was fitted to it? Readers take the schema of the commit that was begun last: one that does
-   * not know a new column would hide it, and one that does not know a wider type would make values unreadable. Hudi looks by itself in the
-   * optimistic mode, but only at what completed after it had begun to write; in the non-blocking mode it does not look.
+   * Refuses the commit when the table's schema has changed since the batch was fitted to it.
+   * Readers take the schema of the commit that began last: a schema without a new column would
+   * hide that column, and a schema without a widened type would make its values unreadable. In
+   * the optimistic mode Hudi checks this itself, but only against commits that completed after it
+   * began to write; in the non-blocking mode it does not check.
    *
-   * @param mine schema of this commit; null or empty: not known
-   * @param until completion time up to which to look; null: no bound
-   * @throws HoodieWriteConflictException so that the write is done again, with columns that fit
+   * @param mine schema of this commit; null or empty when it is not known
+   * @param until completion time up to which commits are checked; null for no bound
+   * @throws HoodieWriteConflictException so that the write is repeated with columns that fit
    */
   public static void requireSchema(HoodieTableMetaClient metaClient, TypedProperties props, String mine, String until) {
     String base = props.getString(SCHEMA_BASE, "");
@@ -146,7 +151,7 @@ public final class CommitChecks {
     }
   }
 
-  /** Schema that readers would take from this commit; empty when they would not. */
+  /** The schema that readers would take from this commit; empty when they would take none. */
   private static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
     HoodieCommitMetadata metadata;
     try {

@@ -28,15 +28,22 @@ import org.apache.hudi.storage.HoodieStorage;
 import org.apache.hudi.storage.StoragePath;
 
 /**
- * Do a commit and one that completed while it was written both insert a record key into one partition (I13, F58)? Each has looked for the key
- * before the other was there, and writes it to a file group of its own: Hudi compares file groups, and both would stand.
+ * Finds record keys that two commits have both inserted into one partition, where one commit
+ * completed while the other was written (I13, F58). Each looked up the key before the other
+ * existed, and wrote it to a file group of its own. Hudi compares only file groups, so it would
+ * accept both.
  *
- * <p>Exact. Partitions are compared first, then the key ranges of the files' footers, then few keys with Bloom filters, then keys with keys. Keys
- * that a file has from the version before it were not inserted. What cannot be read, or is no base file (none of the indexes that this is asked
- * for puts new keys into log files), counts as a conflict (I11): the write is repeated and then sees the other commit.
+ * <p>The result is exact. Partitions are compared first, then the key ranges in the files' footers,
+ * then few keys with Bloom filters, then keys with keys. Keys that a file took over from its
+ * previous version were not inserted. A file that cannot be read, or is not a base file, counts as
+ * a conflict (I11): the write is repeated and then sees the other commit. (None of the indexes that
+ * use this check puts new keys into log files.)
  */
 public final class InsertConflicts {
-  /** They write rows that were committed before, or that nobody else could see. */
+  /**
+   * Operations that write only rows that were committed before, or that no other writer could
+   * see.
+   */
   private static final Set<WriteOperationType> INSERT_NOTHING =
       Set.of(
           WriteOperationType.COMPACT, WriteOperationType.LOG_COMPACT, WriteOperationType.CLUSTER, WriteOperationType.INDEX, WriteOperationType.BOOTSTRAP);
@@ -51,14 +58,20 @@ public final class InsertConflicts {
   private final HoodieStorage storage;
   private final Map<StoragePath, String[]> ranges = new HashMap<>();
 
-  /** @param buckets whether the number of its bucket is all that a key's file group has to tell it: two commits to one bucket are a conflict already */
+  /**
+   * @param buckets whether a key's file group follows from its bucket number alone, in which case
+   *     two commits to one bucket already conflict
+   */
   public InsertConflicts(InsertRule rule, boolean buckets, HoodieTableMetaClient metaClient) {
     this.rule = buckets && rule == InsertRule.KEY ? InsertRule.IGNORE : rule;
     this.metaClient = metaClient;
     this.storage = metaClient.getStorage();
   }
 
-  /** A file group that a commit has inserted records into: `file` has them, and what `previous` has too was there before (null: nothing). */
+  /**
+   * A file group into which a commit inserted records. {@code file} contains them; keys that
+   * {@code previous} also contains were there before (null: no previous file).
+   */
   private static final class Inserted {
     final String partition;
     final String group;
@@ -85,7 +98,8 @@ public final class InsertConflicts {
   }
 
   /**
-   * File groups that the two have inserted the same keys into; empty: none.
+   * Returns the file groups into which both commits have inserted the same keys; empty when there
+   * are none.
    *
    * @param other requested time of a completed write
    */
@@ -100,7 +114,7 @@ public final class InsertConflicts {
         .orElse(Set.of());
   }
 
-  /** Of one partition. */
+  /** The same for one partition. */
   private Set<String> between(String instant, List<Inserted> all, List<Inserted> others) {
     if (rule == InsertRule.PARTITION) {
       return names(all.get(0), others.get(0));
@@ -123,7 +137,7 @@ public final class InsertConflicts {
     return Set.of();
   }
 
-  /** By partition. */
+  /** Inserted files by partition. */
   private Map<String, List<Inserted>> inserted(HoodieCommitMetadata metadata) {
     if (INSERT_NOTHING.contains(metadata.getOperationType())) {
       return Map.of();
@@ -136,9 +150,9 @@ public final class InsertConflicts {
 
   private HoodieCommitMetadata read(String requested) {
     HoodieInstant completed =
-        metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstantsAsStream() // a savepoint bears the time of its commit
+        metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstantsAsStream() // a savepoint has the same time as its commit
             .filter(i -> i.requestedTime().equals(requested)).findFirst()
-            .orElseThrow(() -> ErrorCode.SNAPSHOT_MOVED.exception("instant " + requested + " is not among the completed ones any more"));
+            .orElseThrow(() -> ErrorCode.SNAPSHOT_MOVED.exception("instant " + requested + " is no longer among the completed instants"));
     try {
       return TimelineUtils.getCommitMetadata(completed, metaClient.getActiveTimeline());
     } catch (IOException e) { // unknown is not "no conflict" (I11)
@@ -161,8 +175,8 @@ public final class InsertConflicts {
         }
       }
       return Set.of();
-    } catch (RuntimeException e) { // for example, cleaned meanwhile
-      System.err.println("cannot compare the keys of " + mine.get(0).file + " and others with what was inserted beside them, which counts as a conflict: " + e);
+    } catch (RuntimeException e) { // for example, the file was cleaned in the meantime
+      System.err.println("cannot compare the inserted keys of " + mine.get(0).file + " and other files with those of a concurrent commit; treating this as a conflict: " + e);
       return names(mine.get(0), others.get(0));
     }
   }
@@ -172,8 +186,9 @@ public final class InsertConflicts {
   }
 
   /**
-   * The ranges of their keys have nothing in common. Some writers of files order keys by UTF-16 units, others by bytes of UTF-8; these orders
-   * agree about every key and a bound without characters from the surrogates on.
+   * Whether the key ranges do not overlap. Some file writers order keys by UTF-16 code units,
+   * others by UTF-8 bytes. Both orders give the same result when a key is compared with a bound
+   * that contains no character from the surrogates upwards.
    */
   private boolean apart(Inserted mine, Inserted other) {
     String[] one = range(mine.file);
@@ -186,7 +201,7 @@ public final class InsertConflicts {
     return Arrays.stream(bounds).allMatch(b -> b.chars().allMatch(c -> c < FIRST_SURROGATE));
   }
 
-  /** Least and greatest key; empty when the footer does not say it. */
+  /** The least and the greatest key; empty when the footer does not have them. */
   private String[] range(StoragePath file) {
     return ranges.computeIfAbsent(
         file,
@@ -201,8 +216,8 @@ public final class InsertConflicts {
   }
 
   /**
-   * False when the other file's Bloom filter knows none of these keys. Asked only for few keys: a filter takes more time for a key than it takes to
-   * read some of a file.
+   * False when the other file's Bloom filter contains none of these keys. Used for few keys only:
+   * looking up one key in a filter takes longer than reading several keys of a file.
    */
   private boolean maybe(List<Inserted> mine, Inserted other) {
     long keys = mine.stream().mapToLong(one -> one.keys).sum();
@@ -237,7 +252,7 @@ public final class InsertConflicts {
     return found.isEmpty() && !both.isEmpty() ? insertedByBoth(mine, other, both) : found;
   }
 
-  /** The first of my files that has inserted one of these keys of the other file, which that one has inserted, too. */
+  /** The first of my files that inserted one of these keys, which the other file inserted too. */
   private Set<String> insertedByBoth(List<Inserted> mine, Inserted other, Set<String> keys) {
     for (Inserted one : mine) {
       Set<String> both = new HashSet<>();
@@ -266,7 +281,10 @@ public final class InsertConflicts {
     }
   }
 
-  /** 64-bit hashes of keys: eight bytes a key, however many there are. What has the same hash is compared by name afterwards. */
+  /**
+   * 64-bit hashes of keys: eight bytes for each key. Keys with equal hashes are compared by name
+   * afterwards.
+   */
   private static final class Hashes {
     private static final long FNV_BASIS = 0xcbf29ce484222325L;
     private static final long FNV_PRIME = 0x100000001b3L;

@@ -19,19 +19,24 @@ import org.apache.hudi.storage.StoragePath;
 import org.apache.hudi.storage.StoragePathInfo;
 
 /**
- * Compares inserted keys before the lock is taken, so that under it only those are left that were committed meanwhile. A help, nothing else: all that
- * is kept is that a new file and a completed write have no inserted key in common, and neither of them changes. Everything else is
- * looked at under the lock ({@link InsertConflicts}). Which files a pending write has made its markers tell.
+ * Compares inserted keys before the lock is taken, so that under the lock only commits from the
+ * meantime remain to be compared. An optimization only: the one fact that is kept is that a new
+ * file and a completed write have no inserted key in common, and neither of them changes. {@link
+ * InsertConflicts} compares everything else under the lock. The markers of a pending write tell
+ * which files it has created.
  */
 public final class InsertsAhead {
   private static final int ROUNDS = 3; // others may commit while keys are read
   private static final String NEW_FILE = ".parquet.marker.CREATE";
   private static final String MARKER = ".marker.";
-  private static final long MANY = 1_000_000; // keys of a file whose number is not known: not so few that a Bloom filter is asked for each
+  private static final long MANY = 1_000_000; // assumed for a file with an unknown number of keys: too many to ask a Bloom filter for each
 
   private InsertsAhead() {}
 
-  /** Called before each acquire; does nothing unless this session has a pending write beside which others have committed. Never throws. */
+  /**
+   * Called before each acquire. Does nothing unless this session has a pending write and other
+   * writers have committed since it began. Never throws.
+   */
   public static void look(Session session, TypedProperties props, StorageConfiguration<?> conf) {
     boolean compares = session.isWriter() && session.insertRule() == InsertRule.KEY && !"BUCKET".equals(props.getString("hoodie.index.type", ""));
     if (!compares || session.instants().pending().isEmpty()) {
@@ -48,7 +53,7 @@ public final class InsertsAhead {
         }
       }
     } catch (IOException | RuntimeException e) {
-      System.err.println("inserted keys are compared under the lock alone: " + e);
+      System.err.println("inserted keys are compared under the lock only: " + e);
     }
   }
 
@@ -66,7 +71,9 @@ public final class InsertsAhead {
     return !others.isEmpty();
   }
 
-  /** What the markers of a pending write tell, in the form of what it will say when it commits. */
+  /**
+   * What the markers of a pending write tell, in the form of the metadata of its later commit.
+   */
   private static HoodieCommitMetadata newFiles(HoodieTableMetaClient metaClient, String instant) throws IOException {
     HoodieCommitMetadata files = new HoodieCommitMetadata();
     files.setOperationType(WriteOperationType.UPSERT);
@@ -78,7 +85,7 @@ public final class InsertsAhead {
           files.addWriteStat("", stat(path.substring(path.indexOf(folder.getName() + "/") + folder.getName().length() + 1, path.lastIndexOf(MARKER))));
         }
       }
-    } catch (FileNotFoundException e) { // nothing was written yet
+    } catch (FileNotFoundException e) { // nothing has been written yet
       return new HoodieCommitMetadata();
     }
     return files;

@@ -6,7 +6,10 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.hudi.storage.StoragePath;
 
-/** New files and completed writes that are known to have inserted no key in common. Neither of them changes, so it stays true. */
+/**
+ * Pairs of a new file and a completed write that are known to have no inserted key in common.
+ * Neither of the two changes, so the fact remains true.
+ */
 final class KnownApart {
   private static final int KEPT = 10_000; // files
 
@@ -26,7 +29,9 @@ final class KnownApart {
     }
   }
 
-  /** Is it known that this new file and that completed write have inserted no key in common? */
+  /**
+   * Whether this new file and that completed write are known to have no inserted key in common.
+   */
   static boolean has(StoragePath file, String other) {
     synchronized (APART) {
       return APART.getOrDefault(file, Set.of()).contains(other);

@@ -21,27 +21,37 @@ import org.apache.hudi.common.table.timeline.TimelineUtils;
 import org.apache.hudi.exception.HoodieWriteConflictException;
 
 /**
- * A commit that was made from rows of its own table is compared with everything that completed since those rows were read. Hudi compares
- * with what completed since the write began: what another writer committed between the read and that moment would be overwritten without a
- * word (lost update).
+ * Compares a commit that was made from rows of its own table with everything that completed since
+ * those rows were read. Hudi compares only with what completed since the write began; it would
+ * silently overwrite what another writer committed between the read and that moment (lost update).
  */
 public final class SnapshotCheck {
-  /** Completion time up to which commits were in the rows that were read. */
+  /** Completion time up to which the rows that were read contain all commits. */
   static final String BASE = "hoodie.write.lock.etcd.snapshot_base";
-  /** Requested time; what completes after the base was requested then or later. */
+  /**
+   * Requested time. An instant that completes after the base was requested at this time or later.
+   */
   static final String FLOOR = "hoodie.write.lock.etcd.snapshot_floor";
-  /** Name of the read that a write is made from, for programs that read in one thread and write in others. */
+  /**
+   * Name of the read that a write is based on, for programs that read in one thread and write in
+   * another.
+   */
   static final String READ = "hoodie.write.lock.etcd.snapshot_read";
-  /** {@link Isolation}. */
+  /** An {@link Isolation}. */
   static final String ISOLATION = "hoodie.write.lock.etcd.snapshot_isolation";
 
-  /** With what a commit is compared. */
+  /** What a commit is compared with. */
   enum Isolation {
-    /** As SNAPSHOT, but nothing in the non-blocking mode: a frame that somebody made from rows of the table, for whatever reason. */
+    /**
+     * As SNAPSHOT, but compares nothing in the non-blocking mode. For a data frame that a
+     * program made from rows of the table, for whatever purpose.
+     */
     FRAME,
     /**
-     * File groups, and partitions from which records were removed: one that was read may be gone, and would get another file group. In the
-     * non-blocking mode, where they are not known under the lock, the whole table.
+     * The file groups that were written, and the partitions from which records were removed: a
+     * record that was read may be gone, and writing it again would put it into another file
+     * group. In the non-blocking mode, where these are not known under the lock, the whole
+     * table.
      */
     SNAPSHOT,
     /** The whole table. */
@@ -57,7 +67,10 @@ public final class SnapshotCheck {
     return Isolation.valueOf(props.getString(ISOLATION, Isolation.SNAPSHOT.name()).toUpperCase(Locale.ROOT));
   }
 
-  /** A completed write that this one does not know, and the partitions from which it has removed records or whole file groups. */
+  /**
+   * A completed write that this one does not know, and the partitions from which that write
+   * removed records or whole file groups.
+   */
   public static final class Moved {
     public final HoodieInstant instant;
     public final Set<String> removedIn;
@@ -69,10 +82,12 @@ public final class SnapshotCheck {
   }
 
   /**
-   * Completed writes since the rows were read that the instant was made from, but for those that it knows ({@link TableReads}); none when nothing
+   * Returns the writes that completed since the rows were read from which the instant was made,
+   * without those that the instant's write already knows ({@link TableReads}). Empty when nothing
    * was read.
    *
-   * @throws HoodieWriteConflictException when that cannot be known any more, or when it is serializable and there is one that carries rows
+   * @throws HoodieWriteConflictException when this can no longer be determined, or when the
+   *     isolation is SERIALIZABLE and one of these writes changed rows
    */
   public static List<Moved> since(HoodieTableMetaClient metaClient, TypedProperties props, Session session, String instant) {
     return since(metaClient, props, session, session.reads().write(instant));
@@ -96,7 +111,10 @@ public final class SnapshotCheck {
     return found;
   }
 
-  /** As the write's options say, else as its thread has read. An agent reads for other purposes. */
+  /**
+   * The base from the write's options, otherwise from what its thread has read. An agent's reads
+   * do not count: it reads for other purposes.
+   */
   private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
     String base = props.getString(BASE, "");
     if (base.isEmpty()) {
@@ -105,7 +123,10 @@ public final class SnapshotCheck {
     return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of());
   }
 
-  /** What is asked under the lock where Hudi asks nobody for conflicts. The lock that a write begins with is not yet that of its commit. */
+  /**
+   * The checks under the lock where Hudi does not check for conflicts. The lock cycle in which a
+   * write begins is not yet that of its commit.
+   */
   public static void inNonBlockingMode(HoodieTableMetaClient metaClient, TypedProperties props, Session session) {
     TableReads.Write write = session.reads().newest();
     boolean begins = !session.instants().ownsPending(write.instant);
@@ -133,7 +154,10 @@ public final class SnapshotCheck {
     return metaClient.reloadActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstants();
   }
 
-  /** Nothing that completed since the read has left the active timeline: unknown is not "unmoved" (I11). */
+  /**
+   * Ensures that no instant that completed since the read has left the active timeline: "unknown"
+   * does not mean "unmoved" (I11).
+   */
   private static void requireNotArchived(HoodieTableMetaClient metaClient, String floor) {
     HoodieTimeline commits = metaClient.reloadActiveTimeline().getCommitsTimeline();
     String earliest = commits.getInstantsAsStream().map(HoodieInstant::requestedTime).min(String::compareTo).orElse("");

@@ -2,7 +2,7 @@ package io.hudioperator.contract;
 
 import org.apache.hudi.exception.HoodieException;
 
-/** The codes of protocol.json. Every error this module raises begins with one, in brackets. */
+/** The codes of protocol.json. Every error of this module begins with one, in brackets. */
 public enum ErrorCode {
   FENCED,
   NOT_ADMITTED,
@@ -42,7 +42,10 @@ public enum ErrorCode {
     return new HoodieException(message(detail), cause);
   }
 
-  /** For the storage wrapper, whose callers expect an IOException. The store was not asked: a definite refusal. */
+  /**
+   * For the storage wrapper, whose callers expect an IOException. A definite refusal: no request
+   * was sent to the store.
+   */
   public TimelineRefusedException refusal(String detail) {
     return new TimelineRefusedException(code(), message(detail));
   }

@@ -7,7 +7,7 @@ import java.time.format.DateTimeFormatter;
 
 /** Hudi's instant times: {@code yyyyMMddHHmmssSSS} in UTC, ordered as text. */
 public final class InstantTime {
-  /** Before every instant. */
+  /** Sorts before every instant. */
   public static final String NONE = "00000000000000000";
 
   private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
@@ -22,12 +22,14 @@ public final class InstantTime {
     return of(System.currentTimeMillis());
   }
 
-  /** Unix milliseconds of an instant time; throws DateTimeParseException when it is none. */
+  /**
+   * Unix milliseconds of an instant time. Throws DateTimeParseException when the text is not one.
+   */
   public static long millis(String time) {
     return LocalDateTime.parse(normal(time).substring(0, 17), FORMAT).toInstant(ZoneOffset.UTC).toEpochMilli();
   }
 
-  /** Old instants have no milliseconds; Hudi orders them as if they ended in 999. */
+  /** Old instants have no milliseconds. Hudi orders them as if they ended in 999. */
   static String normal(String time) {
     return time.length() == 14 ? time + "999" : time;
   }

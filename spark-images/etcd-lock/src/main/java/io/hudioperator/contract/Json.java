@@ -22,7 +22,10 @@ public final class Json {
     return MAPPER.createArrayNode();
   }
 
-  /** An empty object when the text is not a JSON object: values in etcd may have been written by hand. */
+  /**
+   * Returns an empty object when the text is not a JSON object: a person may have written a value
+   * in etcd by hand.
+   */
   public static JsonNode parse(String text) {
     try {
       JsonNode node = MAPPER.readTree(text);

@@ -5,7 +5,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** protocol.json, the data file that operator, agent and this module share: key names, codes of errors and of exits, default durations. */
+/**
+ * protocol.json, the data file that the operator, the agent and this module share: key names, error
+ * and exit codes, default durations.
+ */
 public final class ProtocolData {
   private static final JsonNode DATA = load();
 
@@ -38,12 +41,15 @@ public final class ProtocolData {
     return DATA.get("durations").get(name).asInt();
   }
 
-  /** What a process exits with that fails for this reason ({@code Fenced}, {@code HeartbeatLost}, …). */
+  /**
+   * The exit code of a process that fails for this reason ({@code Fenced}, {@code HeartbeatLost},
+   * …).
+   */
   public static int exitCode(String failureClass) {
     return DATA.get("exitCodes").get(failureClass).asInt();
   }
 
-  /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>} still in it. */
+  /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>}. */
   static String keyPath(String name) {
     return DATA.get("keys").get(name).get("path").asText();
   }

@@ -2,7 +2,10 @@ package io.hudioperator.contract;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** One machine-readable line on stderr for each protocol step, so that a history can be checked against the model. */
+/**
+ * Writes one machine-readable line to stderr for each protocol step, so that a history can be
+ * checked against the model.
+ */
 public final class ProtocolLog {
   private final String table;
   private final String actor;
@@ -18,7 +21,7 @@ public final class ProtocolLog {
     return new Line(action);
   }
 
-  /** Optional fields first, then {@link #write}. */
+  /** Set optional fields first, then call {@link #write}. */
   public final class Line {
     private final ObjectNode json = Json.object();
 
@@ -37,7 +40,7 @@ public final class ProtocolLog {
       return this;
     }
 
-    /** Revision 0 = no answer of etcd belongs to the step. */
+    /** @param revision revision of etcd's answer; 0 when the step has no answer */
     public void write(long revision, boolean ok) {
       json.put("rev", revision).put("ok", ok);
       System.err.println("PROTOCOL " + json);

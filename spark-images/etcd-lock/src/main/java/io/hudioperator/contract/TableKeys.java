@@ -66,7 +66,7 @@ public final class TableKeys {
     return prefix + "/" + ProtocolData.keyRange(name) + "/" + tableId + "/" + ProtocolData.keyPath(name).replaceFirst("<[a-z]+>", argument);
   }
 
-  /** First key after all that begin with the prefix. */
+  /** The first key after all keys with the prefix. */
   public static String rangeEnd(String prefix) {
     int last = prefix.length() - 1;
     return prefix.substring(0, last) + (char) (prefix.charAt(last) + 1);

@@ -2,7 +2,7 @@ package io.hudioperator.contract;
 
 import java.io.IOException;
 
-/** A change of a timeline that was refused before anything was sent to the store. */
+/** A change of a timeline that was refused before any request was sent to the store. */
 public final class TimelineRefusedException extends IOException {
   private static final long serialVersionUID = 1L;
 
@@ -14,7 +14,7 @@ public final class TimelineRefusedException extends IOException {
     this.code = code;
   }
 
-  /** The code without brackets, as in protocol.json. */
+  /** The code without brackets, as protocol.json spells it. */
   public String code() {
     return code;
   }

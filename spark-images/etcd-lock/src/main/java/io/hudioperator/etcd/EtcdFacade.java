@@ -3,8 +3,9 @@ package io.hudioperator.etcd;
 import java.util.List;
 
 /**
- * etcd for the Python side of a pod. Keys are relative to {@code P/tables/T/}, or absolute when they begin with a slash. Linearizable;
- * a call without an answer is repeated on the next endpoint a few times.
+ * etcd for the Python side of a pod. Keys are relative to {@code P/tables/T/}, or absolute when
+ * they begin with a slash. Calls are linearizable. A call without an answer is repeated a few
+ * times, each time on the next endpoint.
  */
 public final class EtcdFacade {
   private static final int TRIES = 4;
@@ -33,24 +34,25 @@ public final class EtcdFacade {
     return controlPrefix;
   }
 
-  /** Null = the key does not exist. */
+  /** Returns null when the key does not exist. */
   public KeyValue get(String key) {
     return call(Txn.when().then(Txn.Op.get(absolute(key)))).one(0);
   }
 
-  /** Every key that begins with the prefix, sorted; at most 10 000. */
+  /** Returns all keys with the prefix, sorted; at most 10 000. */
   public List<KeyValue> range(String keyPrefix) {
     return call(Txn.when().then(Txn.Op.range(absolute(keyPrefix)))).reads.get(0);
   }
 
-  /** Revision of the put. */
+  /** Returns the revision of the put. */
   public long put(String key, String value) {
     return call(Txn.when().then(Txn.Op.put(absolute(key), value, 0))).revision;
   }
 
   /**
-   * Puts the value if the key is still at that revision (0 = absent). Returns the new revision, or -1 when it is not. After a lost
-   * answer the same value at another revision counts as this put.
+   * Puts the value if the key is still at that revision (0 = absent). Returns the new revision,
+   * or -1 when the key is at another one. After a lost answer, the same value at another revision
+   * counts as this put.
    */
   public long casPut(String key, String value, long expectedModRevision) {
     String k = absolute(key);
@@ -66,7 +68,9 @@ public final class EtcdFacade {
     return landed ? found.modRevision() : -1;
   }
 
-  /** Deletes the key if it is at that revision (0 = whatever is there); false = it is not. */
+  /**
+   * Deletes the key if it is at that revision (0 = any revision). Returns false when it is not.
+   */
   public boolean delete(String key, long modRevision) {
     String k = absolute(key);
     Txn txn = Txn.when();
@@ -79,7 +83,7 @@ public final class EtcdFacade {
     return r.succeeded || (unanswered[0] && r.one(0) == null);
   }
 
-  /** Only for one that came from {@code Sessions#etcd}; a session closes its own. */
+  /** Only for a facade from {@code Sessions#etcd}; a session closes its own. */
   public void close() {
     etcd.close();
   }

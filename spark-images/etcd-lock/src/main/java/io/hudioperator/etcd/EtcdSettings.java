@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Where etcd is and who we are for it. No secrets: only names of files. */
+/** Where etcd is and how this process authenticates. Holds no secrets, only file names. */
 public final class EtcdSettings {
   final List<String> endpoints;
   public final String prefix;
@@ -25,7 +25,7 @@ public final class EtcdSettings {
     this.rpcTimeout = rpcTimeout;
   }
 
-  /** A setting wins over its environment variable {@code HUDI_OPERATOR_ETCD_…}. */
+  /** A setting takes precedence over its environment variable {@code HUDI_OPERATOR_ETCD_…}. */
   public static EtcdSettings of(Map<String, String> settings, Map<String, String> env) {
     String list = pick(settings, "endpoints", env, "HUDI_OPERATOR_ETCD_ENDPOINTS", "");
     List<String> endpoints = new ArrayList<>();

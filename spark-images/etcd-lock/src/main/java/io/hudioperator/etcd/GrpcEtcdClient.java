@@ -64,14 +64,18 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * etcd over grpc-java: one channel for each endpoint, calls stay with one endpoint until it fails. A round robin would come back to an
- * endpoint that is half open again and again (measured: outages of 6 s instead of 2 s).
+ * etcd over grpc-java: one channel for each endpoint. Calls stay with one endpoint until it fails.
+ * A round robin would return to a half-open endpoint again and again (measured: outages of 6 s
+ * instead of 2 s).
  */
 public final class GrpcEtcdClient implements EtcdClient {
   private static final int RANGE_LIMIT = 10_000;
   private static final Metadata.Key<String> HAS_LEADER = Metadata.Key.of("hasleader", Metadata.ASCII_STRING_MARSHALLER);
 
-  /** grpc tells at INFO that epoll is missing (the jar has no natives); kept from being collected with its level. */
+  /**
+   * grpc logs at INFO that epoll is missing (the jar has no natives). The reference keeps the
+   * logger, and so its level, from being garbage-collected.
+   */
   private static final Logger TRANSPORT_LOG = quiet();
 
   private final List<ManagedChannel> channels = new ArrayList<>();
@@ -145,13 +149,13 @@ public final class GrpcEtcdClient implements EtcdClient {
     txn.then.forEach(op -> request.addSuccess(operation(op)));
     txn.otherwise.forEach(op -> request.addFailure(operation(op)));
     requireNotSetBack();
-    long before = revision.get(); // an answer to what is sent now can be no older (linearizable)
+    long before = revision.get(); // the answer to a request sent now cannot be older (linearizable)
     TxnResponse answer = unary(KVGrpc.getTxnMethod(), request.build());
     seen(answer.getHeader(), before);
     List<List<KeyValue>> reads = new ArrayList<>();
     for (ResponseOp op : answer.getResponsesList()) {
       if (op.hasResponseRange()) {
-        if (op.getResponseRange().getMore()) { // part of the keys would be taken for all of them (F38, I11)
+        if (op.getResponseRange().getMore()) { // a part of the keys would be taken for all keys (F38, I11)
           throw new EtcdException(EtcdException.Outcome.REFUSED, "etcd: a range has more than " + RANGE_LIMIT + " keys", null);
         }
         List<KeyValue> found = new ArrayList<>();
@@ -262,7 +266,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     return await(answer, at);
   }
 
-  /** Waits without being interruptible; the call's own deadline ends the wait. */
+  /** Waits without being interruptible. The call's own deadline ends the wait. */
   private <R> R await(Future<R> answer, int at) throws EtcdException {
     boolean interrupted = false;
     try {
@@ -354,7 +358,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     }
   }
 
-  /** One stream with a watch for each key. */
+  /** One stream with one watch for each key. */
   private static final class WatchStream implements Watch, ClientResponseObserver<WatchRequest, WatchResponse> {
     private final List<String> keys;
     private final WatchListener listener;

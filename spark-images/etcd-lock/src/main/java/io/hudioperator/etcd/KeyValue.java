@@ -1,6 +1,6 @@
 package io.hudioperator.etcd;
 
-/** One key of etcd as it was read. */
+/** One key of etcd, as read. */
 public final class KeyValue {
   private final String key;
   private final String value;
@@ -32,7 +32,7 @@ public final class KeyValue {
     return modRevision;
   }
 
-  /** Lease id; 0 = none. */
+  /** Lease id; 0 when there is none. */
   public long lease() {
     return lease;
   }

@@ -2,7 +2,10 @@ package io.hudioperator.etcd;
 
 import java.util.concurrent.TimeUnit;
 
-/** Waiting that an interrupt does not shorten; the interrupt is kept for the caller. */
+/**
+ * Waits for the full time even if the thread is interrupted, and keeps the interrupt for the
+ * caller.
+ */
 public final class Pause {
   private Pause() {}
 

@@ -14,8 +14,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A private key in PEM as the usual tools write it, brought into PKCS#8, the only form that the TLS library reads: PKCS#1 ({@code RSA PRIVATE KEY}, RFC 8017: Helm,
- * cert-manager) and SEC 1 ({@code EC PRIVATE KEY}, RFC 5915: openssl) are wrapped (RFC 5208).
+ * Converts a private key in the PEM forms that common tools write to PKCS#8, the only form that the
+ * TLS library reads. PKCS#1 ({@code RSA PRIVATE KEY}, RFC 8017: Helm, cert-manager) and SEC 1
+ * ({@code EC PRIVATE KEY}, RFC 5915: openssl) are wrapped (RFC 5208).
  */
 final class PemKey {
   private static final Pattern BLOCK = Pattern.compile("-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----([A-Za-z0-9+/=\\s]+)-----END \\1-----");
@@ -28,7 +29,10 @@ final class PemKey {
 
   private PemKey() {}
 
-  /** The first private key of a PEM file as PKCS#8 in PEM. IOException when there is none or it is encrypted. */
+  /**
+   * Returns the first private key of a PEM file, as PKCS#8 in PEM. Throws IOException when there
+   * is none or it is encrypted.
+   */
   static InputStream pkcs8(Path file) throws IOException {
     Matcher block = BLOCK.matcher(Files.readString(file, StandardCharsets.US_ASCII));
     if (!block.find()) {
@@ -55,7 +59,7 @@ final class PemKey {
     return tag(SEQUENCE, concat(VERSION, tag(SEQUENCE, algorithm), tag(OCTET_STRING, key)));
   }
 
-  /** The curve's object identifier (element [0] of RFC 5915's ECPrivateKey). */
+  /** The object identifier of the curve (element [0] of RFC 5915's ECPrivateKey). */
   private static byte[] curve(byte[] der, Path file) throws IOException {
     try {
       ByteBuffer all = ByteBuffer.wrap(der);
@@ -71,12 +75,15 @@ final class PemKey {
         }
       }
     } catch (BufferUnderflowException e) {
-      throw new IOException("the EC private key in " + file + " is cut off or no DER", e);
+      throw new IOException("the EC private key in " + file + " is truncated or is not DER", e);
     }
     throw new IOException("the EC private key in " + file + " does not name its curve");
   }
 
-  /** The content of the element whose tag was read just now; the rest of {@code in} stays. BufferUnderflowException when it is not all there. */
+  /**
+   * The content of the element whose tag was just read; {@code in} keeps the rest. Throws
+   * BufferUnderflowException when the content is incomplete.
+   */
   private static ByteBuffer content(ByteBuffer in) {
     int first = in.get() & 0xff;
     long length = first;

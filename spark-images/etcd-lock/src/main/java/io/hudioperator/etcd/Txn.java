@@ -3,7 +3,10 @@ package io.hudioperator.etcd;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A transaction of etcd: compares (all must hold), what happens then, what happens otherwise. */
+/**
+ * A transaction of etcd: compares (all must hold), the operations to run if they do, and the
+ * operations to run otherwise.
+ */
 public final class Txn {
   public enum Target {
     VERSION,
@@ -52,7 +55,7 @@ public final class Txn {
       return new Op(Kind.GET, key, null, 0);
     }
 
-    /** Every key that begins with the prefix. */
+    /** Every key with the prefix. */
     public static Op range(String prefix) {
       return new Op(Kind.RANGE, prefix, null, 0);
     }
@@ -66,7 +69,10 @@ public final class Txn {
     }
   }
 
-  /** The answer. {@code reads} has one list for each get or range of the branch that ran, in order. */
+  /**
+   * The answer. {@code reads} has one list for each get or range of the branch that ran, in
+   * order.
+   */
   public static final class Result {
     public final boolean succeeded;
     public final long revision;
@@ -78,7 +84,7 @@ public final class Txn {
       this.reads = reads;
     }
 
-    /** The value read by the n-th get; null when the key does not exist. */
+    /** The value that the n-th get read; null when the key does not exist. */
     public KeyValue one(int n) {
       List<KeyValue> found = reads.get(n);
       return found.isEmpty() ? null : found.get(0);
@@ -108,7 +114,7 @@ public final class Txn {
     return this;
   }
 
-  /** Revision 0 = the key does not exist. */
+  /** @param revision the expected revision; 0 when the key must not exist */
   public Txn modRevision(String key, long revision) {
     compares.add(new Compare(Target.MOD, key, false, revision, null));
     return this;

@@ -7,7 +7,10 @@ import io.hudioperator.etcd.KeyValue;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
-/** One try to get the lock: gate, clock, queue, transaction, until it is ours, refused, or time is over. */
+/**
+ * One attempt to acquire the lock: gate, clock, queue, transaction, repeated until the lock is
+ * ours, the attempt is refused, or time is up.
+ */
 public final class Acquisition implements AutoCloseable {
   private static final long REREAD_NANOS = TimeUnit.SECONDS.toNanos(3);
   private static final long LOST_MILLIS = 100;
@@ -43,12 +46,15 @@ public final class Acquisition implements AutoCloseable {
     return gate;
   }
 
-  /** Who held the lock when it was looked at last; null = nobody. */
+  /** Owner of the lock at the last read; null when it was free. */
   public KeyValue lastOwner() {
     return lastOwner;
   }
 
-  /** Null = time over. Throws HoodieException when it is pointless to wait: fenced, no gate, not admitted, clock behind. */
+  /**
+   * Returns null when time is up. Throws HoodieException when waiting is pointless: fenced, no
+   * gate, not admitted, clock behind.
+   */
   public LockProtocol.Acquired run(long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
     boolean first = true;
@@ -63,7 +69,7 @@ public final class Acquisition implements AutoCloseable {
       }
       LockProtocol.Acquired acquired = step(end);
       if (acquired != null) {
-        enqueued = false; // the transaction took the ticket away
+        enqueued = false; // the transaction deleted the ticket
         return acquired;
       }
     }
@@ -82,7 +88,7 @@ public final class Acquisition implements AutoCloseable {
     lastOwner = view.lock;
     gate = Gate.admitting(view.gate, me, keys.tablePrefix());
     onGate.accept(gate);
-    if (view.clock != null) { // before queueing: a slow host must not wait with the lock in its hand (F19)
+    if (view.clock != null) { // before queueing: a host with a slow clock must not hold the lock while it waits (F19)
       WallClock.passes(TableClock.time(view.clock), liveness.durations().maxClockSkew);
     }
     if (view.alive == null || view.alive.modRevision() != liveness.aliveRevision()) {

@@ -10,8 +10,9 @@ import io.hudioperator.etcd.Txn;
 import java.util.function.BooleanSupplier;
 
 /**
- * Transactions until they have an answer. One without an answer is sent again, so only those may come here that do the same twice as once.
- * Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
+ * Repeats a transaction until it has an answer. A transaction without an answer is sent again, so
+ * only idempotent transactions may be passed here. Waiting ends with {@code HUDIOP-ETCD-SILENT}
+ * when {@code gaveUp} is true.
  */
 public final class DefiniteTxn {
   private static final long RETRY_MILLIS = 100;
@@ -29,7 +30,7 @@ public final class DefiniteTxn {
     this.gaveUp = gaveUp;
   }
 
-  /** The answer; throws for a refusal. */
+  /** Returns the answer. Throws when etcd refuses the transaction. */
   Txn.Result of(String name, Txn txn) {
     try {
       return repeat(name, txn);
@@ -38,7 +39,10 @@ public final class DefiniteTxn {
     }
   }
 
-  /** The answer; a refusal is the caller's. Only the first try without answer is logged. */
+  /**
+   * Returns the answer and leaves a refusal to the caller. Logs only the first attempt without an
+   * answer.
+   */
   Txn.Result repeat(String name, Txn txn) throws EtcdException {
     for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
       try {

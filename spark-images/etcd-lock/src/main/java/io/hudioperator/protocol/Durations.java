@@ -5,7 +5,10 @@ import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.ProtocolData;
 import java.util.Map;
 
-/** The times of the protocol, in seconds. A setting wins over the table's gate, the gate over protocol.json. */
+/**
+ * The durations of the protocol, in seconds. A setting takes precedence over the table's gate, and
+ * the gate over protocol.json.
+ */
 public final class Durations {
   public final int lease;
   final int keepAlive;

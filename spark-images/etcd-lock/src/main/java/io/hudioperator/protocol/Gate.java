@@ -7,7 +7,7 @@ import io.hudioperator.contract.ProtocolData;
 import io.hudioperator.etcd.KeyValue;
 import org.apache.hudi.common.table.HoodieTableConfig;
 
-/** The operator's word on who may acquire, and under which rules. */
+/** The operator's decision on who may acquire the lock, and under which rules. */
 public final class Gate {
   final long revision;
   private final JsonNode value;
@@ -17,7 +17,10 @@ public final class Gate {
     value = Json.parse(kv.value());
   }
 
-  /** Throws when the gate is missing or does not admit this incarnation; it is not waited for. */
+  /**
+   * Throws when the gate is missing or does not admit this incarnation. Does not wait for the
+   * gate to change.
+   */
   static Gate admitting(KeyValue kv, Identity me, String tableId) {
     if (kv == null) {
       throw ErrorCode.NO_GATE.exception("table " + tableId + " has no gate in etcd");
@@ -25,7 +28,7 @@ public final class Gate {
     Gate gate = new Gate(kv);
     int version = gate.value.path("protocolVersion").asInt(ProtocolData.protocolVersion());
     if (version != ProtocolData.protocolVersion()) {
-      throw ErrorCode.NOT_ADMITTED.exception("the gate asks for protocol version " + version + ", this is " + ProtocolData.protocolVersion());
+      throw ErrorCode.NOT_ADMITTED.exception("the gate requires protocol version " + version + ", this process has " + ProtocolData.protocolVersion());
     }
     requireHudi(gate.value, hudiVersion());
     if (!gate.admits(me)) {
@@ -35,8 +38,9 @@ public final class Gate {
   }
 
   /**
-   * Throws when the table is pinned to another release of Hudi than this process has: two releases never write to one table at a time. A gate
-   * without the word is of an operator that did not know it.
+   * Throws when the table is pinned to a Hudi release other than this process's: two releases
+   * never write to one table at the same time. A gate without the field was written by an
+   * operator that did not know it.
    */
   public static void requireHudi(JsonNode gate, String found) {
     String wanted = Json.text(gate, "hudiVersion");
@@ -46,7 +50,7 @@ public final class Gate {
     }
   }
 
-  /** The release of Hudi on the class path, as its jar says it. */
+  /** The Hudi release on the class path, as its jar reports it. */
   public static String hudiVersion() {
     String version = HoodieTableConfig.class.getPackage().getImplementationVersion();
     return version == null ? "unknown" : version;
@@ -70,32 +74,41 @@ public final class Gate {
           }
         }
         return false;
-      default: // frozen, or something this version does not know
+      default: // frozen, or a state that this version does not know
         return false;
     }
   }
 
-  /** Nobody but the agent and who is named may acquire: what concerns all writers is done behind it. */
+  /**
+   * Only the agent and the attempts that the gate names may acquire. Operations that concern all
+   * writers run behind a closed gate.
+   */
   boolean isClosed() {
     return "closed".equals(state());
   }
 
-  /** Nonce of the restore that the closed gate is held for; empty = none. */
+  /** Nonce of the restore for which the gate is closed; empty when there is none. */
   String restoring() {
     return Json.text(value, "restoring");
   }
 
-  /** What other providers do: the lock vanishes with the lease. Unsafe by design, for comparison. */
+  /**
+   * What other lock providers do: the lock disappears with the lease. Unsafe by design, for
+   * comparison.
+   */
   boolean isLeaseOnly() {
     return "LeaseOnly".equals(Json.text(value, "mode"));
   }
 
-  /** Commits of several writers to one file group stand side by side; Hudi asks for conflicts of bulk inserts only. */
+  /**
+   * Commits of several writers to one file group may coexist. Hudi then checks only bulk inserts
+   * for conflicts.
+   */
   boolean isNonBlocking() {
     return "NonBlocking".equals(Json.text(value, "concurrency"));
   }
 
-  /** What two commits of which neither has seen the other may not both insert. */
+  /** What two commits may not both insert when neither has seen the other. */
   InsertRule insertConflicts() {
     return InsertRule.of(Json.text(value, "insertConflicts"));
   }

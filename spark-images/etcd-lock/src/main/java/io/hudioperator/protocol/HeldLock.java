@@ -10,12 +10,13 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * One cycle of the lock, from acquire to release: its token, the clock as far as this session has promised it, and what was published.
- * Nobody else can move the clock while the token is ours, so the last promise is the table's clock.
+ * One cycle of the lock, from acquire to release: its token, the largest time that this session has
+ * promised, and what was published. No other process can move the clock while the token is ours, so
+ * the last promise is the table's clock.
  */
 public final class HeldLock {
   public final long token;
-  /** The thread that has acquired it: another one waits for its own turn. */
+  /** The thread that acquired the lock. Other threads wait for their own cycle. */
   private final Thread thread = Thread.currentThread();
   private String lastPromised;
   private final List<Publication> publications = new ArrayList<>();
@@ -40,17 +41,23 @@ public final class HeldLock {
     this.insertConflicts = gate.insertConflicts();
   }
 
-  /** Has this thread acquired it? */
+  /** Whether the current thread acquired it. */
   public boolean isHere() {
     return thread == Thread.currentThread();
   }
 
-  /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
+  /**
+   * The lock was acquired under a gate that lets writers commit without comparing each other's
+   * file groups.
+   */
   public boolean isNonBlocking() {
     return nonBlocking;
   }
 
-  /** The gate was closed when this lock was acquired: the operator opens it only after the agent's word. */
+  /**
+   * The gate was closed when this lock was acquired. The operator opens it only after the agent
+   * has reported.
+   */
   public boolean isGateClosed() {
     return gateClosed;
   }
@@ -65,7 +72,7 @@ public final class HeldLock {
     return gateRevision;
   }
 
-  /** The agent restores the table in this cycle: completed instants go. */
+  /** The agent restores the table in this cycle and may remove completed instants. */
   public synchronized void restores() {
     restores = true;
   }
@@ -74,12 +81,12 @@ public final class HeldLock {
     return restores;
   }
 
-  /** {@code CommitChecks} hold in this cycle: all that is asked for in the non-blocking mode. */
+  /** {@code CommitChecks} hold in this cycle; the non-blocking mode requires nothing else. */
   public synchronized void commitsChecked() {
     commitsChecked = true;
   }
 
-  /** May this instant be published as far as other writers are concerned (I9)? */
+  /** Whether this instant may be published as far as other writers are concerned (I9). */
   public synchronized boolean mayCommit(String instant) {
     return checked.contains(instant) || nonBlocking && commitsChecked;
   }
@@ -92,7 +99,10 @@ public final class HeldLock {
     lastPromised = InstantTime.max(lastPromised, time);
   }
 
-  /** Hudi has asked the conflict strategy about this instant, in this cycle. Returns what the gate says about inserts. */
+  /**
+   * Records that Hudi has asked the conflict strategy about this instant in this cycle. Returns
+   * the gate's rule for inserts.
+   */
   public synchronized InsertRule conflictsChecked(String instant) {
     checked.add(instant);
     return insertConflicts;
@@ -102,12 +112,12 @@ public final class HeldLock {
     return publications.stream().anyMatch(p -> p.instant.equals(instant) && p.completion.equals(completion));
   }
 
-  /** Has a completed file of this instant been sent in this cycle, whatever became of it? */
+  /** Whether a completed file of this instant was sent in this cycle, whatever its outcome. */
   public synchronized boolean hasPublished(String instant) {
     return publications.stream().anyMatch(p -> p.instant.equals(instant));
   }
 
-  /** Adds a publication, or returns the one that the same instant has begun already. */
+  /** Adds a publication, or returns the one that the same instant has already begun. */
   public synchronized Publication publication(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
     requireOpen();
     for (Publication p : publications) {
@@ -121,17 +131,26 @@ public final class HeldLock {
     return added;
   }
 
-  /** A file that completes no instant of the table is about to be sent; false = the lock is being released, which does not wait for it. */
+  /**
+   * Records that a file that completes no instant of the table is about to be sent. Returns false
+   * when the lock is being released, because the release does not wait for this file.
+   */
   public synchronized boolean sends(String file) {
     return !releasing && unanswered.add(file);
   }
 
-  /** The store has said that the file is there. An earlier request for it that had no answer still counts. */
+  /**
+   * The store has acknowledged the file. An earlier request for the same file that had no answer
+   * still counts as unanswered.
+   */
   public synchronized void answered(String file) {
     unanswered.remove(file);
   }
 
-  /** Files that have been sent, or may yet be, without an answer: they may land within the drain (F37). */
+  /**
+   * Files that have been, or may yet be, sent without an answer. They may land within the drain
+   * (F37).
+   */
   public synchronized List<String> unanswered() {
     return new ArrayList<>(unanswered);
   }
@@ -142,7 +161,7 @@ public final class HeldLock {
     }
   }
 
-  /** From now on nothing more is published under this token. */
+  /** Nothing more is published under this token from now on. */
   public synchronized void beginRelease() {
     releasing = true;
   }

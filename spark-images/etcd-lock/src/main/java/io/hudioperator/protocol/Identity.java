@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.UUID;
 
-/** Who an incarnation is: what it writes into etcd about itself. */
+/** The identity of an incarnation: what it writes into etcd about itself. */
 public final class Identity {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
@@ -65,7 +65,10 @@ public final class Identity {
     return "writer".equals(role);
   }
 
-  /** Value of {@code writer/<inc>}; the wall clock in it lets the operator fence a host whose clock is off (F19). */
+  /**
+   * Value of {@code writer/<inc>}. It contains the wall clock so that the operator can fence a
+   * host whose clock is wrong (F19).
+   */
   String registration() {
     return Json.object()
         .put("inc", inc)

@@ -11,11 +11,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The transactions of instants: recorded before the requested file exists, published before the completed file goes out, abandoned, claimed.
- * Names and compares are those of protocol.json. Each is repeated until it has an answer, so each does the same twice as once.
+ * The transactions of instants: recorded before the requested file exists, published before the
+ * completed file is sent, abandoned, claimed. Names and compares are those of protocol.json. Each
+ * transaction is repeated until it has an answer, so each is idempotent.
  */
 public final class InstantProtocol {
-  public static final String SAVEPOINT = "savepoint"; // the action
+  public static final String SAVEPOINT = "savepoint"; // Hudi's action
 
   private final TableKeys keys;
   private final Identity me;
@@ -37,10 +38,13 @@ public final class InstantProtocol {
   }
 
   /**
-   * Records the instant and moves the clock, both before the requested file exists (F12, I10); `gate`: its revision (0: any). Returns the record's revision.
+   * Records the instant and moves the clock, both before the requested file exists (F12, I10).
+   *
+   * @param gate revision that the gate must have; 0 for any
+   * @return revision of the record
    */
   public long recordInstant(long token, String time, String action, long gate) throws TimelineRefusedException {
-    boolean savepoint = SAVEPOINT.equals(action); // bears the time of a completed commit, which the clock has left behind
+    boolean savepoint = SAVEPOINT.equals(action); // has the time of a completed commit, which the clock has already passed
     String name = savepoint ? "record-savepoint" : "record-instant";
     Txn txn = Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1
     txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8
@@ -63,23 +67,25 @@ public final class InstantProtocol {
   }
 
   /**
-   * Asked immediately before a completed file is created or renamed into place: moves the clock to the completion time. Safe to repeat:
-   * each request compares the clock that it moves, so one that is executed after its repetition, when later times are promised, does nothing.
+   * Moves the clock to the completion time; called immediately before a completed file is created
+   * or renamed into place. Safe to repeat: each request compares the clock that it moves. A
+   * request that is executed after its repetition, when later times have been promised, does
+   * nothing.
    */
   public void publish(long token, String time, String completion) throws TimelineRefusedException {
     Txn.Result now = definite.of("read", Txn.when().then(Txn.Op.get(keys.instant(time))).then(Txn.Op.get(keys.clock())));
     KeyValue seen = now.one(0);
     KeyValue clock = now.one(1);
-    if (seen == null || !isPendingOfMine(seen)) { // I7; Abandoned is the owner's own word that it will not publish (F4)
+    if (seen == null || !isPendingOfMine(seen)) { // I7; Abandoned is the owner's own statement that it will not publish (F4)
       log.line("publish").with("instant", time).with("token", token).with("detail", String.valueOf(seen)).write(0, false);
       throw ErrorCode.NOT_PENDING.refusal("instant " + time + " is not Pending for incarnation " + me.inc + ": " + seen);
     }
     Txn txn =
         Txn.when()
             .createRevision(keys.lock(), token) // I1, I3
-            .modRevision(keys.instant(time), seen.modRevision()) // mine and Pending, as just read
+            .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just read
             .absent(keys.fence(me.inc)) // I2
-            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice
+            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: a late duplicate must not move the clock
             .then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10
             .otherwise(Txn.Op.get(keys.lock()))
             .otherwise(Txn.Op.get(keys.fence(me.inc)))
@@ -87,7 +93,7 @@ public final class InstantProtocol {
             .otherwise(Txn.Op.get(keys.clock()));
     Txn.Result r = definite.of("publish", txn);
     KeyValue moved = r.succeeded ? null : r.one(3);
-    // Nobody else moves the clock under this token: it stands at this time because a request was executed whose answer is lost.
+    // Nobody else moves the clock under this token. If it is already at this time, an earlier request was executed and its answer was lost.
     boolean before = moved != null && completion.equals(TableClock.time(moved));
     long revision = before ? moved.modRevision() : r.revision;
     log.line("publish").with("instant", time).with("token", token).with("detail", completion).write(revision, r.succeeded || before);
@@ -101,7 +107,10 @@ public final class InstantProtocol {
     }
   }
 
-  /** Declares that this incarnation will never publish the instant. False = it is not ours to abandon. */
+  /**
+   * Declares that this incarnation will never publish the instant. Returns false when the instant
+   * is not ours to abandon.
+   */
   public boolean abandon(String time) {
     while (true) {
       KeyValue seen = definite.of("read", Txn.when().then(Txn.Op.get(keys.instant(time)))).one(0);
@@ -122,7 +131,7 @@ public final class InstantProtocol {
     }
   }
 
-  /** Makes this incarnation the one executor of a service instant (F3, I12). */
+  /** Makes this incarnation the only executor of a table service's instant (F3, I12). */
   public boolean claim(String time, String previousOwner) {
     Txn.Result now =
         definite.of(
@@ -167,7 +176,7 @@ public final class InstantProtocol {
     return pending;
   }
 
-  /** What the precedence is told from, in one read: registrations, heartbeats, instants. */
+  /** The facts that decide precedence, in one read: registrations, heartbeats, instants. */
   public Precedence precedence() {
     Txn txn =
         Txn.when()
@@ -187,8 +196,10 @@ public final class InstantProtocol {
   }
 
   /**
-   * Asked of an owner that an instant names. Without a settle record nothing is known of it, whether or not it is registered: nobody leaves
-   * with something Pending (F38), and no record of settling goes while an instant names its incarnation. So somebody has removed keys (F70).
+   * Whether the owner that an instant names is settled. Without a settle record nothing is known
+   * about it, registered or not: no incarnation leaves while it has a Pending instant (F38), and
+   * no settle record is deleted while an instant names its incarnation. So a missing record means
+   * that somebody has removed keys (F70).
    */
   private static boolean isSettled(KeyValue settle) {
     if (settle == null) {

@@ -4,12 +4,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.etcd.KeyValue;
 
-/** The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it may still be published. */
+/**
+ * The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it
+ * may still be published.
+ */
 final class InstantRecord {
-  /** Not completed, and nobody has said that it will not be. */
+  /** Not completed, and not given up by its owner. */
   static final String PENDING = "Pending";
 
-  /** Its owner has said that it will never publish the instant (F4). */
+  /** Its owner has declared that it will never publish the instant (F4). */
   static final String ABANDONED = "Abandoned";
 
   private final ObjectNode json;
@@ -18,7 +21,10 @@ final class InstantRecord {
     this.json = (ObjectNode) Json.parse(kv.value());
   }
 
-  /** The one incarnation that may execute and publish the instant: who has claimed it, else its owner. */
+  /**
+   * The only incarnation that may execute and publish the instant: the one that claimed it,
+   * otherwise its owner.
+   */
   String executor() {
     String claimed = Json.text(json, "claimedBy");
     return claimed.isEmpty() ? Json.text(json, "inc") : claimed;
@@ -37,7 +43,7 @@ final class InstantRecord {
     return ABANDONED.equals(Json.text(json, "state"));
   }
 
-  /** The value with another executor, everything else as it is. */
+  /** The same value with another executor. */
   String claimedBy(String inc) {
     return json.deepCopy().put("claimedBy", inc).toString();
   }

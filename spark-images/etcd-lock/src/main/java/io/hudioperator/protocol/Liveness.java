@@ -13,8 +13,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The lease, the {@code alive} key and the thread that keeps them. A lease says who is alive; it never frees a lock by itself. Losing
- * it has no consequence as long as nobody was fenced for it: a new lease, another {@code alive}, and on.
+ * The lease, the {@code alive} key, and the thread that keeps both. A lease says who is alive; it
+ * never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced for
+ * it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
  */
 public final class Liveness implements Runnable {
   private static final long RETRY_MILLIS = 100;
@@ -26,7 +27,10 @@ public final class Liveness implements Runnable {
     CLOSED
   }
 
-  /** Ends the JVM; a help, not a safety device: a worker thread may run on first (measured). */
+  /**
+   * Ends the JVM. Safety does not depend on it: a worker thread may continue for a while
+   * (measured).
+   */
   public interface Halt {
     void halt(int exitCode, String why);
   }
@@ -56,7 +60,7 @@ public final class Liveness implements Runnable {
     this.halt = halt;
   }
 
-  /** Registers, with a new lease for each try, and starts the heartbeat. */
+  /** Registers, with a new lease for each attempt, and starts the heartbeat. */
   public void start(Registration registration, String threadName) {
     this.registration = registration;
     register();
@@ -90,7 +94,7 @@ public final class Liveness implements Runnable {
     }
   }
 
-  /** Definite: a late request that names the lease is rejected. */
+  /** Resolves the unknown outcome: etcd rejects a late request that names a revoked lease. */
   private void revoke(long which) {
     while (which != 0) {
       try {
@@ -116,7 +120,7 @@ public final class Liveness implements Runnable {
     return silence.longerThan(durations.silence);
   }
 
-  // ---- what others ask
+  // ---- state, for other classes
 
   public State state() {
     State end = ended;
@@ -138,7 +142,7 @@ public final class Liveness implements Runnable {
     return lease;
   }
 
-  /** Revision of the {@code alive} that this session put last. */
+  /** Revision of this session's last {@code alive}. */
   long aliveRevision() {
     return aliveRevision.get();
   }
@@ -159,12 +163,15 @@ public final class Liveness implements Runnable {
     waiting.remove(ticket);
   }
 
-  /** Gives up a place in the queue; the heartbeat repeats it when this has no answer. */
+  /** Gives up a place in the queue. The heartbeat repeats this when it has no answer. */
   void leave(String ticket) {
     registration.leave(ticket);
   }
 
-  /** Puts {@code alive} on the present lease: after this, no request sent before can acquire or enqueue. */
+  /**
+   * Puts {@code alive} on the current lease. Afterwards no request that was sent before can
+   * acquire or enqueue.
+   */
   void putAlive() {
     try {
       long revision = registration.keepalive(nextValue(), lease);
@@ -175,7 +182,7 @@ public final class Liveness implements Runnable {
       }
     } catch (EtcdException e) {
       if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
-        leaseLost = true; // alive is gone with it; the heartbeat brings another
+        leaseLost = true; // alive is gone with it; the heartbeat takes another lease
       } else {
         throw e.code().exception("etcd refused keepalive: " + e.getMessage(), e);
       }
@@ -183,8 +190,9 @@ public final class Liveness implements Runnable {
   }
 
   /**
-   * Ends this incarnation, and a writer's JVM with it. An agent's JVM has an incarnation at each of its tables: it hands over in order, so
-   * that one of them does not end what the others are at (F48).
+   * Ends this incarnation, and a writer's JVM with it. An agent's JVM has one incarnation for
+   * each of its tables: it hands over in an orderly way, so that one fenced incarnation does not
+   * end the work of the others (F48).
    */
   void fenced(String why) {
     if (ended == null) {
@@ -195,7 +203,10 @@ public final class Liveness implements Runnable {
     }
   }
 
-  /** A clean exit begins: the registration that it removes is missed no more. A fence still ends this incarnation (I2). */
+  /**
+   * A clean exit begins: from now on the heartbeat tolerates that the registration is missing. A
+   * fence still ends this incarnation (I2).
+   */
   public void leaves() {
     leaving = true;
   }
@@ -206,7 +217,10 @@ public final class Liveness implements Runnable {
     }
   }
 
-  /** After a clean exit: the lease goes too, so that no late request of ours can succeed. */
+  /**
+   * Called after a clean exit. Revokes the lease too, so that no late request of ours can
+   * succeed.
+   */
   public void close() {
     ended = State.CLOSED;
     revoke(lease);
@@ -222,7 +236,7 @@ public final class Liveness implements Runnable {
         beat();
         answered = true;
       } catch (EtcdException | RuntimeException e) {
-        if (ended == null && etcd.setBack()) { // what it promised, a fence or a lock, it may have forgotten (I1, I2)
+        if (ended == null && etcd.setBack()) { // it may have lost a fence or a lock that it had acknowledged (I1, I2)
           halt.halt(EXIT_SILENT, e.getMessage());
           return;
         }
@@ -260,7 +274,7 @@ public final class Liveness implements Runnable {
       alivePut(alive.modRevision());
     }
     silence.acknowledged(sent);
-    for (KeyValue ticket : self.reads.get(3)) { // a ticket that nobody waits on costs everybody 500 ms at each hand-over (F16)
+    for (KeyValue ticket : self.reads.get(3)) { // a ticket without a waiter delays each hand-over by 500 ms (F16)
       String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
       if (!waiting.contains(name)) {
         registration.leave(name);
@@ -272,7 +286,7 @@ public final class Liveness implements Runnable {
     long granted = etcd.grantLease(durations.lease);
     long revision = registration.keepalive(nextValue(), granted);
     if (revision < 0) {
-      gone("lease lost, and fenced or settled meanwhile");
+      gone("lease lost, and fenced or settled in the meantime");
       return;
     }
     lease = granted;

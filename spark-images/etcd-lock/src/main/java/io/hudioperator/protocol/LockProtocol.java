@@ -11,14 +11,16 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * The transactions of the lock and its queue, each with a definite outcome. Names and compares are those of protocol.json. Those of the
- * registration are in {@link Registration}, those of instants in {@link InstantProtocol}.
+ * The transactions of the lock and its queue, each with a definite outcome. Names and compares are
+ * those of protocol.json. The transactions of the registration are in {@link Registration}, those
+ * of instants in {@link InstantProtocol}.
  *
- * <p>A call without an answer is repeated ({@link DefiniteTxn}) only where the same request twice does the same as once, also when the
- * first one is executed long after the second. An acquire is not repeated but resolved: see {@link #resolve}.
+ * <p>A call without an answer is repeated ({@link DefiniteTxn}) only where sending the request
+ * twice has the effect of sending it once, even when the first one is executed long after the
+ * second. An acquire is resolved instead of repeated: see {@link #resolve}.
  */
 public final class LockProtocol {
-  /** What a waiter decides on: one linearizable read. Absent keys are null. */
+  /** What a waiter bases its decision on: one linearizable read. Absent keys are null. */
   static final class View {
     final long revision;
     final KeyValue gate;
@@ -39,7 +41,10 @@ public final class LockProtocol {
     }
   }
 
-  /** A lock that is ours, with the clock as it stood in that moment (null = the table has none yet). */
+  /**
+   * A lock that is ours, with the clock at the moment of the acquire (null = the table has none
+   * yet).
+   */
   public static final class Acquired {
     public final long token;
     public final String clock;
@@ -79,18 +84,20 @@ public final class LockProtocol {
   }
 
   /**
-   * Acquire. Null = definitely not ours, now and later; the reason is in the next {@link #view}.
+   * Acquires the lock. Null means that the request definitely did not and never will acquire it;
+   * the next {@link #view} shows why.
    *
    * @param lockLease 0, or the session's lease in mode LeaseOnly
-   * @param ticket the waiter's place in the queue, given back with the lock; null = none
+   * @param ticket the waiter's place in the queue, deleted in the same transaction; null for
+   *     none
    */
   Acquired acquire(Liveness liveness, long gateRevision, String lockValue, long lockLease, String ticket) {
     Txn txn =
         Txn.when()
             .absent(keys.lock()) // I1
             .absent(keys.fence(me.inc)) // I2
-            .modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only the heartbeat that I put last counts (F16)
-            .modRevision(keys.gate(), gateRevision) // the gate that I read, and that admits me (F8)
+            .modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only my last heartbeat counts (F16)
+            .modRevision(keys.gate(), gateRevision) // the gate that I read and that admits me (F8)
             .then(Txn.Op.put(keys.lock(), lockValue, lockLease))
             .then(Txn.Op.get(keys.clock()));
     if (ticket != null) {
@@ -110,11 +117,11 @@ public final class LockProtocol {
       log.line("acquire").with("nonce", nonce).with("detail", e.outcome() + " " + e.getMessage()).write(0, false);
       switch (e.outcome()) {
         case UNKNOWN:
-          acquireUnknown = true; // and stays so when this throws: no clean exit then (F15)
+          acquireUnknown = true; // stays true when this throws; a clean exit is then impossible (F15)
           Acquired resolved = resolve(liveness, lockValue, nonce);
           acquireUnknown = false;
           return resolved;
-        case LEASE_GONE: // LeaseOnly: the heartbeat will bring another lease
+        case LEASE_GONE: // LeaseOnly: the heartbeat will take another lease
           return null;
         default:
           throw DefiniteTxn.unexpected("acquire", e);
@@ -123,8 +130,9 @@ public final class LockProtocol {
   }
 
   /**
-   * Ends the uncertainty of an acquire: either the lock is mine, or {@code alive} is put again, so that the lost request, whenever it
-   * is executed, finds another revision than it compares. Reading back would not do: an acquire was executed 25 s after its time-out
+   * Resolves an acquire without an answer: either the lock is mine, or {@code alive} is put
+   * again, so that the lost request finds another revision than it compares, whenever it is
+   * executed. Reading back is not enough: an acquire was executed 25 s after its time-out
    * (measured).
    */
   private Acquired resolve(Liveness liveness, String lockValue, String nonce) {
@@ -156,12 +164,15 @@ public final class LockProtocol {
     }
   }
 
-  /** Was there an acquire whose outcome could not be found out? */
+  /** Whether there was an acquire whose outcome could not be determined. */
   public boolean acquireUnknown() {
     return acquireUnknown;
   }
 
-  /** Takes or updates a place in the queue. False = it is not there (fenced, other heartbeat); look again. */
+  /**
+   * Takes or updates a place in the queue. Returns false when the place was not taken (fenced, or
+   * another heartbeat); the caller reads again.
+   */
   boolean enqueue(Liveness liveness, String ticket, String value, boolean update) {
     Txn txn = Txn.when().absent(keys.fence(me.inc)).modRevision(keys.alive(me.inc), liveness.aliveRevision());
     if (update) {
@@ -175,7 +186,7 @@ public final class LockProtocol {
     } catch (EtcdException e) {
       log.line("enqueue").with("key", ticket).with("detail", e.outcome().name()).write(0, false);
       if (e.outcome() == EtcdException.Outcome.UNKNOWN) {
-        liveness.putAlive(); // a late ticket would stand in everybody's way
+        liveness.putAlive(); // a late ticket would block every other waiter
       } else if (e.outcome() != EtcdException.Outcome.LEASE_GONE) {
         throw DefiniteTxn.unexpected("enqueue", e);
       }
@@ -184,8 +195,9 @@ public final class LockProtocol {
   }
 
   /**
-   * Release, with the records of the instants that were completed under this token. A failed compare means that the lock is not ours
-   * any more; either way it is over.
+   * Releases the lock and deletes the records of the instants that were completed under this
+   * token. A failed compare means that the lock is no longer ours; in both cases the cycle is
+   * over.
    */
   public void release(long token, Collection<String> completed) {
     Txn txn = Txn.when().createRevision(keys.lock(), token).then(Txn.Op.delete(keys.lock()));

@@ -10,11 +10,15 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What a waiter watches: the lock, and the ticket before its own. Only a reason to look again is taken from it, never a fact (I11), and
- * it is not trusted to be complete: the waiter reads again every few seconds.
+ * What a waiter watches: the lock, and the ticket before its own. An event is only a reason to read
+ * again, never a fact (I11). The watch is not assumed to be complete: the waiter also reads again
+ * every few seconds.
  */
 final class LockWatch implements AutoCloseable {
-  /** A lock that nobody takes for this long is free for anybody: the first in the queue may be paused. */
+  /**
+   * A lock that stays free for this long may be taken by any waiter, because the first one in the
+   * queue may be paused.
+   */
   static final long FREE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
   private static final long CREATED_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -29,7 +33,10 @@ final class LockWatch implements AutoCloseable {
   private long countedUpTo;
   private int overtakes;
 
-  /** {@code older} = the tickets before which this one does not go anyway; only locks acquired after {@code revision} are counted. */
+  /**
+   * {@code older}: tickets that take precedence over this one in any case. Only locks acquired
+   * after {@code revision} are counted.
+   */
   LockWatch(EtcdClient etcd, String lockKey, Set<String> older, long revision) {
     this.etcd = etcd;
     this.lockKey = lockKey;
@@ -38,7 +45,10 @@ final class LockWatch implements AutoCloseable {
     this.lock = new Stream(lockKey);
   }
 
-  /** Null = first in the queue. Returns whether this is another ticket than before, so that one more look is due. */
+  /**
+   * Follows the ticket before this one; null when this one is first. Returns whether it is
+   * another ticket than before, so that one more read is due.
+   */
   synchronized boolean follow(String predecessorKey) {
     if (Objects.equals(predecessorKey, predecessor == null ? null : predecessor.key)) {
       return false;
@@ -50,7 +60,7 @@ final class LockWatch implements AutoCloseable {
     return true;
   }
 
-  /** False = a watch could not be created in time, or broke: make another. */
+  /** False when a watch could not be created in time, or broke; the caller creates another. */
   synchronized boolean awaitCreated() throws InterruptedException {
     long end = System.nanoTime() + CREATED_NANOS;
     long left = CREATED_NANOS;
@@ -69,7 +79,7 @@ final class LockWatch implements AutoCloseable {
     return lock.broken || (predecessor != null && predecessor.broken);
   }
 
-  /** What a later read says about the lock; ignored when an event is newer. */
+  /** Takes over the state of the lock from a later read; ignored when an event is newer. */
   synchronized void read(LockProtocol.View view) {
     if (view.revision > lockRevision) {
       lockRevision = view.revision;
@@ -99,12 +109,12 @@ final class LockWatch implements AutoCloseable {
     }
   }
 
-  /** Has the lock been free for so long that it may be taken out of turn? */
+  /** Whether the lock has been free for so long that it may be taken out of turn. */
   synchronized boolean freeForAnybody() {
     return freeSince >= 0 && System.nanoTime() - freeSince >= FREE_NANOS;
   }
 
-  /** Waits until it is worth to read again, at most {@code nanos}. */
+  /** Waits until there is a reason to read again, at most {@code nanos}. */
   synchronized void await(long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
     while (!broken() && overtakes == 0 && !isMyTurn()) {
@@ -123,7 +133,7 @@ final class LockWatch implements AutoCloseable {
     return predecessor == null ? freeSince >= 0 : predecessor.gone;
   }
 
-  /** How often the lock went to somebody younger since this was asked last. */
+  /** How often a younger ticket has got the lock since the last call. */
   synchronized int takeOvertakes() {
     int seen = overtakes;
     overtakes = 0;

@@ -8,7 +8,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Which writer has priority where two change the same file groups. Fairness only; safety does not depend on it. */
+/**
+ * Which writer has priority when two change the same file groups. Fairness only; safety does not
+ * depend on it.
+ */
 public final class Precedence {
   private final TableKeys keys;
   private final List<List<KeyValue>> reads;
@@ -19,7 +22,7 @@ public final class Precedence {
     this.reads = read.reads;
   }
 
-  /** Pending instants of living incarnations whose priority is higher than this one. */
+  /** Pending instants of living incarnations with a priority higher than this one. */
   public Set<String> pendingAhead(int priority) {
     Set<String> ahead = new HashSet<>();
     for (KeyValue kv : reads.get(0)) {

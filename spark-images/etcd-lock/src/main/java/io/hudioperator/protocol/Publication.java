@@ -3,9 +3,10 @@ package io.hudioperator.protocol;
 import java.io.IOException;
 
 /**
- * One completed file on its way to the store. Its outcome is unknown from before the create or rename until the store has said that it is
- * there; as long as it is, the lock is not released (F1). No exception counts as a definite refusal: a store's client retries by itself,
- * and the refusal may be about its second request while the first is still on the wire.
+ * One completed file on its way to the store. Its outcome is unknown from before the create or
+ * rename until the store acknowledges the file. While it is unknown, the lock is not released (F1).
+ * No exception counts as a definite refusal: a store's client retries by itself, and the refusal
+ * may belong to its second request while the first is still on the wire.
  */
 public final class Publication {
   public enum Outcome {
@@ -14,9 +15,9 @@ public final class Publication {
     ABSENT
   }
 
-  /** Looks for the file in a fresh listing of its directory. */
+  /** Looks up the file in a fresh listing of its directory. */
   public interface Listing {
-    /** Its length in bytes; negative: it is not there. */
+    /** Length of the file in bytes; negative when it is not listed. */
     long length() throws IOException;
   }
 
@@ -36,12 +37,12 @@ public final class Publication {
     return outcome;
   }
 
-  /** Another request for the same file is about to go out. */
+  /** Another request for the same file is about to be sent. */
   void begin() {
     outcome = Outcome.UNKNOWN;
   }
 
-  /** That many bytes are about to go out. */
+  /** That many bytes are about to be sent. */
   public void sends(long bytes) {
     length = bytes;
   }
@@ -50,7 +51,10 @@ public final class Publication {
     outcome = Outcome.COMPLETED;
   }
 
-  /** Only after the drain: a request on the wire has landed or died by then. A file that is not whole decides nothing (F34, I4). */
+  /**
+   * Call this only after the drain: a request on the wire has landed or died by then. An
+   * incomplete file decides nothing (F34, I4).
+   */
   public void look() throws IOException {
     long found = listing.length();
     if (found == 0 || found > 0 && length >= 0 && found != length) {

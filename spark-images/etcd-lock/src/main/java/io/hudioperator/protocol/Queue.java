@@ -10,8 +10,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Who is next. Fairness only, safety does not depend on it: the acquire transaction decides. Order: tickets that were overtaken 8 times, then
- * priority, then age, so that a stream of important writers cannot keep a modest one out for ever (F24).
+ * The order of waiters. Fairness only; safety does not depend on it: the acquire transaction
+ * decides. Order: tickets that were overtaken 8 times, then priority, then age. So a stream of
+ * high-priority writers cannot starve a low-priority one (F24).
  */
 final class Queue {
   static final int MAX_OVERTAKES = 8;
@@ -55,7 +56,7 @@ final class Queue {
     return !tickets.isEmpty() && tickets.get(0).name.equals(ticket);
   }
 
-  /** The ticket right before this one; null when it is first or absent. */
+  /** The ticket directly before this one; null when this one is first or absent. */
   String predecessor(String ticket) {
     String before = null;
     for (Ticket t : tickets) {
@@ -67,7 +68,10 @@ final class Queue {
     return null;
   }
 
-  /** Everybody who came before this ticket: being served after them is not being overtaken. */
+  /**
+   * Tickets that are older than this one: being served after them does not count as being
+   * overtaken.
+   */
   Set<String> olderThan(String ticket) {
     Set<String> older = new HashSet<>();
     long mine = tickets.stream().filter(t -> t.name.equals(ticket)).mapToLong(t -> t.createRevision).findFirst().orElse(Long.MAX_VALUE);

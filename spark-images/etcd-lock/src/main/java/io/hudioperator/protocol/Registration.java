@@ -9,8 +9,9 @@ import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.Txn;
 
 /**
- * The transactions of an incarnation's own keys, whether or not it holds the lock: its registration, its heartbeat, its tickets. Names and
- * compares are those of protocol.json. {@code alive} is the next value of the heartbeat, with which its revision moves.
+ * The transactions of an incarnation's own keys, whether or not it holds the lock: its
+ * registration, its heartbeat, its tickets. Names and compares are those of protocol.json. {@code
+ * alive} is the next value of the heartbeat; putting it moves the key's revision.
  */
 public final class Registration {
   private final EtcdClient etcd;
@@ -28,8 +29,9 @@ public final class Registration {
   }
 
   /**
-   * Registers on a fresh lease; returns the revision of {@code alive}. After a lost answer the caller revokes the lease, which ends the
-   * uncertainty (a late request is rejected whole, F23), and comes again with another.
+   * Registers on a fresh lease and returns the revision of {@code alive}. After a lost answer the
+   * caller revokes the lease, which resolves the outcome (etcd rejects a late request as a whole,
+   * F23), and tries again with another lease.
    */
   long register(String alive, long lease) throws EtcdException {
     Txn.Result r =
@@ -50,7 +52,9 @@ public final class Registration {
     throw ErrorCode.NOT_ADMITTED.exception("attempt " + me.attempt + " is not admitted to table " + keys.tablePrefix());
   }
 
-  /** The Spark application id is known later than the session has to begin. */
+  /**
+   * Updates the registration: the session has to begin before the Spark application id is known.
+   */
   public void update() {
     Txn txn =
         Txn.when()
@@ -62,8 +66,9 @@ public final class Registration {
   }
 
   /**
-   * Puts {@code alive}: after a lost lease, and to make every earlier acquire of ours impossible. Returns its revision, or -1 when this
-   * incarnation is fenced or its registration is gone: it may never act again (I2).
+   * Puts {@code alive}: after a lost lease, and to make every earlier acquire of ours impossible.
+   * Returns its revision, or -1 when this incarnation is fenced or its registration is gone; it
+   * may then never act again (I2).
    */
   long keepalive(String alive, long lease) throws EtcdException {
     Txn txn =
@@ -76,7 +81,7 @@ public final class Registration {
     return r.succeeded ? r.revision : -1;
   }
 
-  /** What the heartbeat looks at: fence, writer, alive, and the tickets of this incarnation. */
+  /** What the heartbeat reads: fence, writer, alive, and the tickets of this incarnation. */
   Txn.Result readSelf() throws EtcdException {
     return etcd.txn(
         Txn.when()
@@ -86,7 +91,7 @@ public final class Registration {
             .then(Txn.Op.range(keys.queue(me.inc + "-"))));
   }
 
-  /** Gives up a place in the queue. The heartbeat repeats it when this has no answer. */
+  /** Gives up a place in the queue. The heartbeat repeats this when it has no answer. */
   void leave(String ticket) {
     try {
       etcd.txn(Txn.when().then(Txn.Op.delete(keys.queue(ticket))));
@@ -95,7 +100,10 @@ public final class Registration {
     }
   }
 
-  /** False = fenced: the registration is the operator's to remove. */
+  /**
+   * Returns false when the incarnation is fenced: only the operator may then remove the
+   * registration.
+   */
   public boolean cleanExit() {
     Txn txn =
         Txn.when()

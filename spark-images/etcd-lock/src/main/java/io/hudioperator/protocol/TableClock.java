@@ -3,7 +3,10 @@ package io.hudioperator.protocol;
 import io.hudioperator.contract.Json;
 import io.hudioperator.etcd.KeyValue;
 
-/** The value of {@code clock}: the largest instant or completion time that was promised at the table (I10). */
+/**
+ * The value of {@code clock}: the largest instant or completion time that was promised for the
+ * table (I10).
+ */
 final class TableClock {
   private TableClock() {}
 

@@ -21,7 +21,10 @@ import org.apache.hudi.storage.HoodieStorageUtils;
 import org.apache.hudi.storage.StoragePath;
 import org.apache.hudi.storage.hadoop.HadoopStorageConfiguration;
 
-/** What the lock itself needs from the table's storage: the marker that names its authority, and the newest time on its timeline. */
+/**
+ * What the lock itself needs from the table's storage: the marker that names its authority, and the
+ * latest time on its timeline.
+ */
 public final class TableStorage {
   private static final Pattern TIMES = Pattern.compile("(\\d{14,17})(?:_(\\d{14,17}))?\\..*");
   private static final String MARKERS = ".hoodie/hudi-operator";
@@ -35,8 +38,9 @@ public final class TableStorage {
   }
 
   /**
-   * The first process that sees a table leaves a marker; another marker means that another etcd, another prefix or another table id also
-   * gives out a lock for it, which would be two locks (F10). Called with the lock held.
+   * Creates or compares the marker of the lock authority. The first process at a table creates
+   * it. A different marker means that another etcd, prefix or table id also gives out a lock for
+   * this table, so there would be two locks (F10). Called with the lock held.
    *
    * @return false when there is no table yet, so nothing was checked
    */
@@ -53,10 +57,10 @@ public final class TableStorage {
     for (FileStatus status : list(fs, folder)) {
       String name = status.getPath().getName();
       if (name.startsWith(".")) {
-        continue; // checksum files of local file systems; what was to become a marker
+        continue; // checksum files of local file systems, and unfinished markers
       }
       if (!name.equals(tableId)) {
-        throw ErrorCode.OTHER_AUTHORITY.exception(base + " is marked as table " + name + ", this is table " + tableId);
+        throw ErrorCode.OTHER_AUTHORITY.exception(base + " is marked as table " + name + ", not as table " + tableId);
       }
       found = true;
     }
@@ -74,7 +78,11 @@ public final class TableStorage {
     return true;
   }
 
-  /** False when it is there already. Where a file is seen from its creation on it is renamed into place: nobody leaves an empty one (F66). */
+  /**
+   * Creates the marker; returns false when it exists. On a store where a file is visible as soon
+   * as it is created, the marker is renamed into place, so that no crash leaves an empty one
+   * (F66).
+   */
   private boolean create(FileSystem fs, Path path, String content) throws IOException {
     boolean renames = renames(base, conf);
     Path first = renames ? new Path(path.getParent(), "." + path.getName() + "." + UUID.randomUUID()) : path;
@@ -86,7 +94,7 @@ public final class TableStorage {
     return !renames || fs.rename(first, path);
   }
 
-  /** Whether Hudi writes a file there under another name first, and renames it. */
+  /** Whether Hudi first writes a file there under another name, and then renames it. */
   public static boolean renames(Path base, Configuration conf) {
     return HoodieStorageUtils.getStorage(new StoragePath(base.toString()), new HadoopStorageConfiguration(conf)).needCreateTempFile();
   }
@@ -105,7 +113,10 @@ public final class TableStorage {
     }
   }
 
-  /** Largest instant or completion time on the active timeline; {@link InstantTime#NONE} when there is none. */
+  /**
+   * The largest instant or completion time on the active timeline; {@link InstantTime#NONE} when
+   * there is none.
+   */
   public String latestTime() throws IOException {
     String latest = InstantTime.NONE;
     for (FileStatus status : list(base.getFileSystem(conf), new Path(base, ".hoodie/timeline"))) {

@@ -6,11 +6,17 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.concurrent.TimeUnit;
 
-/** Keeps this host's wall clock behind nobody's promise: instants and completion times increase with tokens (I10). */
+/**
+ * Keeps this host's wall clock from falling behind a promised time: instants and completion times
+ * increase with tokens (I10).
+ */
 public final class WallClock {
   private WallClock() {}
 
-  /** Returns when the wall clock is past the time; throws when it is further behind than allowed. */
+  /**
+   * Returns once the wall clock has passed the time. Throws when the wall clock is further behind
+   * than allowed.
+   */
   public static void passes(String clock, int maxSkewSeconds) throws InterruptedException {
     if (clock.isEmpty()) {
       return;
@@ -23,7 +29,7 @@ public final class WallClock {
       }
       if (behind > TimeUnit.SECONDS.toMillis(maxSkewSeconds)) {
         throw ErrorCode.CLOCK_BEHIND.exception(
-            "the wall clock of host " + host() + " is " + behind + " ms behind the table's clock " + clock + ", allowed are " + maxSkewSeconds + " s");
+            "the wall clock of host " + host() + " is " + behind + " ms behind the table's clock " + clock + "; at most " + maxSkewSeconds + " s are allowed");
       }
       TimeUnit.MILLISECONDS.sleep(Math.min(behind + 1, 100));
     }

@@ -18,13 +18,14 @@ public final class OpenSessions {
   private static volatile Session driver;
 
   static {
-    MetadataSchema.pin(); // an agent has no plugin
+    MetadataSchema.pin(); // an agent does not load the Spark plugin
   }
 
   private OpenSessions() {}
 
   /**
-   * Registers at a table and starts the heartbeat; table id and base path may come from the environment. The open session when there is one.
+   * Registers at a table and starts the heartbeat, or returns the open session of that table.
+   * Table id and base path may come from the environment.
    */
   public static synchronized Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
     Map<String, String> settings = new HashMap<>(given);
@@ -41,7 +42,7 @@ public final class OpenSessions {
     return session;
   }
 
-  /** Without an entry in this JVM's table of sessions. */
+  /** Opens a session without adding it to this JVM's sessions. */
   public static Session open(
       Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
     boolean opened = false;
@@ -57,7 +58,7 @@ public final class OpenSessions {
     }
   }
 
-  /** The session of a driver: opened once, from the environment, by the Spark plugin. */
+  /** The session of a driver; the Spark plugin opens it once, from the environment. */
   public static synchronized Session openDriver(Map<String, String> env, Map<String, String> settings, Liveness.Halt halt) {
     if (driver == null) {
       driver = open(settings, env, halt);
@@ -79,7 +80,10 @@ public final class OpenSessions {
     return BY_TABLE.get(tableId);
   }
 
-  /** Session of the table with this base path, in any spelling; null = none is open in this JVM. */
+  /**
+   * The session of the table with this base path, in any spelling; null when this JVM has none
+   * open.
+   */
   public static Session byPath(String basePath) {
     String wanted = TablePath.comparable(basePath);
     for (Session session : BY_TABLE.values()) {

@@ -14,24 +14,31 @@ import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.storage.StorageConfiguration;
 
 /**
- * What the threads of this process have read of a table, and from which read each of its writes was made. A write is compared with what was
- * committed since the oldest read, of whatever thread, after the last write of its own thread (a thread that has not written yet: after the last
- * write of the process); without one, since the reads that that write had: rows may be handed from thread to thread, and kept (F40, F59, F88).
+ * Tracks what the threads of this process have read of a table, and on which read each of its
+ * writes is based. A write is compared with what was committed since the oldest read, by any
+ * thread, that came after the last write of the write's own thread (for a thread that has not
+ * written yet: after the last write of the process). If there is no such read, the write is based
+ * on the reads of that last write, because rows may be handed from thread to thread and kept (F40,
+ * F59, F88).
  *
- * <p>What a statement reads for itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is saved) counts for that statement in
- * addition, and replaces nothing that the program has read before: a value in it may be one of those (F88).
+ * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
+ * saved) counts for that statement in addition. It replaces nothing that the program has read
+ * before, because a value in the statement may come from such a read (F88).
  */
 public final class TableReads {
   private static final int MAX_WRITES = 10_000;
   private static final int MAX_READS = 1_000;
 
-  /** When rows were read. */
+  /** The state of the table when rows were read. */
   public static final class Base {
-    /** Completion time: what completed up to then is in the rows. */
+    /** Completion time: the rows contain what completed up to it. */
     public final String completion;
-    /** Requested time: what completes later was requested then or later. */
+    /** Requested time: what completes later was requested at this time or later. */
     public final String floor;
-    /** Requested times of writes that were not completed, or not seen to be: they may have completed before {@link #completion}. */
+    /**
+     * Requested times of writes that were not completed, or were not seen as completed; they
+     * may have completed before {@link #completion}.
+     */
     final Set<String> pending;
 
     public Base(String completion, String floor, Set<String> pending) {
@@ -40,7 +47,7 @@ public final class TableReads {
       this.pending = pending;
     }
 
-    /** Of rows that were read when this was the timeline. */
+    /** The base of rows that were read when this was the timeline. */
     public static Base of(HoodieTimeline all) {
       HoodieTimeline commits = all.getCommitsTimeline();
       String completion = "0";
@@ -70,7 +77,7 @@ public final class TableReads {
           completion.compareTo(other.completion) < 0 ? completion : other.completion, floor.compareTo(other.floor) < 0 ? floor : other.floor, both);
     }
 
-    /** May rows that were read then lack what this commit has brought? */
+    /** Whether rows that were read at this base may lack what this commit added. */
     public boolean lacks(HoodieInstant completed) {
       return completed.getCompletionTime() != null
           && (completed.getCompletionTime().compareTo(completion) > 0 || pending.contains(completed.requestedTime()));
@@ -80,7 +87,7 @@ public final class TableReads {
   /** One write of this process. */
   public static final class Write {
     public final String instant;
-    /** Null: nothing was read that it could be made from. */
+    /** Null when nothing was read that the write could be based on. */
     public final Base base;
     private final long thread;
     private volatile String read = "";
@@ -91,18 +98,21 @@ public final class TableReads {
       this.base = base;
     }
 
-    /** Its writer names the read that it is made from; empty: it does not. */
+    /** Names the read that this write is based on; empty when its writer does not name one. */
     public void madeFrom(String name) {
       read = name;
     }
 
-    /** What a write knows without having read it: what was written from the same read before, or, when one of the two is not named, by its thread. */
+    /**
+     * Whether this write knows the earlier one without having read it: both are based on the
+     * same named read or, when one of them names no read, both are of the same thread.
+     */
     private boolean follows(Write earlier) {
       return read.isEmpty() || earlier.read.isEmpty() ? thread == earlier.thread : read.equals(earlier.read);
     }
   }
 
-  /** One read: when in the order of reads and writes of this process, and by whom. */
+  /** One read: its position in the order of reads and writes of this process, and its thread. */
   private static final class Read {
     private final long number;
     private final long thread;
@@ -116,11 +126,11 @@ public final class TableReads {
   }
 
   private static final class OfThread {
-    /** Number of its last write; 0: none. */
+    /** Number of the thread's last write; 0 when there is none. */
     private long wrote;
-    /** What that write was made from, but for what it has read itself. */
+    /** What that write was based on, without its own statement's reads. */
     private Base given;
-    /** What the statement has read that it is in. */
+    /** What the current statement has read. */
     private Base statement;
   }
 
@@ -131,7 +141,10 @@ public final class TableReads {
   private long number;
   private volatile boolean hadCommits;
 
-  /** Before this process reads anything: has the table commits? What cannot be told counts as no (F63). */
+  /**
+   * Called before this process reads anything: records whether the table has commits. If that
+   * cannot be determined, the answer is no (F63).
+   */
   public void begin(StorageConfiguration<?> conf, String basePath) {
     try {
       HoodieTableMetaClient table = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(basePath).build();
@@ -141,12 +154,15 @@ public final class TableReads {
     }
   }
 
-  /** May a relation of a table without commits, which does not say of which one, be of this table? */
+  /**
+   * Whether a relation that belongs to some table without commits may be of this table; such a
+   * relation does not say which table it is.
+   */
   public boolean mayHaveBeenEmpty() {
     return !hadCommits;
   }
 
-  /** This thread has got rows of the table. */
+  /** This thread has received rows of the table. */
   public synchronized void read(Base base) {
     long thread = Thread.currentThread().getId();
     for (Read one : reads) {
@@ -156,13 +172,13 @@ public final class TableReads {
       }
     }
     reads.add(new Read(++number, thread, base));
-    if (reads.size() > MAX_READS) { // the oldest counts as its thread's newest
+    if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
       Read oldest = reads.poll();
       reads.add(new Read(++number, oldest.thread, oldest.base));
     }
   }
 
-  /** A statement that writes has read rows of the table, in this thread. */
+  /** A statement that writes has read rows of the table in this thread. */
   public synchronized void readByStatement(Base base) {
     OfThread mine = ofThisThread();
     mine.statement = base.and(mine.statement);
@@ -172,7 +188,7 @@ public final class TableReads {
     return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
   }
 
-  /** That instant is not of this process. */
+  /** The instant is not of this process. */
   public synchronized void forget(String instant) {
     writes.remove(instant);
   }
@@ -198,23 +214,29 @@ public final class TableReads {
     number++;
     writes.put(instant, new Write(instant, thread, base));
     if (writes.size() > MAX_WRITES) {
-      writes.pollFirstEntry(); // is then taken for a write of somebody else
+      writes.pollFirstEntry(); // is then treated as a write of another process
     }
   }
 
-  /** The write of this process with that instant; one that nothing is known of when it is not of this process. */
+  /**
+   * The write of this process with that instant. For an instant of another process, returns a
+   * write that knows of no read.
+   */
   public synchronized Write write(String instant) {
     Write found = writes.get(instant);
     return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
   }
 
-  /** The newest write of this thread. */
+  /** The latest write of this thread. */
   public synchronized Write newest() {
     long thread = Thread.currentThread().getId();
     return writes.descendingMap().values().stream().filter(w -> w.thread == thread).findFirst().orElseGet(() -> write(""));
   }
 
-  /** Is the commit with that instant one that the write knows, although it completed after the read? */
+  /**
+   * Whether the write knows the commit with that instant although the commit completed after the
+   * read.
+   */
   public synchronized boolean knows(Write write, String instant) {
     Write other = writes.get(instant);
     return other != null && write.follows(other);

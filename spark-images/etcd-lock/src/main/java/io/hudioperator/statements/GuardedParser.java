@@ -12,8 +12,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 
 /**
- * Lets each statement see its tables as they are: Spark keeps what a table's name stood for at its first use, files and all, and an
- * {@code UPDATE} would write rows anew as they were then.
+ * Makes each statement see the current state of its tables. Spark caches what a table's name
+ * referred to at its first use, including its files, and an {@code UPDATE} would rewrite rows from
+ * that old state.
  */
 public final class GuardedParser implements ParserInterface {
   private final SparkSession session;

@@ -48,14 +48,15 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * Looks at each plan before it runs: which rows of a table this process has read ({@link TableReads}), and whether a statement may run at all.
- * What is not in the list ({@link Statements}) does not.
+ * Inspects each plan before it runs: which rows of a table this process has read ({@link
+ * TableReads}), and whether a statement may run at all. A statement that is not in the list ({@link
+ * Statements}) may not.
  */
 public final class StatementRules {
   private static final String HUDI = "org.apache.spark.sql.hudi.";
   private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
 
-  /** Commands that write; what they read is read while they run, or is a part of them. */
+  /** Commands that write. They read their input while they run, or it is part of them. */
   private static final Set<String> WRITES =
       Set.of(
           "SaveIntoDataSourceCommand",
@@ -66,7 +67,7 @@ public final class StatementRules {
 
   private final SparkSession spark;
   private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-  /** Whether what is read is read by a statement that writes, and by nobody else. */
+  /** Whether a read belongs only to a statement that writes. */
   private boolean byStatement;
 
   private StatementRules(SparkSession spark, boolean byStatement) {
@@ -74,7 +75,10 @@ public final class StatementRules {
     this.byStatement = byStatement;
   }
 
-  /** @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing was done then */
+  /**
+   * @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing
+   *     has been done then
+   */
   public static void check(SparkSession spark, LogicalPlan plan) {
     if (OpenSessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
       new StatementRules(spark, isInStatement()).walk(plan);
@@ -90,7 +94,7 @@ public final class StatementRules {
   }
 
   private void walk(QueryPlan<?> plan) {
-    if (plan instanceof CommandResult || !seen.add(plan)) { // a result was judged before it was there
+    if (plan instanceof CommandResult || !seen.add(plan)) { // the plan of a result was checked before it ran
       return;
     }
     if (plan instanceof Command) {
@@ -106,7 +110,7 @@ public final class StatementRules {
     } else if (plan instanceof WriteToStream) {
       requireNoSink(((WriteToStream) plan).sink());
     }
-    if (plan instanceof InsertIntoHoodieTableCommand) { // its target is no source
+    if (plan instanceof InsertIntoHoodieTableCommand) { // its target is not a source
       walk(((InsertIntoHoodieTableCommand) plan).query());
       return;
     }
@@ -128,7 +132,7 @@ public final class StatementRules {
     }
   }
 
-  /** What a node is made of, and what that is made of. */
+  /** The elements of a node, and their elements. */
   private static List<Object> elements(Product node, int depth) {
     List<Object> found = new ArrayList<>();
     Iterator<Object> parts = node.productIterator();
@@ -152,7 +156,7 @@ public final class StatementRules {
       }
       return;
     }
-    if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
+    if (source.getClass().getSimpleName().equals("EmptyRelation")) { // a table without commits; the relation does not say which one
       TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
       OpenSessions.all().stream().map(Session::reads).filter(TableReads::mayHaveBeenEmpty).forEach(r -> read(r, nothing, byStatement));
       return;
@@ -173,13 +177,16 @@ public final class StatementRules {
     }
   }
 
-  /** Read as files, a table shows old versions of rows and what was never committed, and nobody would know as of when (F79). */
+  /**
+   * Refuses to read the table as files: that would return old versions of rows and uncommitted
+   * rows, and the time of the read would be unknown (F79).
+   */
   private static void requireNoFiles(FileIndex files) {
     Iterator<Path> roots = files.rootPaths().iterator();
     while (roots.hasNext()) {
       String path = roots.next().toString();
       if (isAmongData(path)) {
-        throw Statements.refusal("reading the files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
+        throw Statements.refusal("reading files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
       }
     }
   }
@@ -194,7 +201,7 @@ public final class StatementRules {
   private static HoodieTableMetaClient table(Object source) {
     try {
       return (HoodieTableMetaClient) source.getClass().getMethod("metaClient").invoke(source);
-    } catch (ReflectiveOperationException e) { // a read that is not understood is not "no read" (I11)
+    } catch (ReflectiveOperationException e) { // an unknown kind of read is not "no read" (I11)
       throw ErrorCode.STATEMENT.exception("cannot tell which table " + source.getClass().getName() + " reads, and since when", e);
     }
   }
@@ -207,8 +214,8 @@ public final class StatementRules {
   }
 
   /**
-   * Hudi's sink passes over a batch whose number it has seen before in the table, of whatever query, and ends the JVM when a write is refused
-   * (F89).
+   * Refuses Hudi's streaming sink. The sink skips a batch whose number it has already seen in the
+   * table, from any query, and ends the JVM when a write is refused (F89).
    */
   private static void requireNoSink(Table sink) {
     if (sink.getClass().getName().startsWith("org.apache.hudi.")) {
@@ -217,12 +224,13 @@ public final class StatementRules {
   }
 
   /**
-   * Base files alone: what others have committed to log files is missing, and rows made from what is left would overwrite it (F90).
+   * Refuses a query that reads base files only. It misses what others have committed to log
+   * files, and rows made from its result would overwrite those commits (F90).
    */
   private static void requireLogFiles(Object source, HoodieTableMetaClient table) {
     boolean left = source instanceof HoodieFileIndex ? !((HoodieFileIndex) source).includeLogFiles() : source instanceof BaseFileOnlyRelation;
     if (left && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
-      throw Statements.refusal("a read_optimized query of the table that this program writes", "a snapshot query, which has what is in log files, too");
+      throw Statements.refusal("a read_optimized query of the table that this program writes", "a snapshot query, which also reads log files");
     }
   }
 
@@ -275,7 +283,7 @@ public final class StatementRules {
     }
   }
 
-  /** Hudi's catalog makes a command of Hudi's of it only when it runs (F64). */
+  /** Hudi's catalog turns this into a command of its own only when it runs (F64). */
   private void drop(DropTable drop) {
     if (drop.child() instanceof ResolvedIdentifier) {
       Identifier name = ((ResolvedIdentifier) drop.child()).identifier();
@@ -292,7 +300,7 @@ public final class StatementRules {
     Statements.statement(deletes ? "DropHoodieTableCommand+delete" : "DropHoodieTableCommand").require();
   }
 
-  /** Does a command of Spark's own name a Hudi table? */
+  /** Whether a command of Spark's own names a Hudi table. */
   private boolean concernsHudi(LogicalPlan command) {
     List<Object> parts = new ArrayList<>(elements((Product) command, 0));
     Iterator<?> children = command.children().iterator();
@@ -320,11 +328,11 @@ public final class StatementRules {
     return part instanceof Table && part.getClass().getName().startsWith(HUDI_CATALOG);
   }
 
-  /** Null: there is no such table. */
+  /** Null when there is no such table. */
   private CatalogTable metadata(TableIdentifier name) {
     try {
       return spark.sessionState().catalog().getTableMetadata(name);
-    } catch (Exception e) { // declared by nobody: Scala
+    } catch (Exception e) { // Scala does not declare checked exceptions
       return null;
     }
   }

@@ -10,7 +10,10 @@ import org.apache.spark.sql.hudi.command.procedures.HoodieProcedures;
 import org.apache.spark.sql.hudi.command.procedures.Procedure;
 import scala.collection.Iterator;
 
-/** What programs may do to a Hudi table, one verdict for each statement, procedure and way to save; what is not listed is refused. */
+/**
+ * What programs may do to a Hudi table: one verdict for each statement, procedure and way to save.
+ * Anything that is not listed is refused.
+ */
 final class Statements {
   private static final JsonNode LIST = load();
 
@@ -36,7 +39,10 @@ final class Statements {
     return new Statements(entry.isMissingNode() ? command : Json.text(entry, "statement"), entry);
   }
 
-  /** By mode and operation, in lower case; an empty operation stands for any that is not listed with that mode. */
+  /**
+   * By mode and operation, in lower case. An empty operation stands for all operations that are
+   * not listed with that mode.
+   */
   static Statements save(String mode, String operation) {
     String what = "saving with mode " + mode + (operation.isEmpty() ? "" : " and operation " + operation);
     JsonNode entry = LIST.path("saves").path(mode + "/" + operation);
@@ -49,7 +55,10 @@ final class Statements {
     return new Statements("CALL " + name, LIST.path("procedures").path(name));
   }
 
-  /** Hudi's registry knows names and builders. Several names may stand for one class: then the one that is refused counts. */
+  /**
+   * Hudi's registry knows names and builders. Several names may stand for one class; if one of
+   * them is refused, the class is.
+   */
   private static String nameOf(Class<?> procedure) {
     String found = procedure.getSimpleName();
     Iterator<String> names = HoodieProcedures.procedures().keysIterator();

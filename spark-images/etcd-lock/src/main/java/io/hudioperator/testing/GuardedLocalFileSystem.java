@@ -17,7 +17,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
-/** The storage wrapper for {@code file:}, which Hadoop expects to be a LocalFileSystem. For tests: no cluster keeps a table there. */
+/**
+ * The storage wrapper for {@code file:}, for which Hadoop expects a LocalFileSystem. For tests
+ * only: no cluster keeps a table there.
+ */
 public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
 
   @Override

@@ -11,8 +11,9 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A completed file. Its content is kept here until {@code close()}, and goes to the store only when it is whole: Hudi closes the stream also
- * when it could not write the content, and a file that is empty or cut off would be taken for a commit (F34).
+ * A completed file. The stream keeps the content until {@code close()}, and sends it to the store
+ * only when it is whole. Hudi closes the stream even when it could not write the content, and
+ * readers would take an empty or truncated file for a commit (F34).
  */
 final class CompletedOutputStream extends FSDataOutputStream {
   private final Path path;
@@ -24,8 +25,9 @@ final class CompletedOutputStream extends FSDataOutputStream {
   private boolean closed;
 
   /**
-   * {@code publication} null = the file itself completes no instant of the table: a temporary one, or the metadata table's. {@code answered}
-   * is run when the store has said that the file is there.
+   * @param publication null when the file itself completes no instant of the table: a temporary
+   *     file, or a file of the metadata table
+   * @param answered called when the store has acknowledged the file
    */
   CompletedOutputStream(
       Path path,
@@ -66,7 +68,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
         () -> {
           beforeSending.run();
           FSDataOutputStream out = create.run();
-          content.writeTo(out); // when this throws the stream stays open: closed, it would send a part
+          content.writeTo(out); // when this throws, the stream stays open: closing it would send a partial file
           out.close();
           return null;
         });
@@ -76,7 +78,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
     answered.run();
   }
 
-  /** Table version 9: every completed file is an Avro file with one record. */
+  /** In table version 9 every completed file is an Avro file with one record. */
   private void requireWhole() throws IOException {
     int records = 0;
     Exception why = null;

@@ -15,11 +15,14 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where files of a write may be created. Hudi makes the path of a data file from values of rows, and Hadoop resolves {@code ..} in it: a file
- * could land outside of the table, or in the metadata table. Tasks of executors write these files: they know the table from the configuration.
+ * Where files of a write may be created. Hudi builds the path of a data file from values of rows,
+ * and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the metadata
+ * table. Tasks of executors write these files; they know the table from the configuration.
  */
 public final class DataFiles {
-  /** Base path of the table that this process writes, for processes without a session (executors). */
+  /**
+   * Base path of the table that this process writes, for processes without a session (executors).
+   */
   static final String TABLE_PATH = "hudi.operator.guard.path";
 
   private static final String INSTANT = "_\\d{14,20}";
@@ -35,9 +38,11 @@ public final class DataFiles {
   private DataFiles() {}
 
   /**
-   * Throws when a data file, a log file, a marker or a partition's metadata is about to be created where no write of this process belongs, and when
-   * a file with any other name is about to be created among the data of a table that this process writes (F78): whatever saves it, readers and
-   * services take it for a part of the table. A process that knows no table at all is not asked where.
+   * Throws when a data file, a log file, a marker or a partition's metadata is about to be
+   * created outside the table that this process writes, or where this process must not write in
+   * it. Also throws when a file with any other name is about to be created among the data of that
+   * table (F78): readers and services would treat it as part of the table, whatever saved it. A
+   * process that knows no table is not restricted to one.
    */
   public static void require(Path path, FileSystem fs) throws IOException {
     if (!isNamedByHudi(path)) {
@@ -54,7 +59,7 @@ public final class DataFiles {
       }
     }
     if (!bases.isEmpty()) {
-      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads out of the table " + String.join(", ", bases) + ": " + path);
+      throw ErrorCode.BAD_DATA.refusal("the partition of a row points outside the table " + String.join(", ", bases) + ": " + path);
     }
   }
 
@@ -85,13 +90,14 @@ public final class DataFiles {
       allowed = true;
     }
     if (!allowed) {
-      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads into a folder of Hudi's own: " + path);
+      throw ErrorCode.BAD_DATA.refusal("the partition of a row points into a folder that Hudi reserves: " + path);
     }
   }
 
   /**
-   * No partition lies in the folder of another one ({@code a/b} in {@code a}, F100): who lists folders does not look into a partition for more of
-   * them, and a metadata table that is made anew would leave its rows out for good.
+   * Refuses a partition in the folder of another one ({@code a/b} in {@code a}, F100). A listing
+   * of folders does not search a partition for further partitions, so a rebuilt metadata table
+   * would permanently omit its rows.
    */
   private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
     Path folder = file.getParent();
@@ -110,20 +116,20 @@ public final class DataFiles {
         }
       }
     } catch (FileNotFoundException e) {
-      return; // a new one, on an object store
+      return; // a new partition on an object store
     }
   }
 
   private static TimelineRefusedException nested(Path inner, Path outer) {
     return ErrorCode.BAD_DATA.refusal(
-        "the folder " + inner + " lies in " + outer + ", which is a partition: values of a partition column are not the beginning of others before a /");
+        "the folder " + inner + " lies in " + outer + ", which is a partition: no value of a partition column may be another value followed by / and more");
   }
 
   private static List<String> bases(Configuration conf) {
     List<String> bases = new ArrayList<>();
-    String said = conf.get(TABLE_PATH, "");
-    if (!said.isEmpty()) {
-      bases.add(TablePath.comparable(said));
+    String configured = conf.get(TABLE_PATH, "");
+    if (!configured.isEmpty()) {
+      bases.add(TablePath.comparable(configured));
     }
     OpenSessions.all().forEach(session -> bases.add(TablePath.comparable(session.basePath())));
     return bases;

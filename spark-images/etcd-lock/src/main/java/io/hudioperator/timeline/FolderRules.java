@@ -12,8 +12,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Which folders nobody may delete or move, in JVMs without a session too: Hudi deletes a table's folders in Spark tasks, and an executor has
- * no session (F33). What a writer's executor must know of its driver's table comes with the Spark plugin.
+ * Folders that nobody may delete or move, also enforced in JVMs without a session: Hudi deletes a
+ * table's folders in Spark tasks, and an executor has no session (F33). The Spark plugin tells a
+ * writer's executor about its driver's table.
  */
 public final class FolderRules {
   private static final String META = ".hoodie";
@@ -38,7 +39,7 @@ public final class FolderRules {
     }
     requireNoTableBelow(what, path, fs);
     if (isWrittenHere(path)) {
-      throw refusal("a writer deletes no folder of its table, what it wrote stays until the table's agent cleans it: " + what);
+      throw refusal("a writer may not delete a folder of its table; the table's agent cleans up what it wrote: " + what);
     }
   }
 
@@ -53,12 +54,15 @@ public final class FolderRules {
     }
   }
 
-  /** Without the slash at the end that a path keeps when it was made from a URI. */
+  /** The path without the trailing slash that it keeps when it was made from a URI. */
   private static Path plain(Path path) {
     return new Path(path.toString());
   }
 
-  /** Neither {@code .hoodie} nor, without a session that answers for it, the metadata table. */
+  /**
+   * Refuses {@code .hoodie}, and the metadata table when this process has no session for its
+   * table.
+   */
   private static void requireNoTable(String what, Path path) throws TimelineRefusedException {
     String text = path.toString();
     boolean metadataTable = text.endsWith(METADATA_TABLE) || text.endsWith(METADATA_TABLE + "/" + META);
@@ -68,7 +72,7 @@ public final class FolderRules {
         throw refusal("this process has no session at the table: " + what);
       }
     } else if (META.equals(path.getName())) {
-      throw refusal("a table's timeline is deleted or moved by nobody: " + what);
+      throw refusal("nobody may delete or move a table's timeline: " + what);
     }
   }
 
@@ -76,11 +80,11 @@ public final class FolderRules {
     String outer = TablePath.comparable(path.toString()) + "/";
     boolean written = WRITTEN.stream().anyMatch(base -> (base + "/").startsWith(outer));
     if (written || fs.exists(new Path(path, META))) {
-      throw refusal("a Hudi table lies there; delete its HudiTable, then the folder: " + what);
+      throw refusal("the folder contains a Hudi table; delete its HudiTable first, then the folder: " + what);
     }
   }
 
-  @SuppressWarnings("deprecation") // of a path that is gone it is false, where getFileStatus throws
+  @SuppressWarnings("deprecation") // false when the path does not exist, where getFileStatus throws
   private static boolean isFolder(Path path, FileSystem fs) throws IOException {
     return fs.isDirectory(path);
   }
@@ -89,7 +93,10 @@ public final class FolderRules {
     return path.toString().contains(INSIDE);
   }
 
-  /** Below a table that this process writes as a writer or as a writer's executor. */
+  /**
+   * Whether the path is below a table that this process writes as a writer or as a writer's
+   * executor.
+   */
   static boolean isWrittenHere(Path path) {
     String text = TablePath.comparable(path.toString());
     return WRITTEN.stream().anyMatch(base -> text.startsWith(base + "/"))

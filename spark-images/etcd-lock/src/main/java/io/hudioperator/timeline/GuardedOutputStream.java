@@ -4,11 +4,12 @@ import java.io.IOException;
 import org.apache.hadoop.fs.FSDataOutputStream;
 
 /**
- * Asks once more when the stream is closed: on object stores that is when the request goes out. {@code close()} returns or throws when the
- * store's client has really answered, whoever interrupts the caller (F31).
+ * Checks again when the stream is closed, because on object stores that is when the request is
+ * sent. {@code close()} returns or throws only after the store's client has answered, even if the
+ * caller is interrupted (F31).
  */
 final class GuardedOutputStream extends FSDataOutputStream {
-  /** The question; throws to refuse. */
+  /** The check; throws to refuse. */
   interface Check {
     void run() throws IOException;
   }
@@ -18,7 +19,7 @@ final class GuardedOutputStream extends FSDataOutputStream {
   private final Runnable answered;
   private boolean closed;
 
-  /** {@code answered} is run when the store has said that the file is there. */
+  /** @param answered called when the store has acknowledged the file */
   GuardedOutputStream(FSDataOutputStream inner, Check beforeClose, Runnable answered) throws IOException {
     super(inner, null, inner.getPos());
     this.inner = inner;
@@ -34,7 +35,7 @@ final class GuardedOutputStream extends FSDataOutputStream {
     closed = true;
     Uninterrupted.run(
         () -> {
-          beforeClose.run(); // refused: the inner stream stays open, so an object store is never asked
+          beforeClose.run(); // when refused, the inner stream stays open and an object store never gets the request
           inner.close();
           return null;
         });

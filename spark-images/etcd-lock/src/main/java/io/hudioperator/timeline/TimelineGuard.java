@@ -15,8 +15,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The rules for changing a timeline, in one place for every storage wrapper. Reading is never restricted, and neither is anything
- * outside {@code .hoodie/timeline} and {@code .hoodie/metadata/.hoodie/timeline}, but for {@link GivenUp} and {@code hoodie.properties}.
+ * The rules for changing a timeline, in one place for every storage wrapper. They never restrict
+ * reads, nor anything outside {@code .hoodie/timeline} and {@code
+ * .hoodie/metadata/.hoodie/timeline}, except for {@link GivenUp} and {@code hoodie.properties}.
  */
 public final class TimelineGuard {
   /** Lists a folder on the wrapped file system. */
@@ -37,7 +38,7 @@ public final class TimelineGuard {
         requireLockForProperties("create " + path, path);
       }
       Unanswered sent = Unanswered.ofProperties(path);
-      return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a task that is cancelled ends after its uploads (F31)
+      return new GuardedOutputStream(create.run(), sent::closing, sent::answered); // a cancelled task ends only after its uploads (F31)
     }
     requireOwnTurn("create " + path, target, path);
     Publication publication = beforeWrite("create " + path, target, path, lister);
@@ -62,7 +63,9 @@ public final class TimelineGuard {
         sent::answered);
   }
 
-  /** On object stores the request goes out in close(): a requested file is checked again there. */
+  /**
+   * On object stores the request is sent in close(), so a requested file is checked again there.
+   */
   private static void recheckOnClose(TimelinePath target, Path path) throws IOException {
     if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {
       session(target, path).instants().requireHeldNow("close " + path);
@@ -108,8 +111,8 @@ public final class TimelineGuard {
   }
 
   /**
-   * What a table is stands in one file, which Hudi changes under the lock. Without it, or with another one that a program has made of it, every row
-   * is gone from sight (F91).
+   * One file describes what a table is, and Hudi changes it under the lock. If it is missing, or
+   * a program replaces it, no row of the table is visible (F91).
    */
   private static void requireLockForProperties(String what, Path path) throws TimelineRefusedException {
     Session session = isProperties(path) ? OpenSessions.byPath(path.getParent().getParent().toString()) : null;
@@ -126,25 +129,28 @@ public final class TimelineGuard {
   private static boolean exists(Path path, Lister lister) throws IOException {
     try {
       return Arrays.stream(lister.list(path.getParent())).anyMatch(status -> status.getPath().getName().equals(path.getName()));
-    } catch (FileNotFoundException e) { // there is no folder yet
+    } catch (FileNotFoundException e) { // the folder does not exist yet
       return false;
     }
   }
 
-  /** Appending, truncating and the like: Hudi never does that to a timeline. */
+  /** Refuses append, truncate and similar operations, which Hudi never uses on a timeline. */
   public static void refuse(String operation, Path path) throws TimelineRefusedException {
     if (TimelinePath.of(path) != null) {
       throw ErrorCode.NOT_OWNER.refusal(operation + " is not allowed on a timeline: " + path);
     }
   }
 
-  /** The publication when the write completes an instant, else null; throws when the write is not allowed. */
+  /**
+   * Returns the publication when the write completes an instant, otherwise null. Throws when the
+   * write is not allowed.
+   */
   private static Publication beforeWrite(String what, TimelinePath target, Path path, Lister lister) throws TimelineRefusedException {
     Session session = session(target, path);
     if (target.kind == TimelinePath.Kind.LEGACY) {
-      throw ErrorCode.NOT_OWNER.refusal("only table version 9 is written here: " + what);
+      throw ErrorCode.NOT_OWNER.refusal("only table version 9 is supported: " + what);
     }
-    // The metadata table is written under the lock or as part of an own instant, it has no records of its own; of a temporary file the rename counts.
+    // The metadata table is written under the lock or as part of an own instant and has no records of its own. For a temporary file the rename is checked.
     if (target.metadataTable || target.temporary) {
       if (target.instant == null || !session.instants().ownsPending(target.instant)) {
         session.instants().requireHeldHere(what);
@@ -156,8 +162,8 @@ public final class TimelineGuard {
         session.instants().beforeRequested(target.instant, target.action);
         return null;
       case INFLIGHT:
-        if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.instants().ownsSavepoint(target.instant)) { // it has no requested file that would have been refused
-          throw ErrorCode.NOT_OWNER.refusal("a savepoint is begun by the table's agent behind the closed gate: " + what);
+        if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.instants().ownsSavepoint(target.instant)) { // a savepoint has no requested file, where it would have been refused
+          throw ErrorCode.NOT_OWNER.refusal("only the table's agent may begin a savepoint, behind the closed gate: " + what);
         }
         if (!session.instants().ownsPending(target.instant)) {
           session.instants().requireHeldNow(what);
@@ -171,7 +177,10 @@ public final class TimelineGuard {
     }
   }
 
-  /** The files that begin or complete an instant, and those that complete one of the metadata table, are written by the thread that has the lock (F60). */
+  /**
+   * The thread that holds the lock writes the files that begin or complete an instant, and those
+   * that complete an instant of the metadata table (F60).
+   */
   private static void requireOwnTurn(String what, TimelinePath target, Path path) throws TimelineRefusedException {
     boolean begins = target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable;
     if (!target.temporary && (begins || target.kind == TimelinePath.Kind.COMPLETED)) {
@@ -198,20 +207,23 @@ public final class TimelineGuard {
     }
   }
 
-  /** A folder that holds a timeline goes only as a whole metadata table, and only under the lock. */
+  /**
+   * A folder that contains a timeline may be removed only as a whole metadata table, and only
+   * under the lock.
+   */
   private static void requireNotContaining(String what, Path path) throws TimelineRefusedException {
     for (Session session : OpenSessions.all()) {
       if (!TimelinePath.contains(path, session.basePath())) {
         continue;
       }
       if (!TimelinePath.isMetadataTable(path, session.basePath())) {
-        throw ErrorCode.NOT_OWNER.refusal("the timeline of table " + session.tableId() + " lies below: " + what);
+        throw ErrorCode.NOT_OWNER.refusal("the timeline of table " + session.tableId() + " is below this folder: " + what);
       }
       session.instants().requireHeldNow(what);
     }
   }
 
-  /** A process writes only tables that it has a session at. */
+  /** A process writes only to tables for which it has a session. */
   private static Session session(TimelinePath target, Path path) throws TimelineRefusedException {
     Session session = OpenSessions.byPath(target.base);
     if (session == null) {

@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 
-/** What a path is to a Hudi timeline (layout 2, table version 8 and up). */
+/** The role of a path in a Hudi timeline (layout 2, table version 8 and later). */
 public final class TimelinePath {
   enum Kind {
     /** {@code <t>.<action>.requested} */
@@ -16,7 +16,10 @@ public final class TimelinePath {
     COMPLETED,
     /** Archived timeline, manifests, the folder itself. */
     OTHER,
-    /** A timeline file where older table versions had it: nobody writes there any more. */
+    /**
+     * A timeline file at the location that older table versions used. Nothing writes there any
+     * more.
+     */
     LEGACY
   }
 
@@ -31,11 +34,14 @@ public final class TimelinePath {
 
   final String base;
   final Kind kind;
-  /** Of the metadata table below the table. */
+  /** Whether the path belongs to the metadata table below the table. */
   final boolean metadataTable;
-  /** The file {@code <name>.<uuid>} that Hudi writes first on file systems with a rename. */
+  /**
+   * Whether it is the file {@code <name>.<uuid>} that Hudi writes first on file systems with a
+   * rename.
+   */
   final boolean temporary;
-  /** Requested time in the name; null = none. For the metadata table without its suffix. */
+  /** Requested time in the name, without the metadata table's suffix; null when there is none. */
   final String instant;
   /** Completion time; null unless COMPLETED. */
   final String completion;
@@ -51,7 +57,7 @@ public final class TimelinePath {
     this.action = action;
   }
 
-  /** Null = the path has nothing to do with a timeline. */
+  /** Null when the path has nothing to do with a timeline. */
   public static TimelinePath of(Path path) {
     String text = path.toString();
     int meta = text.indexOf(META);
@@ -95,14 +101,20 @@ public final class TimelinePath {
     return new TimelinePath(base, Kind.OTHER, mdt, temporary, instant, null, "");
   }
 
-  /** Does the path hold a timeline of the table below it, so that deleting or moving it would take the timeline along? */
+  /**
+   * Whether the path contains the table's timeline, so that deleting or moving it would affect
+   * the timeline.
+   */
   static boolean contains(Path path, String basePath) {
     String base = TablePath.comparable(basePath) + "/.hoodie/";
     String outer = TablePath.comparable(path.toString()) + "/";
     return (base + TIMELINE + "/").startsWith(outer) || (base + MDT + TIMELINE + "/").startsWith(outer);
   }
 
-  /** The metadata table, or a part of it that holds its timeline: Hudi rebuilds it under the lock. */
+  /**
+   * The metadata table, or the part of it that contains its timeline. Hudi rebuilds it under the
+   * lock.
+   */
   static boolean isMetadataTable(Path path, String basePath) {
     return TablePath.comparable(path.toString()).startsWith(TablePath.comparable(basePath) + "/.hoodie/metadata");
   }

@@ -7,9 +7,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Requests to a store, on threads that nobody interrupts. A store's client may answer an interrupt with success while the request is on the
- * wire (S3A: the PUT goes on in its own pool, {@code close()} returns), and goes on with it for minutes (F31). The caller waits for the
- * real answer and finds its interrupt again afterwards.
+ * Runs requests to a store on threads that are never interrupted. A store's client may answer an
+ * interrupt with success while the request is on the wire (S3A: {@code close()} returns while the
+ * PUT continues in its own pool), and may continue for minutes (F31). The caller waits for the real
+ * answer; its interrupt is restored afterwards.
  */
 final class Uninterrupted {
   private static final ExecutorService THREADS =

@@ -55,7 +55,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Of two commits that bring one new key, of which neither sees the other, one is refused (I13, F58); with files that Hudi's own writer has made. */
+/**
+ * When two commits insert the same new key and neither sees the other, one of them is refused (I13,
+ * F58). The files are made by Hudi's own writer.
+ */
 class InsertConflictsTest {
   private static final List<String> COLUMNS =
       List.of("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name");
@@ -79,7 +82,11 @@ class InsertConflictsTest {
     table.close();
   }
 
-  /** Writes a base file with these keys; `footers`: with their range and their Bloom filter. Returns its name. */
+  /**
+   * Writes a base file with these keys. Returns its name.
+   *
+   * @param footers whether the footer contains the key range and the Bloom filter
+   */
   private String write(String partition, String group, boolean footers, String... keys) throws Exception {
     String name = group + "_0-0-0_" + TestTable.time(files++) + ".parquet";
     HoodieConfig config = new HoodieConfig();
@@ -119,7 +126,7 @@ class InsertConflictsTest {
     return content;
   }
 
-  /** A commit that makes one file group. */
+  /** A commit that creates one file group. */
   private HoodieCommitMetadata inserts(String partition, String group, String... keys) throws Exception {
     HoodieWriteStat stat = stat(partition, group, write(partition, group, true, keys), "");
     stat.setNumWrites(keys.length);
@@ -139,7 +146,10 @@ class InsertConflictsTest {
     provider.unlock();
   }
 
-  /** What could be compared before the lock is not read again under it; what is committed meanwhile is. */
+  /**
+   * Files that were compared before the lock are not read again under it. Files that were
+   * committed in the meantime are.
+   */
   @Test
   void keysAreComparedBeforeTheLock() throws Exception {
     String pending = request();
@@ -155,9 +165,9 @@ class InsertConflictsTest {
     String later = commit(inserts("p", "i", "b", "m"));
     Files.delete(table.folder.resolve(file));
     InsertConflicts underTheLock = new InsertConflicts(InsertRule.KEY, false, metaClient);
-    assertEquals(Set.of(), underTheLock.between(mine, apart), "nothing is read");
+    assertEquals(Set.of(), underTheLock.between(mine, apart), "the file is not read again");
     assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
-    assertEquals(Set.of("p/f", "p/i"), underTheLock.between(mine, later), "it is read, and is gone");
+    assertEquals(Set.of("p/f", "p/i"), underTheLock.between(mine, later), "the file is read, and it is gone");
     assertEquals(Set.of("p/f", "p/g"), new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
   }
 
@@ -171,7 +181,7 @@ class InsertConflictsTest {
     return time;
   }
 
-  /** Somebody else's commit; returns its requested time. */
+  /** A commit of another process; returns its requested time. */
   private String commit(HoodieCommitMetadata content) {
     String time = request();
     assertTrue(table.acquire(session));
@@ -190,7 +200,9 @@ class InsertConflictsTest {
     return shared(InsertRule.KEY, mine, other);
   }
 
-  /** Asks as Hudi does, under the lock, for a commit that began before the other one. */
+  /**
+   * Calls the strategy as Hudi does under the lock, for a commit that began before the other one.
+   */
   private void askedByHudi(String index, HoodieCommitMetadata mine, HoodieCommitMetadata theirs) throws Exception {
     String time = request();
     commit(theirs);
@@ -235,7 +247,10 @@ class InsertConflictsTest {
     askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), inserts("p", "i", "b", "d"));
   }
 
-  /** The runtime looks keys up before its write is requested: what completes in between is compared because of that read (F62). */
+  /**
+   * The runtime looks up keys before its write is requested. Commits that complete in between are
+   * compared because of that read (F62).
+   */
   @Test
   void whatCompletesBetweenTheLookAndTheRequestIsCompared() throws Exception {
     session.reads().read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
@@ -257,7 +272,10 @@ class InsertConflictsTest {
     assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k")));
   }
 
-  /** Two commits to one bucket are a conflict already, and different buckets have no key in common: nothing is read. */
+  /**
+   * Two commits to one bucket already conflict, and different buckets have no key in common. So
+   * nothing is read.
+   */
   @Test
   void bucketsAreNotComparedByKey() throws Exception {
     HoodieCommitMetadata mine = content(WriteOperationType.UPSERT, stat("p", "00000001-a", ".00000001-a_1.log.1_0-0-0", ""));
@@ -277,7 +295,10 @@ class InsertConflictsTest {
     assertEquals(Set.of(), shared(one, other));
   }
 
-  /** Few keys against many: the Bloom filter of the many is asked before they are read. */
+  /**
+   * Few keys against many: the Bloom filter of the large file is consulted before the file is
+   * read.
+   */
   @Test
   void fewKeysAgainstMany() throws Exception {
     String[] many = IntStream.range(0, 100).mapToObj(n -> "key-" + n).toArray(String[]::new);
@@ -297,7 +318,7 @@ class InsertConflictsTest {
     assertEquals(Set.of("p/f19", "p/g18"), shared(content(WriteOperationType.UPSERT, mine), content(WriteOperationType.UPSERT, theirs)));
   }
 
-  /** New keys are packed into a small file: what that had before was not inserted. */
+  /** New keys are packed into a small file. Keys that the file already had were not inserted. */
   @Test
   void keysOfTheVersionBeforeWereNotInserted() throws Exception {
     String before = write("p", "f", true, "k");
@@ -308,7 +329,7 @@ class InsertConflictsTest {
     assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", "n"), packed));
   }
 
-  /** Which orders a range has been made in is not known: with such keys UTF-16 and UTF-8 have two. */
+  /** The order of a range is not known. UTF-16 and UTF-8 order these keys differently. */
   @Test
   void rangesOfKeysThatAreOrderedInTwoWaysTellNothing() throws Exception {
     String smile = "\uD83D\uDE00";
@@ -320,7 +341,10 @@ class InsertConflictsTest {
     assertEquals(Set.of(), shared(one, inserts("p", "h", wave)));
   }
 
-  /** Changes the file's range to what a writer says that orders keys by their bytes in UTF-8: least and greatest key change places in the footer. */
+  /**
+   * Rewrites the file's range as a writer would that orders keys by UTF-8 bytes: swaps the least
+   * and the greatest key in the footer.
+   */
   private void orderedByBytes(HoodieCommitMetadata of, String least, String greatest) throws Exception {
     Path file = Path.of(table.folder.toString(), of.getWriteStats().get(0).getPath());
     String text = Files.readString(file, StandardCharsets.ISO_8859_1);
@@ -377,7 +401,10 @@ class InsertConflictsTest {
     assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", more)));
   }
 
-  /** Printed: what a commit pays, under the lock, for a million keys inserted beside a million; 10 files each. */
+  /**
+   * Prints the cost, under the lock, of comparing a million inserted keys with another million,
+   * in 10 files each.
+   */
   @Test
   @Tag("extra")
   void theCostOfAMillionKeysBesideAMillion() throws Exception {

@@ -29,8 +29,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tables whose writers do not block each other: Hudi asks no conflict strategy there, so each lock cycle of the provider checks what the
- * strategy would have checked, and only the gate can switch that on (I9, F5).
+ * Tables whose writers do not block each other. Hudi does not call the conflict strategy for them,
+ * so each lock cycle of the provider runs the checks that the strategy would run, and only the gate
+ * can switch this mode on (I9, F5).
  */
 class NonBlockingTest {
   private final TestTable table = new TestTable();
@@ -132,12 +133,15 @@ class NonBlockingTest {
     other.unlock();
   }
 
-  /** Readers, and the index of later writers, go by the metadata table: a commit that leaves it out is not seen, and then overwritten (F32). */
+  /**
+   * Readers, and the index of later writers, use the metadata table. They do not see a commit
+   * that leaves it out, and a later write overwrites that commit (F32).
+   */
   @Test
   void aCommitThatLeavesOutTheMetadataTableIsRefused() {
     table.concurrency("NonBlocking");
     Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
-    commit(without, Map.of()); // there is none
+    commit(without, Map.of()); // the table has no metadata table yet
     EtcdLockProvider making = provider(true, without);
     assertTrue(lock(making), "the table's properties are changed under the lock");
     metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);

@@ -28,7 +28,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A commit whose columns were fitted to a schema that the table no longer has is a conflict: the write is done again (R57). */
+/**
+ * A commit whose columns were fitted to an outdated schema of the table is a conflict: the write is
+ * repeated (R57).
+ */
 class SchemaMovedTest {
   private static final String OLD = schema("");
   private static final String NEW = schema(",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
@@ -83,7 +86,11 @@ class SchemaMovedTest {
     return options;
   }
 
-  /** What Hudi does under the lock in the optimistic mode; `begun`: the last commit that it had seen when it began to write, or null. */
+  /**
+   * What Hudi does under the lock in the optimistic mode.
+   *
+   * @param begun the last commit that Hudi had seen when it began to write, or null
+   */
   private void check(String base, String mine, HoodieInstant begun) {
     Properties options = options(base, mine);
     options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
@@ -110,9 +117,9 @@ class SchemaMovedTest {
     for (String mine : new String[] {OLD, OTHER}) {
       assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, () -> check(base, mine, second)));
     }
-    check(base, NEW, second); // both have brought the same column
-    check(moved, OTHER, second); // the columns were fitted to what is there now
-    check(base, OLD, first); // Hudi has begun before it, and looks by itself
+    check(base, NEW, second); // both added the same column
+    check(moved, OTHER, second); // the columns were fitted to the current schema
+    check(base, OLD, first); // Hudi began before that commit and checks it itself
     check(base, OLD, null);
   }
 

@@ -41,7 +41,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A commit made from rows of the table meets everything that completed since they were read, not only since its write began (I9). */
+/**
+ * A commit that was made from rows of the table is compared with everything that completed since
+ * they were read, not only since its write began (I9).
+ */
 class SnapshotMovedTest {
   private static final String NOW = "20991231235959999";
 
@@ -119,7 +122,10 @@ class SnapshotMovedTest {
     return options;
   }
 
-  /** Requested times that a commit begun now would be compared with; none of them completes after it has begun. */
+  /**
+   * Requested times of the commits with which a commit that begins now would be compared; none of
+   * them completes after it has begun.
+   */
   private Set<String> candidates(String base, SnapshotCheck.Isolation isolation) {
     Properties options = options(base, isolation);
     options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
@@ -153,7 +159,7 @@ class SnapshotMovedTest {
     assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
   }
 
-  /** F40: the same process, but another thread that has read for itself. */
+  /** F40: another thread of the same process that has made its own read. */
   @Test
   void whatAnotherThreadHasCommittedIsNotKnown() throws Exception {
     String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -199,7 +205,7 @@ class SnapshotMovedTest {
     return TableReads.Base.of(metaClient.reloadActiveTimeline());
   }
 
-  /** F88: UPDATE, with a value that the program has read before. */
+  /** F88: UPDATE with a value that the program read earlier. */
   @Test
   void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -233,7 +239,10 @@ class SnapshotMovedTest {
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
-  /** F88: rows that a pool of threads has read are written by a thread that has read, later, something else. */
+  /**
+   * F88: rows that a thread pool has read are written by a thread that has read something else
+   * later.
+   */
   @Test
   void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -253,7 +262,7 @@ class SnapshotMovedTest {
     assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
-  /** One thread reads, others write, again and again: only what was read since the last write counts. */
+  /** One thread reads and others write, repeatedly: only reads since the last write count. */
   @Test
   void aThreadThatOnlyReadsHoldsNobodyUpForEver() throws Exception {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -268,7 +277,10 @@ class SnapshotMovedTest {
     }
   }
 
-  /** F63: a relation of an empty table does not say of which one; it is not the one that had commits when this process began. */
+  /**
+   * F63: a relation of an empty table does not say which table it is. It cannot be a table that
+   * had commits when this process began.
+   */
   @Test
   void anEmptyTableIsNotTheOneThatHadCommits() {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -287,7 +299,7 @@ class SnapshotMovedTest {
     assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
   }
 
-  /** F60: a thread that has not acquired the lock commits nothing under that of another one. */
+  /** F60: a thread that has not acquired the lock commits nothing under another thread's lock. */
   @Test
   void theLockOfAnotherThreadIsNotEnough() throws Exception {
     commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
@@ -313,7 +325,10 @@ class SnapshotMovedTest {
     assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieWriteConflictException.class, () -> candidates(read, SnapshotCheck.Isolation.SERIALIZABLE)));
   }
 
-  /** A record that was read in that partition may be gone: to write it again would bring it back, in another file group. */
+  /**
+   * A record that was read in that partition may be gone. Writing it again would bring it back,
+   * in another file group.
+   */
   @Test
   void whoeverRemovedRecordsOfThePartitionIsInTheWay() {
     String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");

@@ -19,7 +19,10 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a write may say otherwise than its table (F32), and that the list of Hudi's options is whole. */
+/**
+ * Which options of a write may differ from its table (F32), and that the list of Hudi's options is
+ * complete.
+ */
 class WriteOptionsTest {
   private static final Map<String, String> RENDERED =
       Map.of(
@@ -32,7 +35,7 @@ class WriteOptionsTest {
           "hoodie.write.markers.type", "DIRECT");
   private static final Map<String, String> OF_THE_TABLE = Map.of("hoodie.record.merge.mode", "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields", "ts");
 
-  private static final Set<String> OF_SPARK = Set.of("hoodie.metadata.index.column.stats.enable", "hoodie.metadata.streaming.write.enabled"); // true there
+  private static final Set<String> OF_SPARK = Set.of("hoodie.metadata.index.column.stats.enable", "hoodie.metadata.streaming.write.enabled"); // true with Spark
 
   @TempDir private Path conf;
 
@@ -126,7 +129,10 @@ class WriteOptionsTest {
     assertEquals(List.of(), ofBuckets.problems(properties(Map.of("hoodie.storage.layout.type", "BUCKET")), new Properties()));
   }
 
-  /** Hudi's bulk insert gives rows of a bucket that is there a second file group; the next writer that looks for the bucket fails for ever (F75). */
+  /**
+   * Hudi's bulk insert puts rows of an existing bucket into a second file group. Every later
+   * writer that looks up the bucket fails (F75).
+   */
   @Test
   void nobodyBulkInsertsIntoBuckets() throws Exception {
     WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
@@ -139,7 +145,7 @@ class WriteOptionsTest {
     passes("hoodie.datasource.write.operation", "bulk_insert");
   }
 
-  /** F92: the row writer makes another key of a timestamp than every other write does. */
+  /** F92: for a timestamp the row writer generates a different key than every other write. */
   @Test
   void aBulkInsertMakesNoKeysOfItsOwn() {
     String time = "[\"null\",{\"type\":\"long\",\"logicalType\":\"timestamp-micros\"}]";
@@ -153,7 +159,7 @@ class WriteOptionsTest {
       write.remove("hoodie.datasource.write.row.writer.enable");
       List<String> told = options.problems(properties(write), new Properties());
       assertEquals(1, told.size());
-      assertTrue(told.get(0).startsWith("hoodie.datasource.write.row.writer.enable = '': of a table with a timestamp in its key"), told.get(0));
+      assertTrue(told.get(0).startsWith("hoodie.datasource.write.row.writer.enable = '': for a table with a timestamp in its key"), told.get(0));
       write.put("hoodie.datasource.write.row.writer.enable", "false");
       assertEquals(List.of(), options.problems(properties(write), new Properties()));
     }
@@ -206,7 +212,7 @@ class WriteOptionsTest {
     assertTrue(hudi.found.size() > 600, () -> hudi.found.size() + " options found, not read: " + hudi.unreadable);
     assertEquals(List.of(), hudi.without(WriteOptions.names()), "decide for each of these in hudi_options.tsv");
     Set<String> needHive = Set.of("org.apache.hudi.hive.HiveSyncConfig", "org.apache.hudi.hive.replication.GlobalHiveSyncConfig");
-    assertEquals(needHive, hudi.unreadable, "of these the names alone are known");
+    assertEquals(needHive, hudi.unreadable, "only the names of these options are known");
     WriteOptions nothing = new WriteOptions(Map.of());
     Map<String, String> defaults = new TreeMap<>();
     hudi.found.forEach((name, property) -> {
@@ -214,10 +220,10 @@ class WriteOptionsTest {
         defaults.put(name, String.valueOf(property.defaultValue()));
       }
     });
-    assertEquals(List.of(), nothing.problems(properties(defaults), new Properties()), "what Hudi has of itself when nobody says anything");
+    assertEquals(List.of(), nothing.problems(properties(defaults), new Properties()), "Hudi's defaults when nothing is set");
   }
 
-  /** A class as a later Hudi might bring it. */
+  /** A class that a later Hudi might add. */
   static final class LaterConfig extends HoodieConfig {
     static final ConfigProperty<String> LATER = ConfigProperty.key("hoodie.later.option").defaultValue("1").withAlternatives("hoodie.later.name");
   }

@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
-/** The names that other parts compute by themselves. */
+/** The names that other parts also compute. */
 class ProtocolDataTest {
 
   @Test

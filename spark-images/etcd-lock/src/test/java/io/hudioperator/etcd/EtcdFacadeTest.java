@@ -14,7 +14,7 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What the Python side of a pod sees of etcd. */
+/** etcd as the Python side of a pod sees it. */
 class EtcdFacadeTest {
   private final TestTable table = new TestTable();
 

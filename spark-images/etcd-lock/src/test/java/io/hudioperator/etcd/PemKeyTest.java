@@ -18,7 +18,10 @@ import java.util.Arrays;
 import java.util.Base64;
 import org.junit.jupiter.api.Test;
 
-/** Private keys in the forms that the usual tools write; what is none is an error that names the file and nothing of the key. TlsTest has whole connections. */
+/**
+ * Private keys in the forms that common tools write. A file without one raises an error that names
+ * the file and reveals nothing of the key. TlsTest covers whole connections.
+ */
 class PemKeyTest {
   private final Path file;
 
@@ -41,7 +44,7 @@ class PemKeyTest {
     Files.writeString(file, text);
     String message = assertThrows(IOException.class, () -> PemKey.pkcs8(file), text).getMessage();
     assertTrue(message.contains(file.toString()), message);
-    assertFalse(text.length() > 100 && message.contains(text.substring(40, 80)), "nothing of the key is told");
+    assertFalse(text.length() > 100 && message.contains(text.substring(40, 80)), "the message reveals nothing of the key");
     return message;
   }
 
@@ -75,7 +78,7 @@ class PemKeyTest {
   void pkcs1IsWrapped() throws Exception {
     KeyPair pair = KeyPairGenerator.getInstance("RSA").generateKeyPair();
     byte[] pkcs8 = pair.getPrivate().getEncoded();
-    byte[] pkcs1 = Arrays.copyOfRange(pkcs8, 26, pkcs8.length); // behind version, algorithm and the heads of 2,048 bits
+    byte[] pkcs1 = Arrays.copyOfRange(pkcs8, 26, pkcs8.length); // after version, algorithm and the headers of a 2,048-bit key
     assertArrayEquals(pkcs8, read(pem("RSA PRIVATE KEY", pkcs1)));
   }
 

@@ -17,7 +17,7 @@ import java.util.Map;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
-/** etcd is reached with a client certificate of its authority, or not at all. */
+/** etcd accepts only connections with a client certificate of its authority. */
 class TlsTest {
   private final Path folder;
 

@@ -31,7 +31,7 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Who gets the lock, and that every answer is definite (I1, I2, F8, F16, F19). */
+/** Who gets the lock, and that every outcome is definite (I1, I2, F8, F16, F19). */
 class AcquireTest {
   private final TestTable table = new TestTable();
 
@@ -60,7 +60,7 @@ class AcquireTest {
     Session b = table.session("ns.b");
     assertTrue(table.acquire(a));
     assertFalse(table.acquire(b, 300));
-    assertTrue(table.etcd.range("queue/").isEmpty(), "who gave up leaves the queue");
+    assertTrue(table.etcd.range("queue/").isEmpty(), "a waiter that gave up leaves the queue");
     assertTrue(b.lastOwner().contains(a.inc()));
     a.release();
     assertTrue(table.acquire(b));
@@ -99,7 +99,10 @@ class AcquireTest {
     assertCode(ErrorCode.NOT_ADMITTED, assertThrows(HoodieException.class, () -> table.acquire(agent)));
   }
 
-  /** Of an operator that was upgraded while this process ran, or starts: neither writers nor agents write by another protocol than the gate's. */
+  /**
+   * The gate of an operator that was upgraded before or while this process runs: neither writers
+   * nor agents write by a protocol other than the gate's.
+   */
   @Test
   void aGateOfAnotherProtocolRefusesWithItsReason() {
     Session writer = table.session("ns.a");
@@ -111,7 +114,7 @@ class AcquireTest {
       for (Session session : new Session[] {writer, agent}) {
         HoodieException refused = assertThrows(HoodieException.class, () -> table.acquire(session));
         assertCode(ErrorCode.NOT_ADMITTED, refused);
-        assertTrue(refused.getMessage().contains("the gate asks for protocol version " + other + ", this is " + mine), refused.getMessage());
+        assertTrue(refused.getMessage().contains("the gate requires protocol version " + other + ", this process has " + mine), refused.getMessage());
       }
     }
     assertNull(table.lock());
@@ -250,7 +253,10 @@ class AcquireTest {
     assertNull(table.lock());
   }
 
-  /** The other branch of the resolve compares neither fence nor registration: it can bring a heartbeat back, with which nothing can be done (F38). */
+  /**
+   * The else branch of the resolve compares neither fence nor registration. It can restore a
+   * heartbeat, which gives no rights (F38).
+   */
   @Test
   void aHeartbeatThatComesBackAfterTheFenceOpensNothing() throws EtcdException {
     Session a = table.session("ns.a");
@@ -294,7 +300,7 @@ class AcquireTest {
   void theClockOfTheTableMustNotBeFarAhead() {
     Session session = table.session("ns.a");
     table.clock(TestTable.time(60_000));
-    table.faults(session).refuse(FaultyEtcd.puts(table.keys.lock())); // asked before it queues: it must not wait with the lock in its hand
+    table.faults(session).refuse(FaultyEtcd.puts(table.keys.lock())); // checked before it queues: it must not hold the lock while it waits
     HoodieException e = assertThrows(HoodieException.class, () -> table.acquire(session));
     assertCode(ErrorCode.CLOCK_BEHIND, e);
     assertTrue(e.getMessage().contains("behind the table's clock"));

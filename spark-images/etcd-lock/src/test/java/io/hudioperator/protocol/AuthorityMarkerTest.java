@@ -15,10 +15,16 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.Test;
 
-/** The marker of the lock authority where a file is seen from its creation on: on HDFS, and here on local files. */
+/**
+ * The marker of the lock authority on stores where a file is visible as soon as it is created:
+ * HDFS, and the local files used here.
+ */
 class AuthorityMarkerTest {
 
-  /** An empty marker would be another authority's, and nobody would get this table's lock any more (F66). */
+  /**
+   * An empty marker would count as another authority's, and nobody could get this table's lock
+   * any more (F66).
+   */
   @Test
   void whoDiesWhileItWritesTheMarkerStopsNobody() throws IOException {
     try (TestTable table = new TestTable()) {
@@ -38,7 +44,7 @@ class AuthorityMarkerTest {
 
   private static final class Death extends Error {}
 
-  /** Its process ends when the file was created and not yet written. */
+  /** Its process dies after the file was created and before it was written. */
   public static final class Dying extends LocalFileSystem {
     @Override
     public FSDataOutputStream create(

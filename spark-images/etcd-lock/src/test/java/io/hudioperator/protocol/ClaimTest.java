@@ -14,7 +14,10 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** One executor for a service instant (F3, I12), and the owner's word about its own (F4). */
+/**
+ * An instant of a table service has one executor (F3, I12), and the owner alone declares its
+ * instants abandoned (F4).
+ */
 class ClaimTest {
   private static final String INSTANT = "20250101000000000";
 
@@ -37,7 +40,7 @@ class ClaimTest {
     assertTrue(agent.claim(INSTANT, "old"));
     assertEquals(agent.inc(), Json.text(Json.parse(table.instant(INSTANT).value()), "claimedBy"));
     assertEquals(List.of(INSTANT), agent.pendingInstants());
-    assertTrue(agent.claim(INSTANT, "old"), "again is the same");
+    assertTrue(agent.claim(INSTANT, "old"), "claiming again has the same result");
     assertTrue(table.acquire(agent));
     agent.instants().beforeCompleted(INSTANT, TestTable.time(0), "commit", () -> 1).completed();
     agent.release();
@@ -54,7 +57,10 @@ class ClaimTest {
     assertFalse(agent.claim(INSTANT, "another"));
   }
 
-  /** F70: nobody leaves with something Pending (F38), so whose registration and settle record are both missing may be alive. */
+  /**
+   * F70: no incarnation leaves with a Pending instant (F38), so one without registration and
+   * settle record may be alive.
+   */
   @Test
   void notTakenFromAnOwnerOfWhomNothingIsKnown() {
     recordOf("old");

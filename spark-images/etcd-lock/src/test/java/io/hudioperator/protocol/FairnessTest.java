@@ -16,18 +16,21 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** Many writers that want one lock all the time: everybody gets it in turn. */
+/** Many writers that want one lock all the time: each gets it in turn. */
 class FairnessTest {
   private static final int WRITERS = 32;
   private static final int ROUNDS = 6;
   private static final int HOLD_MILLIS = 10;
 
-  /** How often somebody else may be served while one waits: once before it, once for a ticket that was older, once when it was slow. */
+  /**
+   * How often another writer may be served while one waits: once before it, once for an older
+   * ticket, once when it was slow.
+   */
   private static final int TOLERANCE = 3;
 
   private static final int WATCHED_MILLIS = 6_000;
 
-  /** A look each three seconds is a third; the watch renews itself. */
+  /** One read every three seconds is a third of a message per second; the watch renews itself. */
   private static final double MESSAGES_A_SECOND = 1.0;
 
   private final List<String> served = Collections.synchronizedList(new ArrayList<>());
@@ -57,7 +60,10 @@ class FairnessTest {
     }
   }
 
-  /** RFC-22: lock retries must not overload the service. Who waits for the lock asks at most once a second more than who does not. */
+  /**
+   * RFC-22: lock retries must not overload the service. A waiter sends at most one request per
+   * second more than a session that does not wait.
+   */
   @Test
   void waitersAskSeldom() throws InterruptedException {
     try (EtcdServer server = EtcdServer.started(1);
@@ -94,7 +100,7 @@ class FairnessTest {
     }
   }
 
-  /** Messages to etcd a second and session, after a moment of rest. */
+  /** Messages to etcd per second and session, after a short rest. */
   private static double messagesEach(EtcdServer server) {
     Pause.millis(1_000);
     long before = server.messages(0);
@@ -111,7 +117,7 @@ class FairnessTest {
         assertTrue(table.acquire(session, 100_000));
         waits.add(Duration.ofNanos(System.nanoTime() - asked).toMillis());
         synchronized (inside) {
-          assertEquals(1, ++inside[0], "two inside at once");
+          assertEquals(1, ++inside[0], "two writers held the lock at once");
         }
         served.add(name);
         Thread.sleep(HOLD_MILLIS);
@@ -125,7 +131,7 @@ class FairnessTest {
     }
   }
 
-  /** Between two turns of anybody: how often somebody else had it. */
+  /** The most turns that any other writer had between two turns of the same writer. */
   private int mostServedWhileOneWaited() {
     int most = 0;
     for (String one : count(served).keySet()) {

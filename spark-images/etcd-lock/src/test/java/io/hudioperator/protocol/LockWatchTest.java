@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** When a waiter has a reason to look again, by events of a real etcd. */
+/** When a waiter has a reason to read again, with events of a real etcd. */
 class LockWatchTest {
   private static final long LONG = TimeUnit.SECONDS.toNanos(20);
 
@@ -87,14 +87,14 @@ class LockWatchTest {
   void whoIsYoungerAndHasTheLockHasOvertaken() throws Exception {
     lock("owner");
     watching("old-n");
-    assertEquals(0, watch.takeOvertakes(), "what was acquired before it began is not seen");
+    assertEquals(0, watch.takeOvertakes(), "locks acquired before the watch began are not counted");
     lock("old");
     lock("young");
     lock("younger");
     table.etcd.delete("lock", 0);
     TestTable.await(Duration.ofSeconds(10), "the watch has seen all of it", () -> watch.freeForAnybody());
-    assertEquals(2, watch.takeOvertakes(), "a ticket that goes first anyhow does not count");
-    assertEquals(0, watch.takeOvertakes(), "each is told once");
+    assertEquals(2, watch.takeOvertakes(), "an older ticket does not count");
+    assertEquals(0, watch.takeOvertakes(), "each overtake is reported once");
   }
 
   @Test

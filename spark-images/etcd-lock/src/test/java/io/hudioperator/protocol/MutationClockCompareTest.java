@@ -16,8 +16,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards the two {@code isAfter(…, lock.clock())} of Session: in beforeRequested and beforeCompleted. Each test was seen to fail with its
- * line taken out (I10, F6: the wall clock of a host may step back after it acquired).
+ * Guards the two {@code isAfter(…, lock.clock())} in beforeRequested and beforeCompleted. Each test
+ * was seen to fail with its line removed (I10, F6: the wall clock of a host may step back after it
+ * acquired the lock).
  */
 class MutationClockCompareTest {
   private final TestTable table = new TestTable();
@@ -58,7 +59,7 @@ class MutationClockCompareTest {
   void aClockThatMovesFarAheadOnTheWay() {
     table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.clock(TestTable.time(60_000)));
     assertCode(ErrorCode.CLOCK_BEHIND, assertThrows(HoodieException.class, () -> table.acquire(session)));
-    assertNull(table.lock(), "it is given back");
+    assertNull(table.lock(), "the lock is released");
   }
 
   @Test

@@ -15,9 +15,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards two lines of InstantProtocol.publish: {@code !isPendingOfMine(seen)} ({@link #abandonedBefore}, {@link #ofSomebodyElse}) and
- * {@code modRevision(keys.instant(time), seen.modRevision())} ({@link #abandonedBetweenReadAndTransaction}). Each test was seen to fail with
- * its line taken out (I7, F4).
+ * Guards two lines of InstantProtocol.publish: {@code !isPendingOfMine(seen)} ({@link
+ * #abandonedBefore}, {@link #ofSomebodyElse}) and {@code modRevision(keys.instant(time),
+ * seen.modRevision())} ({@link #abandonedBetweenReadAndTransaction}). Each test was seen to fail
+ * with its line removed (I7, F4).
  */
 class MutationPendingCompareTest {
   private final TestTable table = new TestTable();

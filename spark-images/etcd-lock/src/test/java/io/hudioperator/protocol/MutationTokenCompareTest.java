@@ -14,8 +14,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards the three lines {@code createRevision(keys.lock(), token)}: in recordInstant and publish of InstantProtocol, in release of LockProtocol. Each test was
- * seen to fail with its line taken out (I1, I3).
+ * Guards the three lines {@code createRevision(keys.lock(), token)}: in recordInstant and publish
+ * of InstantProtocol, and in release of LockProtocol. Each test was seen to fail with its line
+ * removed (I1, I3).
  */
 class MutationTokenCompareTest {
   private final TestTable table = new TestTable();
@@ -26,7 +27,7 @@ class MutationTokenCompareTest {
     table.close();
   }
 
-  /** The lock was taken from us and given to somebody else: same key, another create revision. */
+  /** The lock was taken from us and given to another owner: same key, another create revision. */
   private void giveTheLockToSomebodyElse() {
     table.etcd.delete("lock", 0);
     table.etcd.put("lock", "{\"inc\":\"somebody\"}");

@@ -10,7 +10,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Whose pending instants go before one's own: those of living incarnations of a higher priority, as one read of a real etcd gives them. */
+/**
+ * Which pending instants take precedence: those of living incarnations of a higher priority,
+ * according to one read of a real etcd.
+ */
 class PrecedenceTest {
   private final TestTable table = new TestTable();
 

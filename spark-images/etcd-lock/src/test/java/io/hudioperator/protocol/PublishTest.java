@@ -12,7 +12,10 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Leave to publish is given once, however often it is asked for: what a lost request does later moves no clock (F38, I10). */
+/**
+ * A publication moves the clock once, however often it is requested: a lost request that is
+ * executed later moves nothing (F38, I10).
+ */
 class PublishTest {
   private final TestTable table = new TestTable();
   private final Session session = table.session("ns.agent", Map.of("role", "agent"));
@@ -37,7 +40,7 @@ class PublishTest {
     assertTrue(table.faults(session).holdsSomething(), "the first request had no answer");
     String second = begun(20);
     assertEquals(second, table.clock());
-    assertFalse(table.faults(session).deliver(table.client), "it is executed when the table's clock is past it");
+    assertFalse(table.faults(session).deliver(table.client), "when it is executed, the table's clock has passed it");
     assertEquals(second, table.clock());
   }
 

@@ -21,7 +21,7 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Order of waiters (F24). */
+/** The order of waiters (F24). */
 class QueueTest {
   private final TestTable table = new TestTable();
   private final List<String> served = Collections.synchronizedList(new ArrayList<>());

@@ -158,7 +158,7 @@ class RegistrationTest {
     Predicate<Txn> removes = FaultyEtcd.deletes(table.keys.writer(session.inc()));
     AtomicInteger removals = new AtomicInteger();
     AtomicInteger beats = new AtomicInteger();
-    table.faults(session).loseAnswerOf(removes); // so it is asked once more, with the registration gone
+    table.faults(session).loseAnswerOf(removes); // so the clean exit is repeated with the registration already gone
     table.faults(session).refuse(t -> !removes.test(t) && beats.incrementAndGet() < 0);
     table.faults(session).before(t -> removes.test(t) && removals.incrementAndGet() == 2, () -> {
       int seen = beats.get();
@@ -166,7 +166,7 @@ class RegistrationTest {
     });
     assertTrue(session.close());
     assertEquals("CLOSED", session.state());
-    assertTrue(table.halts.isEmpty(), "it left, nobody fenced it");
+    assertTrue(table.halts.isEmpty(), "it left; it was not fenced");
   }
 
   @Test
@@ -217,7 +217,7 @@ class RegistrationTest {
       table.fence(fenced.inc());
       TestTable.await(Duration.ofSeconds(6), "the session is fenced", () -> fenced.state().equals("FENCED"));
       assertCode(ErrorCode.FENCED, assertThrows(HoodieException.class, () -> table.acquire(fenced)));
-      assertTrue(table.halts.isEmpty(), "one table ends the process of all (F48)");
+      assertTrue(table.halts.isEmpty(), "one table must not end the process of all tables (F48)");
       assertTrue(second.acquire(other));
       other.release();
       assertTrue(other.close());

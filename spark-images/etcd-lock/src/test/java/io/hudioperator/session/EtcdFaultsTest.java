@@ -26,7 +26,10 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What an etcd can do to living writers: run full, forget, compact while nobody listens, lose many leases at once. */
+/**
+ * What etcd can do to living writers: run out of space, lose data, compact while no watch is
+ * connected, expire many leases at once.
+ */
 class EtcdFaultsTest {
   private static final int QUOTA = 8 << 20;
   private static final int STORM = 100;
@@ -48,7 +51,7 @@ class EtcdFaultsTest {
       Session other = table.session("ns.other");
       assertTrue(table.acquire(holder));
       fill(etcd);
-      holder.release(); // a deletion alone: always possible
+      holder.release(); // only deletes, which is always possible
       assertNull(table.lock());
       HoodieException refused = assertThrows(HoodieException.class, () -> table.acquire(other));
       assertTrue(refused.getMessage().contains("database space exceeded"), refused.getMessage());
@@ -75,7 +78,7 @@ class EtcdFaultsTest {
     throw new AssertionError("no quota");
   }
 
-  /** As a person does it: delete, compact, defragment, disarm. */
+  /** Frees space as an administrator does: delete, compact, defragment, disarm. */
   private static void makeRoom(EtcdServer etcd) {
     etcd.call(0, "kv/deleterange", "{\"key\":\"" + base64("/filler/") + "\",\"range_end\":\"" + base64("/filler0") + "\"}");
     compact(etcd);
@@ -103,7 +106,7 @@ class EtcdFaultsTest {
       List<Integer> then = writers.commitsOfEach();
       TestTable.await(Duration.ofSeconds(20), "both have committed again", () -> writers.allCommittedSince(then));
       etcd.kill(0);
-      Pause.millis(300); // what was allowed before is written now
+      Pause.millis(300); // files that were allowed before are written by now
       int commits = completed(table);
       etcd.restore(0, backup);
       etcd.restart(0);
@@ -138,7 +141,7 @@ class EtcdFaultsTest {
       }
       compact(etcd);
       assertFalse(waits.isDone());
-      proxy.cut(); // with it goes what the watch had to say
+      proxy.cut(); // pending events of the watch are lost
       proxy.stall(source -> false);
       long start = System.nanoTime();
       assertTrue(waits.get());
@@ -166,12 +169,12 @@ class EtcdFaultsTest {
         survivor.release();
         cycles++;
         Pause.millis(20);
-        assertTrue(System.nanoTime() - start < Duration.ofSeconds(20).toNanos(), "leases of the dead are still there");
+        assertTrue(System.nanoTime() - start < Duration.ofSeconds(20).toNanos(), "leases of the dead sessions still exist");
       }
       long millis = Duration.ofNanos(System.nanoTime() - start).toMillis();
       System.out.printf("storm: %d leases gone after %d ms, %d lock cycles of the survivor meanwhile%n", STORM, millis, cycles);
-      assertEquals(alive, table.etcd.get("alive/" + survivor.inc()).modRevision(), "not put anew: its lease was never lost");
-      assertNotNull(table.etcd.get("writer/" + dead.get(0).inc()), "what they left is for the operator");
+      assertEquals(alive, table.etcd.get("alive/" + survivor.inc()).modRevision(), "not put again: its lease was never lost");
+      assertNotNull(table.etcd.get("writer/" + dead.get(0).inc()), "the operator settles what they left");
       assertTrue(cycles > 20, cycles + " cycles");
       assertTrue(survivor.close());
     }

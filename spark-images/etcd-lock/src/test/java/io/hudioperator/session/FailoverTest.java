@@ -15,7 +15,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
 
-/** The loss of one of three members is a short wait, never an error. */
+/** Losing one of three members causes a short wait, never an error. */
 class FailoverTest {
 
   @Test
@@ -37,7 +37,7 @@ class FailoverTest {
         assertTrue(session.acquire(Duration.ofSeconds(10).toNanos(), new TableStorage(shared.basePath(), new Configuration())));
         session.release();
         if (++cycles == 20) {
-          etcd.kill(0); // the one that this session is talking to
+          etcd.kill(0); // the member that this session is connected to
           killed = true;
         }
         Pause.millis(10);

@@ -14,8 +14,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards the line {@code Pause.millis(liveness.durations().drain * 1000L)} of Session.release: F1's interleaving step by step. Seen to fail
- * with the line taken out: the other writer then commits before the request lands (I1, I3).
+ * Guards the line {@code Pause.millis(liveness.durations().drain * 1000L)} of Session.release: F1's
+ * interleaving step by step. Seen to fail with the line removed: the other writer then commits
+ * before the request lands (I1, I3).
  */
 class MutationWaitBeforeReleaseTest {
   private final TestTable table = new TestTable();

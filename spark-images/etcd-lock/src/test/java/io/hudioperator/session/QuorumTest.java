@@ -29,15 +29,18 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Ten writers at a table while etcd's three members lose their leader or their quorum: nobody looks dead who is not, who dies then is found
- * in time, nobody commits beside somebody else (I1), and it all goes on by itself.
+ * Ten writers at a table while etcd's three members lose their leader or their quorum: no living
+ * writer looks dead, a writer that dies meanwhile is detected in time, no two writers commit at the
+ * same time (I1), and all of them continue by themselves.
  */
 class QuorumTest {
   private static final int WRITERS = 10;
   private static final int LEASE_SECONDS = 5; // of the gate that TestTable opens
   private static final Duration DETECTION = Duration.ofSeconds(2 * LEASE_SECONDS + 1);
 
-  /** Without quorum; from about silenceSeconds (60) on the JVMs halt, and others come. */
+  /**
+   * Seconds without quorum. From about silenceSeconds (60) the JVMs halt, and others are started.
+   */
   private static final int OUTAGE_SECONDS = Integer.parseInt(System.getenv().getOrDefault("OUTAGE_SECONDS", "6"));
 
   private static EtcdServer etcd;
@@ -109,12 +112,15 @@ class QuorumTest {
     goesOn();
   }
 
-  /** Nothing is refused and no connection ends: requests just have no answer, and are executed when the network is back. */
+  /**
+   * Requests are neither refused nor disconnected; they just get no answer, and are executed when
+   * the network is repaired.
+   */
   @Test
   @Tag("extra")
   void theConnectionsToAMemberAreHalfOpen() {
     List<Integer> before = writers.commitsOfEach();
-    etcd.cutOffFromClients(0); // the one that all of them talk to
+    etcd.cutOffFromClients(0); // the member that all of them are connected to
     TestTable.await(Duration.ofSeconds(20), "everybody commits through another member", () -> writers.allCommittedSince(before));
     Pause.millis(2000);
     etcd.repair();
@@ -123,10 +129,10 @@ class QuorumTest {
     goesOn();
   }
 
-  /** One of the writers dies in the moment in which the leader does not lead any more. */
+  /** One of the writers dies at the moment at which the leader stops leading. */
   private void withAVictim(String what, int leader, Runnable fault) {
     Writers.Writer victim = writers.writers.get(WRITERS - 1);
-    table.faults(victim.session).close(); // no request of it goes out any more
+    table.faults(victim.session).close(); // no request of it is sent any more
     long start = System.nanoTime();
     fault.run();
     int other = (leader + 1) % etcd.size();
@@ -149,7 +155,7 @@ class QuorumTest {
   private void goesOn() {
     List<Integer> before = writers.commitsOfEach();
     TestTable.await(Duration.ofSeconds(20), "everybody has committed again", () -> writers.allCommittedSince(before));
-    assertEquals(0, writers.together.get(), "two inside at once");
+    assertEquals(0, writers.together.get(), "two writers held the lock at once");
     assertEquals(List.of(), table.halts);
     heartbeats.nobodyLooksDead(writers);
   }
@@ -159,7 +165,7 @@ class QuorumTest {
     int leader = etcd.leader(0);
     List<Integer> lost = List.of(leader, (leader + 1) % 3);
     lost.forEach(etcd::freeze);
-    Pause.millis(1000); // what was allowed before may still be written
+    Pause.millis(1000); // files that were allowed before may still be written
     int commits = timeline().length;
     int acquired = writers.acquired();
     boolean halting = OUTAGE_SECONDS > 50;
@@ -186,7 +192,7 @@ class QuorumTest {
     addWriters("next");
   }
 
-  /** What the operator does with a writer after proof of its death and a drain. */
+  /** Settles a writer as the operator does after proof of its death and a drain. */
   private void settle(Writers.Writer dead) {
     answered(() -> table.etcd.put(table.keys.fence(dead.session.inc()), "{}"));
     KeyValue lock = answered(table::lock);
@@ -195,7 +201,7 @@ class QuorumTest {
     }
   }
 
-  /** A call that may meet the member that does not answer; the same twice is as once. */
+  /** An idempotent call, repeated because it may reach the member that does not answer. */
   private static <T> T answered(Supplier<T> call) {
     for (int i = 0; ; i++) {
       try {
@@ -257,7 +263,7 @@ class QuorumTest {
       return missingSince.containsKey(session.inc());
     }
 
-    /** Without a heartbeat for suspectSeconds, somebody is fenced. */
+    /** A writer without a heartbeat for suspectSeconds would be fenced. */
     synchronized void nobodyLooksDead(Writers those) {
       for (Writers.Writer writer : those.writers) {
         long nanos = longest.getOrDefault(writer.session.inc(), 0L);

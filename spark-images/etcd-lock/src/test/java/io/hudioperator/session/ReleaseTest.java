@@ -20,7 +20,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The lock is not released while a publication is unknown (F1, I1), on a store that sends in close(). */
+/**
+ * The lock is not released while a publication is unknown (F1, I1), on a store that sends in
+ * close().
+ */
 class ReleaseTest {
   private final TestTable table = new TestTable();
   private GuardedFileSystem fs;
@@ -75,7 +78,7 @@ class ReleaseTest {
   void anInstantOnTheWireIsNotAbandonedBeforeTheRelease() throws Exception {
     SlowStore.DIES.add(file);
     assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    assertFalse(session.abandon(instant)); // its file may still land: the owner's word would let the agent roll it back
+    assertFalse(session.abandon(instant)); // its file may still land, and the agent would roll it back on the owner's statement
     assertEquals("Pending", table.state(instant));
     session.release();
     assertTrue(session.abandon(instant)); // the drain is over and a listing has not shown it
@@ -99,7 +102,7 @@ class ReleaseTest {
     SlowStore.land();
     releasing.join(10_000);
     assertNull(table.lock());
-    assertNull(table.instant(instant), "completed: bookkept as a success");
+    assertNull(table.instant(instant), "completed: recorded as a success");
   }
 
   @Test

@@ -23,7 +23,10 @@ import org.apache.spark.sql.hudi.command.procedures.HoodieProcedures;
 import org.junit.jupiter.api.Test;
 import scala.collection.Iterator;
 
-/** The list of what programs may do has everything that Hudi brings: what nobody has looked at fails here, and is refused in a driver. */
+/**
+ * The list of what programs may do covers everything that Hudi provides. A statement that is not
+ * listed fails here and is refused in a driver.
+ */
 class StatementsTest {
   private static final String COMMANDS = "org/apache/spark/sql/hudi/command/";
 
@@ -52,7 +55,7 @@ class StatementsTest {
     assertEquals(registered, names(list().path("procedures")));
   }
 
-  /** By name: a command is loaded only with all of Spark around it. */
+  /** Matched by name, because a command can be loaded only with all of Spark around it. */
   @Test
   void everyCommandOfHudiIsListed() throws Exception {
     File bundle = new File(HoodieProcedures.class.getProtectionDomain().getCodeSource().getLocation().toURI());

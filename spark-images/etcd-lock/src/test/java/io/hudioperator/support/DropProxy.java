@@ -14,8 +14,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A TCP proxy in front of etcd that can swallow answers (requests still arrive) or everything, or that stalls: nothing passes, no connection
- * ends, and what was sent arrives when it goes on, as on a network that loses packets and is repaired.
+ * A TCP proxy in front of etcd that can drop answers (requests still arrive) or everything, or can
+ * stall: nothing passes, no connection ends, and the data arrives once it resumes, as on a network
+ * that loses packets and is repaired.
  */
 public final class DropProxy implements AutoCloseable {
   public enum Mode {
@@ -24,7 +25,7 @@ public final class DropProxy implements AutoCloseable {
     BLACK_HOLE
   }
 
-  /** What a member of etcd tells another one about itself when it connects. */
+  /** What a member of etcd sends to another member to identify itself when it connects. */
   private static final Pattern PEER = Pattern.compile("X-Server-From: ([0-9a-f]+)", Pattern.CASE_INSENSITIVE);
 
   private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
@@ -46,7 +47,10 @@ public final class DropProxy implements AutoCloseable {
     mode = next;
   }
 
-  /** From now on nothing passes on the connections from these sources: the id of a member of etcd, empty for everybody else. */
+  /**
+   * From now on nothing passes on the connections from these sources: the id of an etcd member,
+   * or empty for all other clients.
+   */
   public synchronized void stall(Predicate<String> sources) {
     stalled = sources;
     notifyAll();
@@ -66,7 +70,10 @@ public final class DropProxy implements AutoCloseable {
     }
   }
 
-  /** Cuts every connection: what waits for an answer learns that there will be none. */
+  /**
+   * Cuts every connection, so that a caller that waits for an answer learns that there will be
+   * none.
+   */
   public void cut() {
     sockets.forEach(DropProxy::close);
     sockets.clear();
@@ -93,7 +100,7 @@ public final class DropProxy implements AutoCloseable {
       daemon(() -> pump(connection, out, in, true));
       pump(connection, in, out, false);
     } catch (IOException e) {
-      close(in); // nobody listens there now
+      close(in); // no member listens there now
     }
   }
 
@@ -112,7 +119,7 @@ public final class DropProxy implements AutoCloseable {
         }
       }
     } catch (IOException e) {
-      // one side is gone: so is the other
+      // one side is closed, so the other is closed too
     }
     awaitFlow(connection);
     close(from);
@@ -134,7 +141,7 @@ public final class DropProxy implements AutoCloseable {
     try {
       socket.close();
     } catch (IOException e) {
-      // closed is what it should be
+      // already closed, as wanted
     }
   }
 
@@ -145,7 +152,7 @@ public final class DropProxy implements AutoCloseable {
     cut();
   }
 
-  /** Who has opened a connection; null = it has not said anything yet. */
+  /** The source of a connection; null while it has not sent anything. */
   private static final class Connection {
     private volatile String source;
   }

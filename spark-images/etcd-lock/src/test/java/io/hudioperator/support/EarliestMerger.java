@@ -7,9 +7,12 @@ import org.apache.hudi.common.model.HoodieRecord.HoodieRecordType;
 import org.apache.hudi.common.model.HoodieRecordMerger;
 import org.apache.hudi.common.table.read.BufferedRecord;
 
-/** A merge that neither of Hudi's own does: of two versions the one with the smaller {@code ts} stays. Stands for what users write. */
+/**
+ * A merger that differs from both of Hudi's own: of two versions, the one with the smaller {@code
+ * ts} is kept. Represents a merger written by a user.
+ */
 public final class EarliestMerger implements HoodieRecordMerger {
-  /** What the table's properties call this merge. */
+  /** The name of this merge in the table's properties. */
   public static final String STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55";
 
   private static final String FIELD = "ts";

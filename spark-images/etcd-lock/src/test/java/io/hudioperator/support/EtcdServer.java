@@ -26,8 +26,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * A real etcd, one process for each member, on free ports of the loopback interface; members can be killed, started again, frozen, and, when
- * they talk through proxies, cut off.
+ * A real etcd, one process for each member, on free ports of the loopback interface. Members can be
+ * killed, restarted, frozen, and, when they are connected through proxies, cut off.
  */
 public final class EtcdServer implements AutoCloseable {
   private static EtcdServer shared;
@@ -79,7 +79,7 @@ public final class EtcdServer implements AutoCloseable {
     return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log).start();
   }
 
-  /** The one member that most tests share; each test has a table of its own. */
+  /** The single member that most tests share; each test has its own table. */
   public static synchronized EtcdServer shared() {
     if (shared == null) {
       shared = started(1);
@@ -109,7 +109,7 @@ public final class EtcdServer implements AutoCloseable {
     }
   }
 
-  /** With client certificates required, signed by {@code ca}. */
+  /** Requires client certificates that are signed by {@code ca}. */
   public static EtcdServer startedWithTls(String ca, String cert, String key, Map<String, String> client) throws IOException {
     EtcdServer server =
         new EtcdServer(1, false, List.of("--cert-file", cert, "--key-file", key, "--trusted-ca-file", ca, "--client-cert-auth"));
@@ -166,7 +166,7 @@ public final class EtcdServer implements AutoCloseable {
     members.get(member).onExit().join();
   }
 
-  /** Starts a member that was killed, with the data that it had. */
+  /** Restarts a member that was killed, with its previous data. */
   public void restart(int member) {
     try {
       members.set(member, start(commands.get(member)));
@@ -179,7 +179,7 @@ public final class EtcdServer implements AutoCloseable {
     signal(member, "STOP");
   }
 
-  /** Everybody runs and talks to everybody again. */
+  /** Resumes all members and reconnects them. */
   public void repair() {
     peerLinks.forEach(link -> link.stall(source -> false));
     clientLinks.forEach(link -> link.stall(source -> false));
@@ -214,7 +214,10 @@ public final class EtcdServer implements AutoCloseable {
     clientLinks.get(member).stall(source -> true);
   }
 
-  /** The member that a member takes for the leader; -1 = it knows none, or does not answer. */
+  /**
+   * The member that the asked member considers the leader; -1 when it knows none or does not
+   * answer.
+   */
   public int leader(int asked) {
     try {
       return ids.indexOf(hex(call(asked, "maintenance/status", "{}").path("leader").asText()));
@@ -227,7 +230,7 @@ public final class EtcdServer implements AutoCloseable {
     return Long.toHexString(Long.parseUnsignedLong(decimal.isEmpty() ? "0" : decimal));
   }
 
-  /** One request to etcd's JSON gateway, around the proxies. */
+  /** One request to etcd's JSON gateway, bypassing the proxies. */
   public JsonNode call(int member, String method, String body) {
     URI uri = URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/v3/" + method);
     HttpRequest request = HttpRequest.newBuilder(uri).timeout(Duration.ofSeconds(5)).POST(HttpRequest.BodyPublishers.ofString(body)).build();
@@ -240,7 +243,10 @@ public final class EtcdServer implements AutoCloseable {
     }
   }
 
-  /** Messages that a member has received from clients so far: requests, and what comes on open streams (watches, keep-alives). */
+  /**
+   * Number of messages that a member has received from clients so far: requests, and messages on
+   * open streams (watches, keep-alives).
+   */
   public long messages(int member) {
     HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/metrics")).build();
     try {
@@ -255,14 +261,14 @@ public final class EtcdServer implements AutoCloseable {
     }
   }
 
-  /** A copy of a member's data, which is stopped: a backup. */
+  /** A copy of the data of a stopped member: a backup. */
   public Path backup(int member) {
     Path copy = folder.resolve("backup-of-m" + member);
     copy(folder.resolve("m" + member), copy);
     return copy;
   }
 
-  /** Puts a backup in the place of a member's data; the member is stopped. */
+  /** Replaces the data of a stopped member with a backup. */
   public void restore(int member, Path backup) {
     Path data = folder.resolve("m" + member);
     try (Stream<Path> files = Files.walk(data)) {

@@ -9,9 +9,10 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * Passes calls to a real etcd and breaks chosen ones: the answer is lost after execution, or the request is held on the wire, reported as
- * unanswered, and executed later. An action can run between two calls. What the role of the chart's pods may not write is denied, as an etcd
- * with users does it; the hudi tier has such an etcd.
+ * Passes calls to a real etcd and breaks selected ones: the answer is lost after execution, or the
+ * request is held on the wire, reported as unanswered, and executed later. An action can run
+ * between two calls. Writes that the chart's role for pods does not allow are denied, as an etcd
+ * with users does; the hudi tier uses such an etcd.
  */
 public final class FaultyEtcd implements EtcdClient {
   private final EtcdClient real;
@@ -23,7 +24,7 @@ public final class FaultyEtcd implements EtcdClient {
   private Runnable action;
   private final String writable;
 
-  /** {@code prefix}: of all keys; pods write below {@code prefix/tables/}. */
+  /** @param prefix the prefix of all keys; pods write below {@code prefix/tables/} */
   public FaultyEtcd(EtcdClient real, String prefix) {
     this.real = real;
     this.writable = prefix + "/tables/";
@@ -34,7 +35,7 @@ public final class FaultyEtcd implements EtcdClient {
         .anyMatch(op -> (op.kind == Txn.Kind.PUT || op.kind == Txn.Kind.DELETE) && !op.key.startsWith(writable));
   }
 
-  /** The next matching transaction is executed, its answer is lost. */
+  /** The next matching transaction is executed and its answer is lost. */
   public synchronized void loseAnswerOf(Predicate<Txn> which) {
     loseAnswer = which;
   }
@@ -49,13 +50,16 @@ public final class FaultyEtcd implements EtcdClient {
     hold = which;
   }
 
-  /** Runs once, right before the next matching transaction. */
+  /** Runs once, directly before the next matching transaction. */
   public synchronized void before(Predicate<Txn> which, Runnable run) {
     before = which;
     action = run;
   }
 
-  /** What was held is executed now, through another connection; true = at least one succeeded. */
+  /**
+   * Executes the held transactions now, through another connection. Returns whether at least one
+   * succeeded.
+   */
   public synchronized boolean deliver(EtcdClient through) throws EtcdException {
     boolean succeeded = false;
     for (Txn txn : onTheWire) {

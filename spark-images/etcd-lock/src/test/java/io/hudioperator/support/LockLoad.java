@@ -31,14 +31,16 @@ import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.storage.hadoop.HadoopStorageConfiguration;
 
 /**
- * Many writers that commit once a period, without data: the load that they put on the lock service. A commit is two lock cycles, as in
- * Hudi: the instant begins, the instant completes. The argument is a JSON file; what was measured is one line of JSON on stdout.
+ * Many writers that each commit once per period, without data, to measure the load on the lock
+ * service. A commit consists of two lock cycles, as in Hudi: the instant begins, the instant
+ * completes. The argument is a JSON file; the measurements are one line of JSON on stdout.
  *
- * <p>{@code etcd}: each writer is a session with a connection and a heartbeat of its own. {@code zookeeper}: Hudi's own provider, which
- * Hudi makes anew, with a connection, for each lock cycle.
+ * <p>{@code etcd}: each writer is a session with its own connection and heartbeat. {@code
+ * zookeeper}: Hudi's own provider, which Hudi creates again, with a connection, for each lock
+ * cycle.
  */
 final class LockLoad {
-  /** One lock cycle; returns the nanoseconds until the lock was there. */
+  /** One lock cycle; returns the nanoseconds until the lock was acquired. */
   private interface Cycle {
     long run(boolean completes) throws Exception;
   }
@@ -58,7 +60,7 @@ final class LockLoad {
 
   public static void main(String[] args) throws Exception {
     System.out.println(new LockLoad(Json.parse(Files.readString(Path.of(args[0])))).run());
-    Runtime.getRuntime().halt(0); // sessions are left as they are: the server is stopped next
+    Runtime.getRuntime().halt(0); // sessions are not closed, because the server is stopped next
   }
 
   private ObjectNode run() throws Exception {
@@ -77,7 +79,7 @@ final class LockLoad {
       thread.setDaemon(true);
       thread.start();
       if (i % 50 == 49) {
-        Pause.millis(200); // not all connections at once
+        Pause.millis(200); // do not open all connections at once
       }
     }
     ready.await();
@@ -184,7 +186,7 @@ final class LockLoad {
   }
 
   private static String next() {
-    Pause.millis(2); // past what the owner before has promised
+    Pause.millis(2); // later than the times that the previous owner promised
     return InstantTime.now();
   }
 

@@ -19,14 +19,18 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * Behaves as an object store: nothing is there before {@code close()}, which sends it. The chosen names do not answer: the request dies, or
- * it stays on the wire and lands when {@link #land} is called.
+ * Behaves like an object store: nothing is visible before {@code close()}, which sends the file.
+ * Requests for selected names get no answer: the request dies, or it stays on the wire and lands
+ * when {@link #land} is called.
  */
 public final class SlowStore extends RawLocalFileSystem {
   public static final List<String> DIES = new ArrayList<>();
   public static final List<String> STAYS_ON_THE_WIRE = new ArrayList<>();
   public static final Map<Path, byte[]> ON_THE_WIRE = new LinkedHashMap<>();
-  /** Sent by a thread of the store's client; an interrupt of the caller is answered with success, as S3A does it. */
+  /**
+   * Names that a thread of the store's client sends; an interrupt of the caller is answered with
+   * success, as in S3A.
+   */
   public static final List<String> ANSWERS_INTERRUPTS = new ArrayList<>();
   public static boolean listingFails;
 
@@ -40,7 +44,7 @@ public final class SlowStore extends RawLocalFileSystem {
     return new Path("slow:" + table.folder + "/.hoodie/timeline/" + name);
   }
 
-  /** A wrapped file system of its own, as Hadoop makes one for {@code fs.slow.impl}. */
+  /** A new wrapped file system, as Hadoop creates one for {@code fs.slow.impl}. */
   public static GuardedFileSystem guarded() throws IOException {
     Configuration conf = new Configuration();
     conf.set("hudi.operator.guard.slow.delegate", Slow.class.getName());
@@ -91,7 +95,7 @@ public final class SlowStore extends RawLocalFileSystem {
 
     @Override
     protected void checkPath(Path path) {
-      // paths of this scheme are local paths below it
+      // accepts every path: paths of this scheme are local paths
     }
 
     private static Path local(Path path) {
@@ -159,7 +163,7 @@ public final class SlowStore extends RawLocalFileSystem {
             ON_THE_WIRE.wait();
           }
         } catch (InterruptedException e) {
-          Thread.currentThread().interrupt(); // and success is what the caller is told
+          Thread.currentThread().interrupt(); // and the caller is told of a success
         }
       }
     }

@@ -11,8 +11,9 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * A healthy writer with more to compute than it may: a session, and threads that are never done. The argument is a JSON file with
- * {@code settings} of the session and {@code threads}. A halt is the real one.
+ * A healthy writer that needs more CPU time than it gets: a session, and threads that never finish.
+ * The argument is a JSON file with {@code settings} of the session and {@code threads}. A halt
+ * really ends the JVM.
  */
 final class StarvedWriter {
   private static volatile long sink;
@@ -38,7 +39,7 @@ final class StarvedWriter {
   private static void compute() {
     while (true) {
       long sum = 0;
-      for (byte b : new byte[4096]) { // garbage to collect, too
+      for (byte b : new byte[4096]) { // also creates garbage to collect
         sum += 31 * sum + b;
       }
       sink = sum;

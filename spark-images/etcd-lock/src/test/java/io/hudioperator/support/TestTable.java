@@ -42,11 +42,14 @@ import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.junit.jupiter.api.Assertions;
 
-/** A table of its own, in the shared etcd unless another one is named, with what the operator would have put there, and a folder for its files. */
+/**
+ * A table with its own keys in etcd (the shared etcd unless another one is given), including the
+ * keys that the operator would have put, and a folder for its files.
+ */
 public final class TestTable implements AutoCloseable {
   public static final String AUTHORITY = "authority-of-the-test";
 
-  /** A completed file that is whole: Avro with one record. */
+  /** A valid completed file: Avro with one record. */
   public static final byte[] COMPLETED = avro(1);
 
   public final String id = UUID.randomUUID().toString().replace("-", "").substring(0, 16);
@@ -58,7 +61,7 @@ public final class TestTable implements AutoCloseable {
   private final EtcdServer server;
   private final List<Session> sessions = new ArrayList<>();
   private final List<FaultyEtcd> clients = new ArrayList<>();
-  private static final List<Object> NEVER_COLLECTED = new ArrayList<>(); // their sessions end when they see the fence
+  private static final List<Object> NEVER_COLLECTED = new ArrayList<>(); // kept so that their sessions end when they see the fence
 
   public TestTable() {
     this(EtcdServer.shared());
@@ -99,7 +102,7 @@ public final class TestTable implements AutoCloseable {
     out.close();
   }
 
-  /** Makes it a Hudi table, through the storage wrapper. */
+  /** Creates a Hudi table through the storage wrapper. */
   public HoodieTableMetaClient create(HoodieTableType type) throws IOException {
     return HoodieTableMetaClient.newTableBuilder()
         .setTableType(type)
@@ -111,12 +114,12 @@ public final class TestTable implements AutoCloseable {
     return folder.toUri().toString();
   }
 
-  /** An open gate of a table in that concurrency mode. */
+  /** Opens the gate with that concurrency mode. */
   public void concurrency(String mode) {
     gateSays("concurrency", mode);
   }
 
-  /** An open gate of a table that is pinned to that release of Hudi. */
+  /** Opens the gate, pinned to that release of Hudi. */
   public void pin(String hudiVersion) {
     gateSays("hudiVersion", hudiVersion);
   }
@@ -126,7 +129,7 @@ public final class TestTable implements AutoCloseable {
     etcd.put(keys.gate(), gate.put(name, value).toString());
   }
 
-  /** The gate as it is, closed for that restore. */
+  /** Closes the gate for that restore. */
   public void restoring(String nonce) {
     gate("closed", "PodTermination");
     String value = etcd.get(keys.gate()).value();
@@ -184,7 +187,10 @@ public final class TestTable implements AutoCloseable {
     return settings;
   }
 
-  /** An admitted, open session. The first one is the session of this JVM at the table, which the storage wrapper asks. */
+  /**
+   * An admitted, open session. The first one becomes this JVM's session for the table, which the
+   * storage wrapper asks.
+   */
   public Session session(String attempt) {
     return session(attempt, Map.of());
   }
@@ -210,7 +216,7 @@ public final class TestTable implements AutoCloseable {
     return clients.get(sessions.indexOf(session));
   }
 
-  /** Hadoop's configuration, with the storage wrapper in place or without it. */
+  /** Hadoop's configuration, with or without the storage wrapper. */
   public static Configuration conf(boolean guarded) {
     Configuration conf = new Configuration();
     conf.setBoolean("fs.file.impl.disable.cache", true);

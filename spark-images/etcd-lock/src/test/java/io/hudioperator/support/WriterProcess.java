@@ -16,9 +16,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * {@link Writers} as a process, for tests that are not written in Java: the argument is a JSON file with {@code folder}, {@code pauseMillis}
- * and {@code writers} (name → settings of the session). Several times a second it prints what each has done. A writer that would halt its
- * JVM is named with the exit code in {@code halts}; it alone ends.
+ * {@link Writers} as a process, for tests that are not written in Java. The argument is a JSON file
+ * with {@code folder}, {@code pauseMillis} and {@code writers} (name → settings of the session).
+ * Several times per second it prints what each writer has done. A writer that would halt its JVM is
+ * listed in {@code halts} with the exit code; only that writer ends.
  */
 final class WriterProcess {
   private static final long REPORT_MILLIS = 100;

@@ -17,14 +17,14 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.exception.HoodieException;
 
 /**
- * Writers without Spark: sessions that heartbeat and, in one lock cycle after the other, put an instant without data on the table's
- * timeline, each step asked for as the storage wrapper asks for it.
+ * Writers without Spark: sessions that send heartbeats and, in one lock cycle after another, put an
+ * instant without data on the table's timeline, each step checked as the storage wrapper checks it.
  */
 public final class Writers implements AutoCloseable {
   private static final long WAIT_SECONDS = 120;
   private static final long AFTER_ERROR_MILLIS = 200;
 
-  /** One writer; what it has done so far. */
+  /** One writer and what it has done so far. */
   public static final class Writer {
     public final String name;
     public final Session session;
@@ -47,7 +47,7 @@ public final class Writers implements AutoCloseable {
   private final long pauseMillis;
   private volatile boolean stopped;
 
-  /** {@code pauseMillis}: between two commits of one writer. */
+  /** @param pauseMillis pause between two commits of one writer */
   public Writers(Path table, long pauseMillis) {
     this.timeline = table.resolve(".hoodie/timeline");
     this.basePath = table.toUri().toString();
@@ -88,7 +88,7 @@ public final class Writers implements AutoCloseable {
       together.incrementAndGet();
     }
     try {
-      TimeUnit.MILLISECONDS.sleep(2); // times have milliseconds: this one is past those of the owner before
+      TimeUnit.MILLISECONDS.sleep(2); // times have milliseconds: this one is later than those of the previous owner
       String instant = InstantTime.now();
       session.instants().beforeRequested(instant, "commit");
       create(instant + ".commit.requested");
@@ -122,7 +122,7 @@ public final class Writers implements AutoCloseable {
     return writers.stream().mapToInt(w -> w.acquired).sum();
   }
 
-  /** Every writer commits once more. */
+  /** Whether every writer has committed at least once since then. */
   public boolean allCommittedSince(List<Integer> before) {
     for (int i = 0; i < before.size(); i++) {
       if (writers.get(i).commits <= before.get(i)) {
@@ -136,7 +136,7 @@ public final class Writers implements AutoCloseable {
     return writers.stream().map(w -> w.commits).collect(java.util.stream.Collectors.toList());
   }
 
-  /** No new cycles; waits for those that go on. */
+  /** Starts no new cycles, and waits for those in progress. */
   @Override
   public void close() {
     stopped = true;

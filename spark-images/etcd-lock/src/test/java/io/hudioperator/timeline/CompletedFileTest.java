@@ -33,7 +33,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A completed file is sent whole or not at all, and what is not whole is not taken for completed (F34). */
+/**
+ * A completed file is sent whole or not at all, and an incomplete file does not count as completed
+ * (F34).
+ */
 class CompletedFileTest {
   private final TestTable table = new TestTable();
   private String instant;
@@ -67,7 +70,7 @@ class CompletedFileTest {
       case "two records":
         return TestTable.avro(2);
       case "cut off":
-        return Arrays.copyOf(whole, whole.length - 20); // in the one block
+        return Arrays.copyOf(whole, whole.length - 20); // inside the only block
       case "cut off in its end":
         return Arrays.copyOf(whole, whole.length - 1);
       default:
@@ -110,7 +113,7 @@ class CompletedFileTest {
 
   @Test
   void nothingIsVisibleBeforeTheContentIsWhole() throws IOException {
-    GuardedLocalFileSystem fs = new GuardedLocalFileSystem(); // create() makes the empty file at once
+    GuardedLocalFileSystem fs = new GuardedLocalFileSystem(); // here create() immediately creates an empty file
     fs.initialize(URI.create("file:///"), new Configuration());
     Session session = begin("file:");
     Path path = new Path(table.timeline(file));

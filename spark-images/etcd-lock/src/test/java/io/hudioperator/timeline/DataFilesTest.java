@@ -18,7 +18,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** No value of a row takes a file out of the table, or into Hudi's own folders (F39): in drivers, which have a session, and in executors. */
+/**
+ * No value of a row places a file outside the table or in Hudi's own folders (F39): in drivers,
+ * which have a session, and in executors, which have none.
+ */
 class DataFilesTest {
   private static final String BASE = "9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-0_0-12-34_20260131120000000.parquet";
   private static final String LOG = ".9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-0_20260131120000000.log.1_0-12-34";
@@ -98,7 +101,10 @@ class DataFilesTest {
     refused(".hoodie/timeline/.hoodie_partition_metadata");
   }
 
-  /** An executor's wrapper of a table, and a driver's session at the same or another one: each of them may be written. */
+  /**
+   * An executor's configured table and a driver's session, for the same or for different tables:
+   * each of these tables may be written.
+   */
   @Test
   void aSessionsTableIsKnownWithoutTheSetting() throws IOException {
     table.session("ns.a");
@@ -108,7 +114,10 @@ class DataFilesTest {
     refused("../" + BASE);
   }
 
-  /** What an RDD or a file format saves into the table's folder passes no list of statements (F78). */
+  /**
+   * Files that an RDD or a file format saves into the table's folder pass no statement check
+   * (F78).
+   */
   @Test
   void aWriterPutsNoFileOfItsOwnAmongTheData() throws IOException {
     String[] files = {"part-00000-9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-c000.snappy.parquet", "p/part-00000", "out/_temporary/0/part-00000", "p/_SUCCESS"};

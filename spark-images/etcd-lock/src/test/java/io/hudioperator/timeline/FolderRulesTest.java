@@ -21,7 +21,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What nobody deletes or moves, whether or not this JVM has a session at the table (F33): an executor has none. */
+/**
+ * What nobody may delete or move, whether or not this JVM has a session for the table (F33): an
+ * executor has none.
+ */
 class FolderRulesTest {
   private final TestTable table = new TestTable();
   private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
@@ -66,7 +69,7 @@ class FolderRulesTest {
   @Test
   void withoutASession() throws IOException {
     nothingOfTheTableGoes();
-    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // markers go in tasks
+    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // tasks delete markers
     assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
   }
 

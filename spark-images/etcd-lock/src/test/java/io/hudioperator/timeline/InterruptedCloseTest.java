@@ -21,7 +21,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** An interrupt while a file is sent (F31): the store's client would report success, with the request still on the wire. */
+/**
+ * An interrupt while a file is being sent (F31): the store's client would report success with the
+ * request still on the wire.
+ */
 class InterruptedCloseTest {
   private final TestTable table = new TestTable();
   private final AtomicBoolean flagKept = new AtomicBoolean();
@@ -37,7 +40,10 @@ class InterruptedCloseTest {
     instant = TestTable.time(0);
   }
 
-  /** By the thread that commits: an instant is begun and completed in the turn of one thread (F60). */
+  /**
+   * Called by the thread that commits: one thread, in its lock cycle, begins and completes an
+   * instant (F60).
+   */
   private void beginInstant() throws IOException {
     assertTrue(table.acquire(session));
     fs.create(SlowStore.path(table, instant + ".commit.requested")).close();
@@ -78,12 +84,12 @@ class InterruptedCloseTest {
 
   private void waitsForTheAnswer(Thread thread) throws Exception {
     thread.join(500);
-    assertTrue(thread.isAlive(), "returned while its request is on the wire");
+    assertTrue(thread.isAlive(), "close() must not return while its request is on the wire");
     SlowStore.land();
     thread.join(10_000);
     assertFalse(thread.isAlive());
     assertNull(error.get());
-    assertTrue(flagKept.get(), "the caller finds its interrupt");
+    assertTrue(flagKept.get(), "the caller's interrupt is restored");
   }
 
   @Test

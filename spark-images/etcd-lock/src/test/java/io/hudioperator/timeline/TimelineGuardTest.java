@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Who may change which file of a timeline (F6, F12, I3, I7), on the wrapper for local files. */
+/** Who may change which file of a timeline (F6, F12, I3, I7), with the wrapper for local files. */
 class TimelineGuardTest {
   private static final String DATA = "9b3df2c0-1f7a-4a73-9d52-6f0c4d5a1e00-0_0-12-34_20250101000000000.parquet";
 
@@ -58,7 +58,7 @@ class TimelineGuardTest {
     return Files.exists(table.folder.resolve(".hoodie/timeline").resolve(name));
   }
 
-  /** As Hudi writes on a file system with a rename. */
+  /** Writes as Hudi does on a file system with a rename. */
   private void write(String name) throws IOException {
     Path temporary = path(name + ".01234567-89ab-cdef-0123-456789abcdef");
     TestTable.write(fs, temporary, name.indexOf('_') > 0 ? TestTable.COMPLETED : new byte[0]);
@@ -110,7 +110,7 @@ class TimelineGuardTest {
     assertEquals("Pending", table.state(instant));
   }
 
-  /** F91: a table that is begun anew, or has lost what it is, shows none of its rows. */
+  /** F91: a table that is created again, or has lost its properties, shows none of its rows. */
   @Test
   void theTablesPropertiesAreChangedUnderTheLock() throws IOException {
     Path properties = new Path(table.basePath() + "/.hoodie/hoodie.properties");
@@ -162,7 +162,7 @@ class TimelineGuardTest {
     refused(ErrorCode.OPTION, () -> write(instant + "_" + TestTable.time(1) + ".commit"));
   }
 
-  /** F60: the guard asks the thread, not only the process. */
+  /** F60: the guard checks the thread, not only the process. */
   @Test
   void anotherThreadHasToWaitForItsTurn() throws Exception {
     assertTrue(table.acquire(session));
@@ -236,7 +236,7 @@ class TimelineGuardTest {
     refused(ErrorCode.NOT_OWNER, () -> fs.create(requested, false)); // not begun (I8)
     agent.beginRestore("one");
     table.gate("closed", "PodTermination");
-    refused(ErrorCode.NOT_PENDING, () -> fs.create(requested, false)); // the operator has changed its mind (F8)
+    refused(ErrorCode.NOT_PENDING, () -> fs.create(requested, false)); // the operator has changed the gate (F8)
     assertNull(table.instant(instant));
     agent.release();
     table.gate("open", "PodTermination");
@@ -252,7 +252,7 @@ class TimelineGuardTest {
     write(instant + ".restore.inflight");
     assertTrue(table.acquire(agent));
     String completed = instant + "_" + TestTable.time(1) + ".restore";
-    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(completed), false)); // said again in each cycle of the lock
+    refused(ErrorCode.NOT_OWNER, () -> fs.create(path(completed), false)); // must be declared again in each lock cycle
     agent.beginRestore("one");
     write(completed);
     agent.release();
@@ -276,7 +276,10 @@ class TimelineGuardTest {
     OpenSessions.closed(agent);
   }
 
-  /** RFC-22: table services are scheduled under the lock, and their results are published under it. */
+  /**
+   * RFC-22: table services are scheduled under the lock, and their results are published under
+   * it.
+   */
   @Test
   void aServiceIsPlannedAndPublishedUnderTheLock() throws IOException {
     Session agent = table.session("ns.agent", Map.of("role", "agent"));
@@ -428,7 +431,10 @@ class TimelineGuardTest {
     assertTrue(fs.delete(new Path(table.basePath() + "/p=1/" + DATA), false));
   }
 
-  /** Hudi's timer writes it once a minute for as long as the driver lives, whatever became of the commit (F77). */
+  /**
+   * Hudi's timer writes it once a minute for as long as the driver lives, whatever the outcome of
+   * the commit (F77).
+   */
   @Test
   void theHeartbeatOfAnInstantThatWasGivenUpEnds() throws IOException {
     Path own = new Path(table.basePath() + "/.hoodie/.heartbeat/" + instant);

@@ -23,7 +23,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Files under the lock that complete no instant of the table, and had no answer (F37): the next owner begins after they have landed or died. */
+/**
+ * Files under the lock that complete no instant of the table and had no answer (F37): the next
+ * owner begins only after they have landed or died.
+ */
 class UnansweredTest {
   private static final String METADATA = "metadata/.hoodie/timeline/";
   private final TestTable table = new TestTable();

@@ -36,7 +36,10 @@ class ClosingInLineFileSystemTest {
     assertEquals(0, openAfterABlock(conf, "guarded"));
   }
 
-  /** When this fails, Hudi closes what it opens, and {@link ClosingInLineFileSystem} can go. */
+  /**
+   * When this test fails, Hudi closes what it opens, and {@link ClosingInLineFileSystem} can be
+   * removed.
+   */
   @Test
   void hudisOwnLeavesItOpen() throws Exception {
     Configuration conf = new Configuration();
@@ -44,7 +47,10 @@ class ClosingInLineFileSystemTest {
     assertEquals(1, openAfterABlock(conf, "stock"));
   }
 
-  /** Streams of a bucket that are open when three bytes inside a file were read and their stream closed. */
+  /**
+   * Number of streams of a bucket that stay open after three bytes inside a file were read and
+   * the stream was closed.
+   */
   private int openAfterABlock(Configuration hadoop, String bucket) throws IOException {
     java.nio.file.Path local = Files.write(folder.resolve("file.log"), FILE);
     StorageConfiguration<Configuration> conf = new HadoopStorageConfiguration(hadoop);

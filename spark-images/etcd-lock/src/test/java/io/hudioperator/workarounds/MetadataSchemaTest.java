@@ -15,10 +15,13 @@ import org.apache.hudi.common.schema.HoodieSchemaCache;
 import org.apache.hudi.metadata.HoodieMetadataPayload;
 import org.junit.jupiter.api.Test;
 
-/** In JVMs of their own, because a class is loaded once. */
+/** Runs in separate JVMs, because a class is loaded only once. */
 class MetadataSchemaTest {
 
-  /** Reads a metadata record's schema as from a file, then makes a record for the metadata table as Hudi's writer does. */
+  /**
+   * Reads a metadata record's schema as from a file, then creates a record for the metadata table
+   * as Hudi's writer does.
+   */
   public static final class Main {
     public static void main(String[] args) throws Exception {
       if (args.length > 0) {
@@ -50,7 +53,7 @@ class MetadataSchemaTest {
   @Test
   void withoutItHudiStillFails() throws Exception {
     String bare = run();
-    assertTrue(bare.contains("ArrayIndexOutOfBoundsException"), "Hudi is repaired, MetadataSchema can go: " + bare);
+    assertTrue(bare.contains("ArrayIndexOutOfBoundsException"), "Hudi has fixed this, so MetadataSchema can be removed: " + bare);
     assertEquals('1', bare.charAt(0));
   }
 }
