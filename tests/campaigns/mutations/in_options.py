@@ -42,7 +42,7 @@ OPTIONS = (
         "a-program-bulk-inserts-into-buckets",
         "F75",
         "a bulk insert makes a second file group of a bucket, and every later upsert fails",
-        j("WriteOptions", 'if (hasBuckets && "bulk_insert".equalsIgnoreCase', 'if (false && "bulk_insert".equalsIgnoreCase'),
+        j("WriteOptions", "        if (hasBuckets\n", "        if (false\n"),
         t(f"{WRITE}.nobodyBulkInsertsIntoBuckets"),
     ),
     mutation(
@@ -91,7 +91,7 @@ OPTIONS = (
         "a-closed-provider-keeps-the-lock",
         "F42",
         "a provider that was closed while it waited enters all the same: nobody gives the lock back",
-        j("EtcdLockProvider", "    mine = true;\n    if (closed) {", "    mine = true;\n    if (false) {"),
+        j("EtcdLockProvider", "        mine = true;\n        if (closed) {", "        mine = true;\n        if (false) {"),
         t("LockProviderTest.closingDoesNotWaitForAThreadThatWaitsForTheLock"),
     ),
     mutation(

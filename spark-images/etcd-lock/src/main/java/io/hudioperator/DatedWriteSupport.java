@@ -14,18 +14,19 @@ import org.apache.parquet.schema.MessageType;
  * file.
  */
 public final class DatedWriteSupport<T> extends HoodieAvroWriteSupport<T> {
-  /** Spark's own key. Spark reads a file that Spark 3 has written without rebasing its dates. */
-  static final String WRITTEN_BY = "org.apache.spark.version";
+    /** Spark's own key. Spark reads a file that Spark 3 has written without rebasing its dates. */
+    static final String WRITTEN_BY = "org.apache.spark.version";
 
-  /**
-   * Any version that counts days and microseconds this way for each of Parquet's types. Older
-   * versions have other rules for some types.
-   */
-  private static final String SINCE = "3.5.0";
+    /**
+     * Any version that counts days and microseconds this way for each of Parquet's types. Older
+     * versions have other rules for some types.
+     */
+    private static final String SINCE = "3.5.0";
 
-  /** Hudi calls this by reflection ({@code hoodie.avro.write.support.class}). */
-  public DatedWriteSupport(MessageType type, HoodieSchema schema, Option<BloomFilter> bloomFilter, Properties properties) {
-    super(type, schema, bloomFilter, properties);
-    addFooterMetadata(WRITTEN_BY, SINCE);
-  }
+    /** Hudi calls this by reflection ({@code hoodie.avro.write.support.class}). */
+    public DatedWriteSupport(
+            MessageType type, HoodieSchema schema, Option<BloomFilter> bloomFilter, Properties properties) {
+        super(type, schema, bloomFilter, properties);
+        addFooterMetadata(WRITTEN_BY, SINCE);
+    }
 }

@@ -13,33 +13,33 @@ import org.apache.hudi.storage.StoragePathInfo;
  * toString()} in Hadoop and Hudi is not a stable format, and a file name may contain any text.
  */
 public final class Listings {
-  private Listings() {}
+    private Listings() {}
 
-  /**
-   * Returns {@code [[path, isFolder, bytes], …]} in the order of the listing; a folder has 0
-   * bytes. {@code statuses} is an array of FileStatus or of a subclass; py4j passes such an array
-   * only to a parameter of type Object.
-   */
-  public static String ofStatuses(Object statuses) {
-    ArrayNode all = Json.array();
-    for (FileStatus status : (FileStatus[]) statuses) {
-      add(all, status.getPath().toString(), status.isDirectory(), status.getLen());
+    /**
+     * Returns {@code [[path, isFolder, bytes], …]} in the order of the listing; a folder has 0
+     * bytes. {@code statuses} is an array of FileStatus or of a subclass; py4j passes such an array
+     * only to a parameter of type Object.
+     */
+    public static String ofStatuses(Object statuses) {
+        ArrayNode all = Json.array();
+        for (FileStatus status : (FileStatus[]) statuses) {
+            add(all, status.getPath().toString(), status.isDirectory(), status.getLen());
+        }
+        return all.toString();
     }
-    return all.toString();
-  }
 
-  /** The same for folders as Hudi's metadata table lists them. */
-  public static String ofFolders(Map<String, List<StoragePathInfo>> folders) {
-    ArrayNode all = Json.array();
-    for (List<StoragePathInfo> folder : folders.values()) {
-      for (StoragePathInfo info : folder) {
-        add(all, info.getPath().toString(), info.isDirectory(), info.getLength());
-      }
+    /** The same for folders as Hudi's metadata table lists them. */
+    public static String ofFolders(Map<String, List<StoragePathInfo>> folders) {
+        ArrayNode all = Json.array();
+        for (List<StoragePathInfo> folder : folders.values()) {
+            for (StoragePathInfo info : folder) {
+                add(all, info.getPath().toString(), info.isDirectory(), info.getLength());
+            }
+        }
+        return all.toString();
     }
-    return all.toString();
-  }
 
-  private static void add(ArrayNode all, String path, boolean folder, long bytes) {
-    all.addArray().add(path).add(folder).add(folder ? 0 : bytes);
-  }
+    private static void add(ArrayNode all, String path, boolean folder, long bytes) {
+        all.addArray().add(path).add(folder).add(folder ? 0 : bytes);
+    }
 }

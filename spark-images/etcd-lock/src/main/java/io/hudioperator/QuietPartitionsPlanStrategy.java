@@ -22,37 +22,41 @@ import org.apache.hudi.table.action.cluster.ClusteringPlanPartitionFilterMode;
  * recorded as missing.
  */
 public final class QuietPartitionsPlanStrategy<T> extends SparkSizeBasedClusteringPlanStrategy<T> {
-  /** JSON {@code {"partitions": […]}}, because names of partitions may contain any character. */
-  static final String LEFT_OUT = "hudi.operator.clustering.left.out";
+    /** JSON {@code {"partitions": […]}}, because names of partitions may contain any character. */
+    static final String LEFT_OUT = "hudi.operator.clustering.left.out";
 
-  public QuietPartitionsPlanStrategy(HoodieTable table, HoodieEngineContext engine, HoodieWriteConfig config) {
-    super(table, engine, config);
-  }
+    public QuietPartitionsPlanStrategy(HoodieTable table, HoodieEngineContext engine, HoodieWriteConfig config) {
+        super(table, engine, config);
+    }
 
-  /**
-   * Returns the partitions to plan, and those that the plan records as missing. The filter of the
-   * user's options is applied first.
-   */
-  @Override
-  public Pair<List<String>, List<String>> filterPartitionPaths(HoodieWriteConfig config, List<String> partitions) {
-    Pair<List<String>, List<String>> ofTheUser =
-        allSkipped(config, partitions) ? Pair.of(List.of(), partitions) : super.filterPartitionPaths(config, new ArrayList<>(partitions));
-    Set<String> leftOut = leftOut(config);
-    List<String> planned = new ArrayList<>();
-    List<String> missing = new ArrayList<>(ofTheUser.getRight());
-    ofTheUser.getLeft().forEach(partition -> (leftOut.contains(partition) ? missing : planned).add(partition));
-    return Pair.of(planned, missing);
-  }
+    /**
+     * Returns the partitions to plan, and those that the plan records as missing. The filter of the
+     * user's options is applied first.
+     */
+    @Override
+    public Pair<List<String>, List<String>> filterPartitionPaths(HoodieWriteConfig config, List<String> partitions) {
+        Pair<List<String>, List<String>> ofTheUser = allSkipped(config, partitions)
+                ? Pair.of(List.of(), partitions)
+                : super.filterPartitionPaths(config, new ArrayList<>(partitions));
+        Set<String> leftOut = leftOut(config);
+        List<String> planned = new ArrayList<>();
+        List<String> missing = new ArrayList<>(ofTheUser.getRight());
+        ofTheUser.getLeft().forEach(partition -> (leftOut.contains(partition) ? missing : planned).add(partition));
+        return Pair.of(planned, missing);
+    }
 
-  /** Hudi's filter fails when there are fewer partitions than it has to skip. */
-  private static boolean allSkipped(HoodieWriteConfig config, List<String> partitions) {
-    boolean newestAreSkipped = config.getClusteringPlanPartitionFilterMode() == ClusteringPlanPartitionFilterMode.RECENT_DAYS;
-    return newestAreSkipped && partitions.size() <= config.getSkipPartitionsFromLatestForClustering();
-  }
+    /** Hudi's filter fails when there are fewer partitions than it has to skip. */
+    private static boolean allSkipped(HoodieWriteConfig config, List<String> partitions) {
+        boolean newestAreSkipped =
+                config.getClusteringPlanPartitionFilterMode() == ClusteringPlanPartitionFilterMode.RECENT_DAYS;
+        return newestAreSkipped && partitions.size() <= config.getSkipPartitionsFromLatestForClustering();
+    }
 
-  private static Set<String> leftOut(HoodieWriteConfig config) {
-    Set<String> names = new HashSet<>();
-    Json.parse(config.getProps().getString(LEFT_OUT, "{}")).path("partitions").forEach(name -> names.add(name.asText()));
-    return names;
-  }
+    private static Set<String> leftOut(HoodieWriteConfig config) {
+        Set<String> names = new HashSet<>();
+        Json.parse(config.getProps().getString(LEFT_OUT, "{}"))
+                .path("partitions")
+                .forEach(name -> names.add(name.asText()));
+        return names;
+    }
 }

@@ -10,51 +10,51 @@ import java.io.UncheckedIOException;
  * and exit codes, default durations.
  */
 public final class ProtocolData {
-  private static final JsonNode DATA = load();
+    private static final JsonNode DATA = load();
 
-  private ProtocolData() {}
+    private ProtocolData() {}
 
-  private static JsonNode load() {
-    try (InputStream in = ProtocolData.class.getResourceAsStream("protocol.json")) {
-      if (in == null) {
-        throw new IllegalStateException("io/hudioperator/contract/protocol.json is not on the class path");
-      }
-      return Json.read(in);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    private static JsonNode load() {
+        try (InputStream in = ProtocolData.class.getResourceAsStream("protocol.json")) {
+            if (in == null) {
+                throw new IllegalStateException("io/hudioperator/contract/protocol.json is not on the class path");
+            }
+            return Json.read(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
-  }
 
-  public static JsonNode data() {
-    return DATA;
-  }
+    public static JsonNode data() {
+        return DATA;
+    }
 
-  public static int protocolVersion() {
-    return DATA.get("protocolVersion").asInt();
-  }
+    public static int protocolVersion() {
+        return DATA.get("protocolVersion").asInt();
+    }
 
-  public static String defaultPrefix() {
-    return DATA.get("prefix").asText();
-  }
+    public static String defaultPrefix() {
+        return DATA.get("prefix").asText();
+    }
 
-  public static int duration(String name) {
-    return DATA.get("durations").get(name).asInt();
-  }
+    public static int duration(String name) {
+        return DATA.get("durations").get(name).asInt();
+    }
 
-  /**
-   * The exit code of a process that fails for this reason ({@code Fenced}, {@code HeartbeatLost},
-   * …).
-   */
-  public static int exitCode(String failureClass) {
-    return DATA.get("exitCodes").get(failureClass).asInt();
-  }
+    /**
+     * The exit code of a process that fails for this reason ({@code Fenced}, {@code HeartbeatLost},
+     * …).
+     */
+    public static int exitCode(String failureClass) {
+        return DATA.get("exitCodes").get(failureClass).asInt();
+    }
 
-  /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>}. */
-  static String keyPath(String name) {
-    return DATA.get("keys").get(name).get("path").asText();
-  }
+    /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>}. */
+    static String keyPath(String name) {
+        return DATA.get("keys").get(name).get("path").asText();
+    }
 
-  static String keyRange(String name) {
-    return DATA.get("keys").get(name).get("range").asText();
-  }
+    static String keyRange(String name) {
+        return DATA.get("keys").get(name).get("range").asText();
+    }
 }

@@ -5,26 +5,26 @@ package io.hudioperator.protocol;
  * concurrency.insertConflicts}, as the gate states it.
  */
 public enum InsertRule {
-  /** The same key into one partition. */
-  KEY,
-  /** Anything into the same partition. */
-  PARTITION,
-  /** Nothing is compared. */
-  IGNORE;
+    /** The same key into one partition. */
+    KEY,
+    /** Anything into the same partition. */
+    PARTITION,
+    /** Nothing is compared. */
+    IGNORE;
 
-  /**
-   * A gate without the field has the default. A value of a later version counts as the strictest
-   * rule of this one.
-   */
-  public static InsertRule of(String word) {
-    switch (word) {
-      case "":
-      case "Key":
-        return KEY;
-      case "Ignore":
-        return IGNORE;
-      default:
-        return PARTITION;
+    /**
+     * A gate without the field has the default. A value of a later version counts as the strictest
+     * rule of this one.
+     */
+    public static InsertRule of(String word) {
+        switch (word) {
+            case "":
+            case "Key":
+                return KEY;
+            case "Ignore":
+                return IGNORE;
+            default:
+                return PARTITION;
+        }
     }
-  }
 }

@@ -8,14 +8,14 @@ import io.hudioperator.etcd.KeyValue;
  * table (I10).
  */
 final class TableClock {
-  private TableClock() {}
+    private TableClock() {}
 
-  static String json(String time) {
-    return Json.object().put("value", time).toString();
-  }
+    static String json(String time) {
+        return Json.object().put("value", time).toString();
+    }
 
-  /** Null when the table has no clock yet. */
-  static String time(KeyValue clock) {
-    return clock == null ? null : Json.text(Json.parse(clock.value()), "value");
-  }
+    /** Null when the table has no clock yet. */
+    static String time(KeyValue clock) {
+        return clock == null ? null : Json.text(Json.parse(clock.value()), "value");
+    }
 }

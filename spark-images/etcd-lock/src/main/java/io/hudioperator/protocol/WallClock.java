@@ -11,35 +11,35 @@ import java.util.concurrent.TimeUnit;
  * increase with tokens (I10).
  */
 public final class WallClock {
-  private WallClock() {}
+    private WallClock() {}
 
-  /**
-   * Returns once the wall clock has passed the time. Throws when the wall clock is further behind
-   * than allowed.
-   */
-  public static void passes(String clock, int maxSkewSeconds) throws InterruptedException {
-    if (clock.isEmpty()) {
-      return;
+    /**
+     * Returns once the wall clock has passed the time. Throws when the wall clock is further behind
+     * than allowed.
+     */
+    public static void passes(String clock, int maxSkewSeconds) throws InterruptedException {
+        if (clock.isEmpty()) {
+            return;
+        }
+        long target = InstantTime.millis(clock);
+        while (true) {
+            long behind = target - System.currentTimeMillis();
+            if (behind < 0) {
+                return;
+            }
+            if (behind > TimeUnit.SECONDS.toMillis(maxSkewSeconds)) {
+                throw ErrorCode.CLOCK_BEHIND.exception("the wall clock of host " + host() + " is " + behind
+                        + " ms behind the table's clock " + clock + "; at most " + maxSkewSeconds + " s are allowed");
+            }
+            TimeUnit.MILLISECONDS.sleep(Math.min(behind + 1, 100));
+        }
     }
-    long target = InstantTime.millis(clock);
-    while (true) {
-      long behind = target - System.currentTimeMillis();
-      if (behind < 0) {
-        return;
-      }
-      if (behind > TimeUnit.SECONDS.toMillis(maxSkewSeconds)) {
-        throw ErrorCode.CLOCK_BEHIND.exception(
-            "the wall clock of host " + host() + " is " + behind + " ms behind the table's clock " + clock + "; at most " + maxSkewSeconds + " s are allowed");
-      }
-      TimeUnit.MILLISECONDS.sleep(Math.min(behind + 1, 100));
-    }
-  }
 
-  private static String host() {
-    try {
-      return InetAddress.getLocalHost().getHostName();
-    } catch (UnknownHostException e) {
-      return "unknown";
+    private static String host() {
+        try {
+            return InetAddress.getLocalHost().getHostName();
+        } catch (UnknownHostException e) {
+            return "unknown";
+        }
     }
-  }
 }

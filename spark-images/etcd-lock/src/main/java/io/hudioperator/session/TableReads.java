@@ -26,219 +26,230 @@ import org.apache.hudi.storage.StorageConfiguration;
  * before, because a value in the statement may come from such a read (F88).
  */
 public final class TableReads {
-  private static final int MAX_WRITES = 10_000;
-  private static final int MAX_READS = 1_000;
+    private static final int MAX_WRITES = 10_000;
+    private static final int MAX_READS = 1_000;
 
-  /** The state of the table when rows were read. */
-  public static final class Base {
-    /** Completion time: the rows contain what completed up to it. */
-    public final String completion;
-    /** Requested time: what completes later was requested at this time or later. */
-    public final String floor;
-    /**
-     * Requested times of writes that were not completed, or were not seen as completed; they
-     * may have completed before {@link #completion}.
-     */
-    final Set<String> pending;
+    /** The state of the table when rows were read. */
+    public static final class Base {
+        /** Completion time: the rows contain what completed up to it. */
+        public final String completion;
+        /** Requested time: what completes later was requested at this time or later. */
+        public final String floor;
+        /**
+         * Requested times of writes that were not completed, or were not seen as completed; they
+         * may have completed before {@link #completion}.
+         */
+        final Set<String> pending;
 
-    public Base(String completion, String floor, Set<String> pending) {
-      this.completion = completion;
-      this.floor = floor;
-      this.pending = pending;
-    }
-
-    /** The base of rows that were read when this was the timeline. */
-    public static Base of(HoodieTimeline all) {
-      HoodieTimeline commits = all.getCommitsTimeline();
-      String completion = "0";
-      String newest = "0";
-      String oldestPending = null;
-      Set<String> pending = new HashSet<>();
-      for (HoodieInstant instant : commits.getInstants()) {
-        String requested = instant.requestedTime();
-        newest = InstantTime.max(newest, requested);
-        if (!instant.isCompleted()) {
-          pending.add(requested);
-          oldestPending = oldestPending == null || requested.compareTo(oldestPending) < 0 ? requested : oldestPending;
-        } else if (instant.getCompletionTime() != null) {
-          completion = InstantTime.max(completion, instant.getCompletionTime());
+        public Base(String completion, String floor, Set<String> pending) {
+            this.completion = completion;
+            this.floor = floor;
+            this.pending = pending;
         }
-      }
-      return new Base(completion, oldestPending == null ? newest : oldestPending, pending);
+
+        /** The base of rows that were read when this was the timeline. */
+        public static Base of(HoodieTimeline all) {
+            HoodieTimeline commits = all.getCommitsTimeline();
+            String completion = "0";
+            String newest = "0";
+            String oldestPending = null;
+            Set<String> pending = new HashSet<>();
+            for (HoodieInstant instant : commits.getInstants()) {
+                String requested = instant.requestedTime();
+                newest = InstantTime.max(newest, requested);
+                if (!instant.isCompleted()) {
+                    pending.add(requested);
+                    oldestPending =
+                            oldestPending == null || requested.compareTo(oldestPending) < 0 ? requested : oldestPending;
+                } else if (instant.getCompletionTime() != null) {
+                    completion = InstantTime.max(completion, instant.getCompletionTime());
+                }
+            }
+            return new Base(completion, oldestPending == null ? newest : oldestPending, pending);
+        }
+
+        private Base and(Base other) {
+            if (other == null) {
+                return this;
+            }
+            Set<String> both = new HashSet<>(pending);
+            both.addAll(other.pending);
+            return new Base(
+                    completion.compareTo(other.completion) < 0 ? completion : other.completion,
+                    floor.compareTo(other.floor) < 0 ? floor : other.floor,
+                    both);
+        }
+
+        /** Whether rows that were read at this base may lack what this commit added. */
+        public boolean lacks(HoodieInstant completed) {
+            return completed.getCompletionTime() != null
+                    && (completed.getCompletionTime().compareTo(completion) > 0
+                            || pending.contains(completed.requestedTime()));
+        }
     }
 
-    private Base and(Base other) {
-      if (other == null) {
-        return this;
-      }
-      Set<String> both = new HashSet<>(pending);
-      both.addAll(other.pending);
-      return new Base(
-          completion.compareTo(other.completion) < 0 ? completion : other.completion, floor.compareTo(other.floor) < 0 ? floor : other.floor, both);
+    /** One write of this process. */
+    public static final class Write {
+        public final String instant;
+        /** Null when nothing was read that the write could be based on. */
+        public final Base base;
+
+        private final long thread;
+        private volatile String read = "";
+
+        private Write(String instant, long thread, Base base) {
+            this.instant = instant;
+            this.thread = thread;
+            this.base = base;
+        }
+
+        /** Names the read that this write is based on; empty when its writer does not name one. */
+        public void madeFrom(String name) {
+            read = name;
+        }
+
+        /**
+         * Whether this write knows the earlier one without having read it: both are based on the
+         * same named read or, when one of them names no read, both are of the same thread.
+         */
+        private boolean follows(Write earlier) {
+            return read.isEmpty() || earlier.read.isEmpty() ? thread == earlier.thread : read.equals(earlier.read);
+        }
     }
 
-    /** Whether rows that were read at this base may lack what this commit added. */
-    public boolean lacks(HoodieInstant completed) {
-      return completed.getCompletionTime() != null
-          && (completed.getCompletionTime().compareTo(completion) > 0 || pending.contains(completed.requestedTime()));
-    }
-  }
+    /** One read: its position in the order of reads and writes of this process, and its thread. */
+    private static final class Read {
+        private final long number;
+        private final long thread;
+        private Base base;
 
-  /** One write of this process. */
-  public static final class Write {
-    public final String instant;
-    /** Null when nothing was read that the write could be based on. */
-    public final Base base;
-    private final long thread;
-    private volatile String read = "";
-
-    private Write(String instant, long thread, Base base) {
-      this.instant = instant;
-      this.thread = thread;
-      this.base = base;
+        private Read(long number, long thread, Base base) {
+            this.number = number;
+            this.thread = thread;
+            this.base = base;
+        }
     }
 
-    /** Names the read that this write is based on; empty when its writer does not name one. */
-    public void madeFrom(String name) {
-      read = name;
+    private static final class OfThread {
+        /** Number of the thread's last write; 0 when there is none. */
+        private long wrote;
+        /** What that write was based on, without its own statement's reads. */
+        private Base given;
+        /** What the current statement has read. */
+        private Base statement;
+    }
+
+    private final Map<Long, OfThread> threads = new HashMap<>();
+    private final TreeMap<String, Write> writes = new TreeMap<>();
+    private final ArrayDeque<Read> reads = new ArrayDeque<>();
+    private final OfThread newest = new OfThread();
+    private long number;
+    private volatile boolean hadCommits;
+
+    /**
+     * Called before this process reads anything: records whether the table has commits. If that
+     * cannot be determined, the answer is no (F63).
+     */
+    public void begin(StorageConfiguration<?> conf, String basePath) {
+        try {
+            HoodieTableMetaClient table = HoodieTableMetaClient.builder()
+                    .setConf(conf.newInstance())
+                    .setBasePath(basePath)
+                    .build();
+            hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
+        } catch (HoodieException e) { // there is no table yet, or it cannot be read now
+            hadCommits = false;
+        }
     }
 
     /**
-     * Whether this write knows the earlier one without having read it: both are based on the
-     * same named read or, when one of them names no read, both are of the same thread.
+     * Whether a relation that belongs to some table without commits may be of this table; such a
+     * relation does not say which table it is.
      */
-    private boolean follows(Write earlier) {
-      return read.isEmpty() || earlier.read.isEmpty() ? thread == earlier.thread : read.equals(earlier.read);
+    public boolean mayHaveBeenEmpty() {
+        return !hadCommits;
     }
-  }
 
-  /** One read: its position in the order of reads and writes of this process, and its thread. */
-  private static final class Read {
-    private final long number;
-    private final long thread;
-    private Base base;
-
-    private Read(long number, long thread, Base base) {
-      this.number = number;
-      this.thread = thread;
-      this.base = base;
+    /** This thread has received rows of the table. */
+    public synchronized void read(Base base) {
+        long thread = Thread.currentThread().getId();
+        for (Read one : reads) {
+            if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
+                one.base = base.and(one.base);
+                return;
+            }
+        }
+        reads.add(new Read(++number, thread, base));
+        if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
+            Read oldest = reads.poll();
+            reads.add(new Read(++number, oldest.thread, oldest.base));
+        }
     }
-  }
 
-  private static final class OfThread {
-    /** Number of the thread's last write; 0 when there is none. */
-    private long wrote;
-    /** What that write was based on, without its own statement's reads. */
-    private Base given;
-    /** What the current statement has read. */
-    private Base statement;
-  }
-
-  private final Map<Long, OfThread> threads = new HashMap<>();
-  private final TreeMap<String, Write> writes = new TreeMap<>();
-  private final ArrayDeque<Read> reads = new ArrayDeque<>();
-  private final OfThread newest = new OfThread();
-  private long number;
-  private volatile boolean hadCommits;
-
-  /**
-   * Called before this process reads anything: records whether the table has commits. If that
-   * cannot be determined, the answer is no (F63).
-   */
-  public void begin(StorageConfiguration<?> conf, String basePath) {
-    try {
-      HoodieTableMetaClient table = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(basePath).build();
-      hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
-    } catch (HoodieException e) { // there is no table yet, or it cannot be read now
-      hadCommits = false;
+    /** A statement that writes has read rows of the table in this thread. */
+    public synchronized void readByStatement(Base base) {
+        OfThread mine = ofThisThread();
+        mine.statement = base.and(mine.statement);
     }
-  }
 
-  /**
-   * Whether a relation that belongs to some table without commits may be of this table; such a
-   * relation does not say which table it is.
-   */
-  public boolean mayHaveBeenEmpty() {
-    return !hadCommits;
-  }
-
-  /** This thread has received rows of the table. */
-  public synchronized void read(Base base) {
-    long thread = Thread.currentThread().getId();
-    for (Read one : reads) {
-      if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
-        one.base = base.and(one.base);
-        return;
-      }
+    private OfThread ofThisThread() {
+        return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
     }
-    reads.add(new Read(++number, thread, base));
-    if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
-      Read oldest = reads.poll();
-      reads.add(new Read(++number, oldest.thread, oldest.base));
+
+    /** The instant is not of this process. */
+    public synchronized void forget(String instant) {
+        writes.remove(instant);
     }
-  }
 
-  /** A statement that writes has read rows of the table in this thread. */
-  public synchronized void readByStatement(Base base) {
-    OfThread mine = ofThisThread();
-    mine.statement = base.and(mine.statement);
-  }
-
-  private OfThread ofThisThread() {
-    return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
-  }
-
-  /** The instant is not of this process. */
-  public synchronized void forget(String instant) {
-    writes.remove(instant);
-  }
-
-  /** This thread begins a write. */
-  public synchronized void begun(String instant) {
-    long thread = Thread.currentThread().getId();
-    OfThread mine = ofThisThread();
-    OfThread before = mine.wrote == 0 ? newest : mine;
-    Base read = null;
-    for (Read one : reads) {
-      if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
-        read = one.base.and(read);
-      }
+    /** This thread begins a write. */
+    public synchronized void begun(String instant) {
+        long thread = Thread.currentThread().getId();
+        OfThread mine = ofThisThread();
+        OfThread before = mine.wrote == 0 ? newest : mine;
+        Base read = null;
+        for (Read one : reads) {
+            if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
+                read = one.base.and(read);
+            }
+        }
+        Base given = read == null ? before.given : read;
+        Base base = mine.statement == null ? given : mine.statement.and(given);
+        mine.statement = null;
+        for (OfThread one : new OfThread[] {mine, newest}) {
+            one.wrote = number + 1;
+            one.given = given;
+        }
+        number++;
+        writes.put(instant, new Write(instant, thread, base));
+        if (writes.size() > MAX_WRITES) {
+            writes.pollFirstEntry(); // is then treated as a write of another process
+        }
     }
-    Base given = read == null ? before.given : read;
-    Base base = mine.statement == null ? given : mine.statement.and(given);
-    mine.statement = null;
-    for (OfThread one : new OfThread[] {mine, newest}) {
-      one.wrote = number + 1;
-      one.given = given;
+
+    /**
+     * The write of this process with that instant. For an instant of another process, returns a
+     * write that knows of no read.
+     */
+    public synchronized Write write(String instant) {
+        Write found = writes.get(instant);
+        return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
     }
-    number++;
-    writes.put(instant, new Write(instant, thread, base));
-    if (writes.size() > MAX_WRITES) {
-      writes.pollFirstEntry(); // is then treated as a write of another process
+
+    /** The latest write of this thread. */
+    public synchronized Write newest() {
+        long thread = Thread.currentThread().getId();
+        return writes.descendingMap().values().stream()
+                .filter(w -> w.thread == thread)
+                .findFirst()
+                .orElseGet(() -> write(""));
     }
-  }
 
-  /**
-   * The write of this process with that instant. For an instant of another process, returns a
-   * write that knows of no read.
-   */
-  public synchronized Write write(String instant) {
-    Write found = writes.get(instant);
-    return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
-  }
-
-  /** The latest write of this thread. */
-  public synchronized Write newest() {
-    long thread = Thread.currentThread().getId();
-    return writes.descendingMap().values().stream().filter(w -> w.thread == thread).findFirst().orElseGet(() -> write(""));
-  }
-
-  /**
-   * Whether the write knows the commit with that instant although the commit completed after the
-   * read.
-   */
-  public synchronized boolean knows(Write write, String instant) {
-    Write other = writes.get(instant);
-    return other != null && write.follows(other);
-  }
+    /**
+     * Whether the write knows the commit with that instant although the commit completed after the
+     * read.
+     */
+    public synchronized boolean knows(Write write, String instant) {
+        Write other = writes.get(instant);
+        return other != null && write.follows(other);
+    }
 }

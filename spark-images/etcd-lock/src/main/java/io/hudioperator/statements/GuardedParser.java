@@ -17,52 +17,52 @@ import scala.collection.Seq;
  * that old state.
  */
 public final class GuardedParser implements ParserInterface {
-  private final SparkSession session;
-  private final ParserInterface next;
+    private final SparkSession session;
+    private final ParserInterface next;
 
-  public GuardedParser(SparkSession session, ParserInterface next) {
-    this.session = session;
-    this.next = next;
-  }
+    public GuardedParser(SparkSession session, ParserInterface next) {
+        this.session = session;
+        this.next = next;
+    }
 
-  @Override
-  public LogicalPlan parsePlan(String text) throws ParseException {
-    session.sessionState().catalog().invalidateAllCachedTables();
-    return next.parsePlan(text);
-  }
+    @Override
+    public LogicalPlan parsePlan(String text) throws ParseException {
+        session.sessionState().catalog().invalidateAllCachedTables();
+        return next.parsePlan(text);
+    }
 
-  @Override
-  public LogicalPlan parseQuery(String text) throws ParseException {
-    return next.parseQuery(text);
-  }
+    @Override
+    public LogicalPlan parseQuery(String text) throws ParseException {
+        return next.parseQuery(text);
+    }
 
-  @Override
-  public Expression parseExpression(String text) throws ParseException {
-    return next.parseExpression(text);
-  }
+    @Override
+    public Expression parseExpression(String text) throws ParseException {
+        return next.parseExpression(text);
+    }
 
-  @Override
-  public TableIdentifier parseTableIdentifier(String text) throws ParseException {
-    return next.parseTableIdentifier(text);
-  }
+    @Override
+    public TableIdentifier parseTableIdentifier(String text) throws ParseException {
+        return next.parseTableIdentifier(text);
+    }
 
-  @Override
-  public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
-    return next.parseFunctionIdentifier(text);
-  }
+    @Override
+    public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
+        return next.parseFunctionIdentifier(text);
+    }
 
-  @Override
-  public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
-    return next.parseMultipartIdentifier(text);
-  }
+    @Override
+    public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+        return next.parseMultipartIdentifier(text);
+    }
 
-  @Override
-  public StructType parseTableSchema(String text) throws ParseException {
-    return next.parseTableSchema(text);
-  }
+    @Override
+    public StructType parseTableSchema(String text) throws ParseException {
+        return next.parseTableSchema(text);
+    }
 
-  @Override
-  public DataType parseDataType(String text) throws ParseException {
-    return next.parseDataType(text);
-  }
+    @Override
+    public DataType parseDataType(String text) throws ParseException {
+        return next.parseDataType(text);
+    }
 }

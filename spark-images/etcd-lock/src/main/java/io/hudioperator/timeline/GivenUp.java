@@ -15,19 +15,21 @@ import org.apache.hadoop.fs.Path;
  * back (F77). One refusal stops the timer.
  */
 final class GivenUp {
-  private static final Pattern HEARTBEAT = Pattern.compile("(.+?)/\\.hoodie/(?:metadata/\\.hoodie/)?\\.heartbeat/(\\d{14,17})\\d*");
+    private static final Pattern HEARTBEAT =
+            Pattern.compile("(.+?)/\\.hoodie/(?:metadata/\\.hoodie/)?\\.heartbeat/(\\d{14,17})\\d*");
 
-  private GivenUp() {}
+    private GivenUp() {}
 
-  /**
-   * Refuses Hudi's heartbeat file of an instant that this process has given up; any other path
-   * may be written.
-   */
-  static void requireNotBeating(String what, Path path) throws TimelineRefusedException {
-    Matcher m = HEARTBEAT.matcher(path.toString());
-    Session session = m.matches() ? OpenSessions.byPath(m.group(1)) : null;
-    if (session != null && session.instants().hasGivenUp(m.group(2))) {
-      throw ErrorCode.NOT_PENDING.refusal("instant " + m.group(2) + " was given up, so Hudi's heartbeat for it must end: " + what);
+    /**
+     * Refuses Hudi's heartbeat file of an instant that this process has given up; any other path
+     * may be written.
+     */
+    static void requireNotBeating(String what, Path path) throws TimelineRefusedException {
+        Matcher m = HEARTBEAT.matcher(path.toString());
+        Session session = m.matches() ? OpenSessions.byPath(m.group(1)) : null;
+        if (session != null && session.instants().hasGivenUp(m.group(2))) {
+            throw ErrorCode.NOT_PENDING.refusal(
+                    "instant " + m.group(2) + " was given up, so Hudi's heartbeat for it must end: " + what);
+        }
     }
-  }
 }

@@ -13,49 +13,45 @@ import java.util.concurrent.Future;
  * answer; its interrupt is restored afterwards.
  */
 final class Uninterrupted {
-  private static final ExecutorService THREADS =
-      Executors.newCachedThreadPool(
-          task -> {
-            Thread thread = new Thread(task, "hudi-operator-store");
-            thread.setDaemon(true);
-            return thread;
-          });
+    private static final ExecutorService THREADS = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "hudi-operator-store");
+        thread.setDaemon(true);
+        return thread;
+    });
 
-  private Uninterrupted() {}
+    private Uninterrupted() {}
 
-  static <T> T run(StoreCall<T> call) throws IOException {
-    ClassLoader loader = Thread.currentThread().getContextClassLoader();
-    Future<T> answer =
-        THREADS.submit(
-            () -> {
-              Thread.currentThread().setContextClassLoader(loader);
-              return call.run();
-            });
-    boolean interrupted = false;
-    try {
-      while (true) {
+    static <T> T run(StoreCall<T> call) throws IOException {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        Future<T> answer = THREADS.submit(() -> {
+            Thread.currentThread().setContextClassLoader(loader);
+            return call.run();
+        });
+        boolean interrupted = false;
         try {
-          return answer.get();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        } catch (ExecutionException e) {
-          throw failure(e.getCause());
+            while (true) {
+                try {
+                    return answer.get();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    throw failure(e.getCause());
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
-  }
 
-  private static IOException failure(Throwable cause) {
-    if (cause instanceof RuntimeException) {
-      throw (RuntimeException) cause;
+    private static IOException failure(Throwable cause) {
+        if (cause instanceof RuntimeException) {
+            throw (RuntimeException) cause;
+        }
+        if (cause instanceof Error) {
+            throw (Error) cause;
+        }
+        return cause instanceof IOException ? (IOException) cause : new IOException(cause);
     }
-    if (cause instanceof Error) {
-      throw (Error) cause;
-    }
-    return cause instanceof IOException ? (IOException) cause : new IOException(cause);
-  }
 }

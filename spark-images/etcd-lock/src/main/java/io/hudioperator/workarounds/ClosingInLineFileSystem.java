@@ -22,44 +22,44 @@ import org.apache.hudi.storage.StoragePath;
  */
 public class ClosingInLineFileSystem extends InLineFileSystem {
 
-  /**
-   * From now on serves blocks of files of this authority (a bucket) in this JVM. Does nothing
-   * when Hudi is not on the class path.
-   */
-  public static void serve(String authority, Configuration conf) throws IOException {
-    try {
-      Configuration inline = new Configuration(conf);
-      inline.set("fs." + SCHEME + ".impl", ClosingInLineFileSystem.class.getName());
-      inline.setClassLoader(ClosingInLineFileSystem.class.getClassLoader());
-      FileSystem.get(URI.create(SCHEME + "://" + (authority == null ? "" : authority) + "/"), inline);
-    } catch (NoClassDefFoundError e) {
-      System.err.println("Hudi is not on the class path: " + e.getMessage());
-    }
-  }
-
-  @Override
-  public FSDataInputStream open(Path path, int bufferSize) throws IOException {
-    Path outer = HadoopInLineFSUtils.getOuterFilePathFromInlinePath(path);
-    FSDataInputStream stream = outer.getFileSystem(getConf()).open(outer, bufferSize);
-    try {
-      return new Block(convertToStoragePath(path), stream);
-    } catch (IOException | RuntimeException e) {
-      stream.close();
-      throw e;
-    }
-  }
-
-  private static final class Block extends InLineFsDataInputStream {
-    private final FSDataInputStream outer;
-
-    Block(StoragePath path, FSDataInputStream outer) throws IOException {
-      super(HadoopInLineFSUtils.startOffset(path), outer, HadoopInLineFSUtils.length(path));
-      this.outer = outer;
+    /**
+     * From now on serves blocks of files of this authority (a bucket) in this JVM. Does nothing
+     * when Hudi is not on the class path.
+     */
+    public static void serve(String authority, Configuration conf) throws IOException {
+        try {
+            Configuration inline = new Configuration(conf);
+            inline.set("fs." + SCHEME + ".impl", ClosingInLineFileSystem.class.getName());
+            inline.setClassLoader(ClosingInLineFileSystem.class.getClassLoader());
+            FileSystem.get(URI.create(SCHEME + "://" + (authority == null ? "" : authority) + "/"), inline);
+        } catch (NoClassDefFoundError e) {
+            System.err.println("Hudi is not on the class path: " + e.getMessage());
+        }
     }
 
     @Override
-    public void close() throws IOException {
-      outer.close();
+    public FSDataInputStream open(Path path, int bufferSize) throws IOException {
+        Path outer = HadoopInLineFSUtils.getOuterFilePathFromInlinePath(path);
+        FSDataInputStream stream = outer.getFileSystem(getConf()).open(outer, bufferSize);
+        try {
+            return new Block(convertToStoragePath(path), stream);
+        } catch (IOException | RuntimeException e) {
+            stream.close();
+            throw e;
+        }
     }
-  }
+
+    private static final class Block extends InLineFsDataInputStream {
+        private final FSDataInputStream outer;
+
+        Block(StoragePath path, FSDataInputStream outer) throws IOException {
+            super(HadoopInLineFSUtils.startOffset(path), outer, HadoopInLineFSUtils.length(path));
+            this.outer = outer;
+        }
+
+        @Override
+        public void close() throws IOException {
+            outer.close();
+        }
+    }
 }

@@ -8,16 +8,16 @@ package io.hudioperator.workarounds;
  * Loading the class before anything is read puts the right objects into the caches.
  */
 public final class MetadataSchema {
-  private static final String PAYLOAD = "org.apache.hudi.metadata.HoodieMetadataPayload";
+    private static final String PAYLOAD = "org.apache.hudi.metadata.HoodieMetadataPayload";
 
-  private MetadataSchema() {}
+    private MetadataSchema() {}
 
-  /** Loads the class. Does nothing when Hudi is not on the class path. */
-  public static void pin() {
-    try {
-      Class.forName(PAYLOAD, true, Thread.currentThread().getContextClassLoader());
-    } catch (ClassNotFoundException e) {
-      System.err.println("Hudi is not on the class path: " + PAYLOAD);
+    /** Loads the class. Does nothing when Hudi is not on the class path. */
+    public static void pin() {
+        try {
+            Class.forName(PAYLOAD, true, Thread.currentThread().getContextClassLoader());
+        } catch (ClassNotFoundException e) {
+            System.err.println("Hudi is not on the class path: " + PAYLOAD);
+        }
     }
-  }
 }
