@@ -39,17 +39,19 @@ test: deps ## the tests of every change that this machine can run; of the Java, 
 test-all: deps ## every test, also those that are too long for every change: hours; continues where it was cut off; writes docs/results/last-run.md and shown.md
 	@tests/run --all
 
-lint: ## ruff, mypy, import layers
+lint: ## ruff, mypy, import layers, format of Java
 	@hack/setup/venv >/dev/null
 	ruff check .
 	ruff format --check .
 	mypy
 	lint-imports
+	mvn -q -B -f spark-images/etcd-lock/pom.xml spotless:check
 
-fmt: ## format and sort imports
+fmt: ## format Python and Java, and sort imports
 	@hack/setup/venv >/dev/null
 	ruff check --fix .
 	ruff format .
+	mvn -q -B -f spark-images/etcd-lock/pom.xml spotless:apply
 
 model: ## search the protocol exhaustively, with the variants that must fail
 	@tests/run model

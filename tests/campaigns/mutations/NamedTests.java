@@ -13,38 +13,49 @@ import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
-/** Runs the tests {@code Class#method} that are named and prints a line for each: a build tool would take three times as long. */
+/**
+ * Runs the tests named as {@code Class#method} and prints a line for each. A build tool would take
+ * three times as long.
+ */
 public final class NamedTests {
-  private NamedTests() {}
+    private NamedTests() {}
 
-  private static String name(TestSource source) {
-    return source instanceof MethodSource ? ((MethodSource) source).getClassName() + "#" + ((MethodSource) source).getMethodName() : null;
-  }
+    private static String name(TestSource source) {
+        return source instanceof MethodSource
+                ? ((MethodSource) source).getClassName() + "#" + ((MethodSource) source).getMethodName()
+                : null;
+    }
 
-  public static void main(String[] args) {
-    Set<String> wanted = Set.of(args);
-    PostDiscoveryFilter named =
-        (TestDescriptor d) -> FilterResult.includedIf(d.getSource().map(NamedTests::name).map(wanted::contains).orElse(true));
-    TestExecutionListener told =
-        new TestExecutionListener() {
-          @Override
-          public void executionFinished(TestIdentifier test, TestExecutionResult result) {
-            String name = test.getSource().map(NamedTests::name).orElse("");
-            Throwable error = result.getThrowable().orElse(null);
-            if (test.isTest() || error != null) {
-              String said = error == null ? "" : error.getClass().getName() + ": " + String.valueOf(error.getMessage()).replaceAll("\\s+", " ");
-              System.out.println("NAMED\t" + name + "\t" + result.getStatus() + "\t" + said);
+    public static void main(String[] args) {
+        Set<String> wanted = Set.of(args);
+        PostDiscoveryFilter named = (TestDescriptor d) -> FilterResult.includedIf(
+                d.getSource().map(NamedTests::name).map(wanted::contains).orElse(true));
+        TestExecutionListener told = new TestExecutionListener() {
+            @Override
+            public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+                String name = test.getSource().map(NamedTests::name).orElse("");
+                Throwable error = result.getThrowable().orElse(null);
+                if (test.isTest() || error != null) {
+                    String said = error == null
+                            ? ""
+                            : error.getClass().getName() + ": "
+                                    + String.valueOf(error.getMessage()).replaceAll("\\s+", " ");
+                    System.out.println("NAMED\t" + name + "\t" + result.getStatus() + "\t" + said);
+                }
             }
-          }
         };
-    LauncherFactory.create()
-        .execute(
-            LauncherDiscoveryRequestBuilder.request()
-                .selectors(Arrays.stream(args).map(a -> a.split("#")[0]).distinct().map(DiscoverySelectors::selectClass).collect(Collectors.toList()))
-                .filters(named)
-                .build(),
-            told);
-    System.out.flush();
-    Runtime.getRuntime().halt(0); // sessions of the tests live on until they see their fence
-  }
+        LauncherFactory.create()
+                .execute(
+                        LauncherDiscoveryRequestBuilder.request()
+                                .selectors(Arrays.stream(args)
+                                        .map(a -> a.split("#")[0])
+                                        .distinct()
+                                        .map(DiscoverySelectors::selectClass)
+                                        .collect(Collectors.toList()))
+                                .filters(named)
+                                .build(),
+                        told);
+        System.out.flush();
+        Runtime.getRuntime().halt(0); // sessions of the tests live on until they see their fence
+    }
 }

@@ -141,7 +141,13 @@ KEEPING = (
         "a-savepoint-of-anybody",
         "I7",
         "the storage wrapper lets whoever holds the lock begin a savepoint",
-        j("TimelineGuard", "if (InstantProtocol.SAVEPOINT.equals(target.action) && !session.instants().ownsSavepoint(target.instant)) {", "if (false) {"),
+        j(
+            "TimelineGuard",
+            "                if (InstantProtocol.SAVEPOINT.equals(target.action)\n"
+            "                        && !session.instants().ownsSavepoint(target.instant)) {\n"
+            "                    // a savepoint has no requested file, where it would have been refused\n",
+            "                if (false) { // a savepoint has no requested file, where it would have been refused\n",
+        ),
         t(GUARD),
     ),
     mutation(

@@ -15,8 +15,8 @@ def t(name: str) -> str:
     return f"{java_file(JAVA_TESTS, file)}::{method}"
 
 
-GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read, and that admits me (F8)\n"
-ALIVE_COMPARE = ".modRevision(keys.alive(me.inc), liveness.aliveRevision()) // only the heartbeat that I put last counts (F16)"
+GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read and that admits me (F8)\n"
+ALIVE_COMPARE = "                // only my last heartbeat counts (F16)\n                .modRevision(keys.alive(me.inc), liveness.aliveRevision())\n"
 
 TRANSACTIONS = (
     mutation(
@@ -37,14 +37,14 @@ TRANSACTIONS = (
         "acquire-although-fenced",
         "I2",
         "acquire does not compare the fence",
-        j("LockProtocol", "            .absent(keys.fence(me.inc)) // I2\n            .modRevision(keys.alive", "            .modRevision(keys.alive"),
+        j("LockProtocol", "                .absent(keys.fence(me.inc)) // I2\n", ""),
         t("AcquireTest.fencedOnTheWayNeverAcquires"),
     ),
     mutation(
         "acquire-with-any-heartbeat",
         "F16",
         "acquire asks for a heartbeat, not for the one that was put last: a lost request may be executed later",
-        j("LockProtocol", ALIVE_COMPARE, ".exists(keys.alive(me.inc))"),
+        j("LockProtocol", ALIVE_COMPARE, "                .exists(keys.alive(me.inc))\n"),
         t("AcquireTest.anAcquireThatArrivesAfterGivingUpNeverOwns"),
     ),
     mutation(
@@ -54,10 +54,14 @@ TRANSACTIONS = (
         (
             j(
                 "LockProtocol",
-                ".otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));\n    ProtocolLog",
-                ".otherwise(Txn.Op.get(keys.lock()));\n    ProtocolLog",
+                ".otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));\n        ProtocolLog",
+                ".otherwise(Txn.Op.get(keys.lock()));\n        ProtocolLog",
             ),
-            j("LockProtocol", "      line.write(r.revision, false);\n      liveness.alivePut(r.revision);\n", "      line.write(r.revision, false);\n"),
+            j(
+                "LockProtocol",
+                "            line.write(r.revision, false);\n            liveness.alivePut(r.revision);\n",
+                "            line.write(r.revision, false);\n",
+            ),
         ),
         t("AcquireTest.anAcquireThatArrivesAfterGivingUpNeverOwns"),
     ),
@@ -111,7 +115,14 @@ TRANSACTIONS = (
         "heartbeat-although-fenced",
         "I2",
         "a lost heartbeat is put again without comparing the fence",
-        j("Registration", "            .absent(keys.fence(me.inc)) // I2\n            .exists(keys.writer", "            .exists(keys.writer"),
+        j(
+            "Registration",
+            "        Txn txn = Txn.when()\n"
+            "                .absent(keys.fence(me.inc)) // I2\n"
+            "                .exists(keys.writer(me.inc))\n"
+            "                .then(Txn.Op.put(keys.alive(me.inc), alive, lease));\n",
+            "        Txn txn = Txn.when().exists(keys.writer(me.inc)).then(Txn.Op.put(keys.alive(me.inc), alive, lease));\n",
+        ),
         t("RegistrationTest.aLostLeaseIsNotReplacedAfterTheFence"),
     ),
     mutation(
@@ -157,7 +168,7 @@ TRANSACTIONS = (
         "lost-lease-ends-the-session",
         "availability",
         "a lost lease is never replaced: each long pause costs the attempt",
-        j("Liveness", "      renewLease();\n    }\n    Txn.Result self", "    }\n    Txn.Result self"),
+        j("Liveness", "            renewLease();\n        }\n        Txn.Result self", "        }\n        Txn.Result self"),
         t("RegistrationTest.aLostLeaseIsReplacedAndTheSessionGoesOn"),
     ),
     mutation(
@@ -225,7 +236,13 @@ TRANSACTIONS = (
         "file-before-its-record",
         "F12",
         "the requested file is created without a record of its owner",
-        j("InstantProtocol", "    txn.then(Txn.Op.put(keys.instant(time), me.instantRecord(action, InstantRecord.PENDING).toString(), 0));\n"),
+        j(
+            "InstantProtocol",
+            "        txn.then(Txn.Op.put(\n"
+            "                keys.instant(time),\n"
+            "                me.instantRecord(action, InstantRecord.PENDING).toString(),\n"
+            "                0));\n",
+        ),
         t("TimelineGuardTest.theRecordAndTheClockComeBeforeTheFile"),
         t("TimelineGuardTest.aCommitFromTheFirstFileToTheLast"),
     ),
@@ -235,8 +252,8 @@ TRANSACTIONS = (
         "the table's clock is not written ahead of a requested file",
         j(
             "InstantProtocol",
-            "    if (!savepoint) {\n      txn.then(Txn.Op.put(keys.clock()",
-            "    if (!savepoint && time.isEmpty()) {\n      txn.then(Txn.Op.put(keys.clock()",
+            "        if (!savepoint) {\n            txn.then(Txn.Op.put(keys.clock()",
+            "        if (!savepoint && time.isEmpty()) {\n            txn.then(Txn.Op.put(keys.clock()",
         ),
         t("TimelineGuardTest.theRecordAndTheClockComeBeforeTheFile"),
     ),
@@ -246,8 +263,8 @@ TRANSACTIONS = (
         "a savepoint, which bears the time of an old commit, sets the table's clock back to it",
         j(
             "InstantProtocol",
-            "    if (!savepoint) {\n      txn.then(Txn.Op.put(keys.clock()",
-            "    if (!time.isEmpty()) {\n      txn.then(Txn.Op.put(keys.clock()",
+            "        if (!savepoint) {\n            txn.then(Txn.Op.put(keys.clock()",
+            "        if (!time.isEmpty()) {\n            txn.then(Txn.Op.put(keys.clock()",
         ),
         t("TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"),
     ),
@@ -270,7 +287,11 @@ TRANSACTIONS = (
         "publish-what-was-abandoned",
         "I7 F4",
         "a commit is published although its owner has given it up, or somebody else owns it",
-        j("InstantProtocol", "if (seen == null || !isPendingOfMine(seen)) { // I7", "if (seen == null) { // I7"),
+        j(
+            "InstantProtocol",
+            "        if (seen == null || !isPendingOfMine(seen)) {\n            // I7; Abandoned is the owner's own statement that it will not publish (F4)\n",
+            "        if (seen == null) { // I7; Abandoned is the owner's own statement that it will not publish (F4)\n",
+        ),
         t("MutationPendingCompareTest.abandonedBefore"),
         t("MutationPendingCompareTest.ofSomebodyElse"),
     ),
@@ -278,7 +299,7 @@ TRANSACTIONS = (
         "publish-what-is-abandoned-meanwhile",
         "I7 F4",
         "a commit is published without comparing that its record is still the one that was read",
-        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // mine and Pending, as just read\n"),
+        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just read\n"),
         t("MutationPendingCompareTest.abandonedBetweenReadAndTransaction"),
     ),
     mutation(
@@ -287,8 +308,8 @@ TRANSACTIONS = (
         "a commit is published without comparing the fence",
         j(
             "InstantProtocol",
-            "            .absent(keys.fence(me.inc)) // I2\n            .modRevision(keys.clock()",
-            "            .modRevision(keys.clock()",
+            "                .absent(keys.fence(me.inc)) // I2\n",
+            "",
         ),
         t("TimelineGuardTest.aFencedSessionWritesNothing"),
     ),
@@ -296,7 +317,11 @@ TRANSACTIONS = (
         "publish-twice",
         "I10 F38",
         "a request to publish that is executed after its repetition sets the clock back",
-        j("InstantProtocol", "            .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision()) // F38: not twice\n"),
+        j(
+            "InstantProtocol",
+            "                // F38: a late duplicate must not move the clock\n"
+            "                .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision())\n",
+        ),
         t("PublishTest.aRequestThatIsExecutedAfterItsRepetitionMovesNothing"),
     ),
     mutation(
@@ -310,7 +335,7 @@ TRANSACTIONS = (
         "claim-from-the-unknown",
         "I12 F70",
         "an owner without settle record and registration is taken for one that has left",
-        j("InstantProtocol", "    if (settle == null) {\n      return false;", "    if (settle == null) {\n      return true;"),
+        j("InstantProtocol", "        if (settle == null) {\n            return false;", "        if (settle == null) {\n            return true;"),
         t("ClaimTest.notTakenFromAnOwnerOfWhomNothingIsKnown"),
     ),
     mutation(
@@ -337,8 +362,8 @@ TRANSACTIONS = (
         "a claim does not compare that the record is still the one that was read",
         j(
             "InstantProtocol",
-            "            .modRevision(keys.instant(time), seen.modRevision())\n            .absent(keys.fence(me.inc))\n",
-            "            .absent(keys.fence(me.inc))\n",
+            "                .modRevision(keys.instant(time), seen.modRevision())\n                .absent(keys.fence(me.inc))\n",
+            "                .absent(keys.fence(me.inc))\n",
         ),
         t("ClaimTest.twoDoNotClaimTheSame"),
     ),
@@ -348,8 +373,8 @@ TRANSACTIONS = (
         "a claim does not compare the fence",
         j(
             "InstantProtocol",
-            "            .modRevision(keys.instant(time), seen.modRevision())\n            .absent(keys.fence(me.inc))\n",
-            "            .modRevision(keys.instant(time), seen.modRevision())\n",
+            "                .absent(keys.fence(me.inc))\n",
+            "",
         ),
         t("ClaimTest.fencedClaimsNothing"),
     ),
@@ -377,8 +402,11 @@ TRANSACTIONS = (
         "who is overtaken again and again never comes first",
         j(
             "Queue",
-            "Comparator.comparing((Ticket t) -> t.overtaken < MAX_OVERTAKES)\n          .thenComparing(t -> t.overtaken < MAX_OVERTAKES ? -t.priority : 0)",
-            "Comparator.comparing((Ticket t) -> -t.priority)",
+            "    private static final Comparator<Ticket> ORDER = Comparator.comparing((Ticket t) -> t.overtaken < MAX_OVERTAKES)\n"
+            "            .thenComparing(t -> t.overtaken < MAX_OVERTAKES ? -t.priority : 0)\n"
+            "            .thenComparing(t -> t.createRevision);\n",
+            "    private static final Comparator<Ticket> ORDER =\n"
+            "            Comparator.comparing((Ticket t) -> -t.priority).thenComparing(t -> t.createRevision);\n",
         ),
         t("QueueTest.priorityThenAgeAndNobodyIsOvertakenMoreThanEightTimes"),
         t("QueueTest.whoWasOvertakenEightTimesIsNext"),

@@ -42,7 +42,7 @@ OPTIONS = (
         "a-program-bulk-inserts-into-buckets",
         "F75",
         "a bulk insert makes a second file group of a bucket, and every later upsert fails",
-        j("WriteOptions", 'if (hasBuckets && "bulk_insert".equalsIgnoreCase', 'if (false && "bulk_insert".equalsIgnoreCase'),
+        j("WriteOptions", "        if (hasBuckets\n", "        if (false\n"),
         t(f"{WRITE}.nobodyBulkInsertsIntoBuckets"),
     ),
     mutation(
@@ -84,14 +84,14 @@ OPTIONS = (
         "what-is-rendered-and-hudis-own-are-alike",
         "F32",
         "what the operator has rendered for the table is not asked for",
-        j("WriteOptions", "Set<String> needed = said.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
+        j("WriteOptions", "Set<String> needed = rendered.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
         t(f"{WRITE}.whatTheOperatorHasRenderedStays"),
     ),
     mutation(
         "a-closed-provider-keeps-the-lock",
         "F42",
         "a provider that was closed while it waited enters all the same: nobody gives the lock back",
-        j("EtcdLockProvider", "    mine = true;\n    if (closed) {", "    mine = true;\n    if (false) {"),
+        j("EtcdLockProvider", "        mine = true;\n        if (closed) {", "        mine = true;\n        if (false) {"),
         t("LockProviderTest.closingDoesNotWaitForAThreadThatWaitsForTheLock"),
     ),
     mutation(

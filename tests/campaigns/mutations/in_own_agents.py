@@ -93,7 +93,7 @@ SHARED = (
         "the-fence-of-one-table-halts-the-agent-of-all",
         "F48",
         "a fenced incarnation ends the JVM of an agent, in the middle of what it is at for other tables",
-        j("Liveness", "    if (!me.isAgent()) {\n      halt.halt(", "    if (me != null) {\n      halt.halt("),
+        j("Liveness", "        if (!me.isAgent()) {\n            halt.halt(", "        if (me != null) {\n            halt.halt("),
         t("RegistrationTest.theFenceOfOneTableLeavesTheOthersOfAnAgent"),
     ),
     mutation(

@@ -15,7 +15,11 @@ SENT = (
         "interrupts-reach-the-store",
         "I1 I3 F31",
         "a file is closed on the thread that wants it closed, and an interrupt ends that with success",
-        j("Uninterrupted", "    Future<T> answer =\n", "    if (loader != null) {\n      return call.run();\n    }\n    Future<T> answer =\n"),
+        j(
+            "Uninterrupted",
+            "        Future<T> answer = THREADS.submit(() -> {\n",
+            "        if (loader != null) {\n            return call.run();\n        }\n        Future<T> answer = THREADS.submit(() -> {\n",
+        ),
         t("InterruptedCloseTest.theCompletedFileIsThereWhenItsCloseReturns"),
         t("InterruptedCloseTest.anInterruptFromBeforeDoesNotReachTheStore"),
         t("InterruptedCloseTest.aTaskThatIsCancelledEndsAfterItsDataFile"),

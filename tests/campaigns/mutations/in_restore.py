@@ -19,8 +19,8 @@ UNDOING = (
         "a writer that holds the lock may remove completed instants",
         j(
             "OwnInstants",
-            '    if (me.isWriter()) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
-            '    if (held == null) {\n      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
+            '        if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
+            '        if (held == null) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not remove',
         ),
         t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
     ),

@@ -13,14 +13,18 @@ UPDATES = (
         "updates-are-not-compared",
         "I9",
         "a commit is compared with what completed since its write began, not since its rows were read",
-        j("FencedConflictResolutionStrategy", "Stream.concat(moved.stream().map(m -> m.instant), super", "Stream.concat(Stream.<HoodieInstant>empty(), super"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "                        moved.stream().map(m -> m.instant),\n",
+            "                        Stream.<HoodieInstant>empty(),\n",
+        ),
         t("SnapshotMovedTest.whatCompletedBetweenTheReadAndTheBeginningOfTheWrite"),
     ),
     mutation(
         "removed-records-come-back",
         "I9",
         "records that were removed since the read are no conflict: they are written again into another file group",
-        j("FencedConflictResolutionStrategy", "    if (removedWhatWasRead(mine, other)) {\n      return true;\n    }\n"),
+        j("FencedConflictResolutionStrategy", "        if (removedWhatWasRead(mine, other)) {\n            return true;\n        }\n"),
         t("SnapshotMovedTest.whoeverRemovedRecordsOfThePartitionIsInTheWay"),
     ),
     mutation(

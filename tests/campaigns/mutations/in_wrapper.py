@@ -5,9 +5,14 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
-BUCKETS = " || (buckets && !sharedBuckets(mine, other).isEmpty())"
-CONFLICT = f"!compaction && (super.hasConflict(mine, other){BUCKETS} || wroteToDeletedPartition(mine, other))"
-NO_GUARD_OF_FOLDERS = "      if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n        throw"
+BUCKETS = "|| (buckets && !sharedBuckets(mine, other).isEmpty())"
+CONFLICT = (
+    "        return !compaction\n"
+    "                && (super.hasConflict(mine, other)\n"
+    f"                        {BUCKETS}\n"
+    "                        || wroteToDeletedPartition(mine, other));\n"
+)
+NO_GUARD_OF_FOLDERS = "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
 
 RELEASE = (
     mutation(
@@ -45,7 +50,7 @@ RELEASE = (
         "given-up-on-the-wire",
         "I3 F1 F4",
         "an instant is given up although its completed file may be on the wire",
-        j("OwnInstants", "      if (lock != null && lock.hasPublished(instant)) {\n        return false;\n      }\n"),
+        j("OwnInstants", "            if (lock != null && lock.hasPublished(instant)) {\n                return false;\n            }\n"),
         t("ReleaseTest.anInstantOnTheWireIsNotAbandonedBeforeTheRelease"),
     ),
     mutation(
@@ -112,7 +117,7 @@ CLOCK = (
         "slow-host-waits-with-the-lock",
         "F19",
         "a host whose clock is far behind finds out with the lock in its hand",
-        j("Acquisition", "if (view.clock != null) { // before queueing", "if (view.clock == null && view.gate == null) { // before queueing"),
+        j("Acquisition", "        if (view.clock != null) {\n", "        if (view.clock == null && view.gate == null) {\n"),
         t("AcquireTest.theClockOfTheTableMustNotBeFarAhead"),
     ),
 )
@@ -144,7 +149,12 @@ GUARD = (
         "files-without-the-lock",
         "I3 I7",
         "pending files may be written without lock and without owning the instant",
-        j("TimelineGuard", "        if (!session.instants().ownsPending(target.instant)) {\n          session.instants().requireHeldNow(what);\n        }\n"),
+        j(
+            "TimelineGuard",
+            "                if (!session.instants().ownsPending(target.instant)) {\n"
+            "                    session.instants().requireHeldNow(what);\n"
+            "                }\n",
+        ),
         t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
     ),
     mutation(
@@ -153,13 +163,13 @@ GUARD = (
         "a file of the timeline is deleted or moved without the lock",
         j(
             "TimelineGuard",
-            "    if (target.metadataTable || target.temporary) {\n"
-            "      session.instants().requireHeldHere(what);\n"
-            "    } else if (target.kind == TimelinePath.Kind.COMPLETED) {\n"
-            "      session.instants().beforeCompletedRemoved(what);\n"
-            "    } else {\n"
-            "      session.instants().requireHeldNow(what);\n"
-            "    }\n",
+            "        if (target.metadataTable || target.temporary) {\n"
+            "            session.instants().requireHeldHere(what);\n"
+            "        } else if (target.kind == TimelinePath.Kind.COMPLETED) {\n"
+            "            session.instants().beforeCompletedRemoved(what);\n"
+            "        } else {\n"
+            "            session.instants().requireHeldNow(what);\n"
+            "        }\n",
             "",
         ),
         t("TimelineGuardTest.deletingAndRenamingNeedTheLock"),
@@ -168,7 +178,7 @@ GUARD = (
         "folders-may-be-deleted",
         "I8",
         "a folder that holds the timeline may be deleted, also under the lock",
-        j("TimelineGuard", NO_GUARD_OF_FOLDERS, "      if (path.isRoot()) {\n        throw"),
+        j("TimelineGuard", NO_GUARD_OF_FOLDERS, "            if (path.isRoot()) {\n                throw"),
         t("TimelineGuardTest.theFoldersAboveATimelineStay"),
     ),
     mutation(
@@ -177,8 +187,8 @@ GUARD = (
         "the metadata table's timeline is written without lock and without owning the instant",
         j(
             "TimelineGuard",
-            "    if (target.metadataTable || target.temporary) {\n      if (target.instant == null",
-            "    if (target.metadataTable) {\n      return null;\n    }\n    if (target.temporary) {\n      if (target.instant == null",
+            "        if (target.metadataTable || target.temporary) {\n            if (target.instant == null",
+            "        if (target.metadataTable) {\n            return null;\n        }\n        if (target.temporary) {\n            if (target.instant == null",
         ),
         t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
     ),
@@ -186,7 +196,7 @@ GUARD = (
         "gate-asks-agents-too",
         "F20",
         "a closed gate keeps the agent out: nothing can be settled",
-        j("Gate", "        if (me.isAgent()) {\n          return true;\n        }\n"),
+        j("Gate", "                if (me.isAgent()) {\n                    return true;\n                }\n"),
         t("AcquireTest.theGateDecidesWhoMay"),
     ),
     mutation(
@@ -195,8 +205,8 @@ GUARD = (
         "a frozen gate admits everybody",
         j(
             "Gate",
-            "      default: // frozen, or something this version does not know\n        return false;",
-            "      default: // frozen, or something this version does not know\n        return true;",
+            "            default: // frozen, or a state that this version does not know\n                return false;",
+            "            default: // frozen, or a state that this version does not know\n                return true;",
         ),
         t("AcquireTest.theGateDecidesWhoMay"),
         t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),
@@ -274,14 +284,14 @@ COMMITS = (
         "no-commit-conflicts",
         "I9",
         "two commits of one file group are no conflict",
-        j("FencedConflictResolutionStrategy", f"return {CONFLICT};", "return false;"),
+        j("FencedConflictResolutionStrategy", CONFLICT, "        return false;\n"),
         t("ConflictTest.whoConflicts"),
     ),
     mutation(
         "compaction-beats-writers",
         "availability",
         "a compaction that completed meanwhile makes a delta commit fail",
-        j("FencedConflictResolutionStrategy", "return !compaction && (super", "return (super"),
+        j("FencedConflictResolutionStrategy", "        return !compaction\n                && (super", "        return (super"),
         t("ConflictTest.whoConflicts"),
     ),
     mutation(
@@ -325,7 +335,8 @@ COMMITS = (
         "in the non-blocking mode a commit goes on although the table's schema was changed: readers take it from the commit begun last",
         j(
             "EtcdLockProvider",
-            '      CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);\n',
+            "            CommitChecks.requireSchema(\n"
+            '                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);\n',
         ),
         t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
     ),
@@ -349,8 +360,9 @@ COMMITS = (
         "a commit whose metadata cannot be read counts as somebody else's",
         j(
             "CommitChecks",
-            '      throw ErrorCode.PROGRESS_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);',
-            "      return;",
+            "            throw ErrorCode.PROGRESS_MOVED.exception(\n"
+            '                    "cannot read the metadata of instant " + completed.requestedTime(), e);\n',
+            "            return;\n",
         ),
         t("HudiIntegrationTest.progressThatCannotBeReadStopsTheCommit"),
     ),
@@ -449,7 +461,7 @@ COMMITS = (
         "non-blocking-refusal-keeps-the-lock",
         "I1",
         "a lock whose commit was refused is not given back",
-        j("EtcdLockProvider", "      if (!good) {\n        unlock();\n      }\n", ""),
+        j("EtcdLockProvider", "            if (!good) {\n                unlock();\n            }\n", ""),
         t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
         t("NonBlockingTest.progressThatMovedStopsTheCommit"),
     ),

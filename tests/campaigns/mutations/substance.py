@@ -7,8 +7,10 @@ import re
 from collections.abc import Collection
 from functools import cache
 
-_JAVA = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/|\s+', re.DOTALL)
-"""Literals, which stay as they are; comments and blanks."""
+_BLANK = r"(?://[^\n]*|/\*.*?\*/|\s)+"
+_LITERAL = r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+_JAVA = re.compile(rf"(?P<literal>{_LITERAL})|(?P<apart>(?<=\w){_BLANK}(?=\w))|{_BLANK}", re.DOTALL)
+"""Literals, which stay as they are; comments and blanks, of which one blank stays where they keep two words apart."""
 
 
 @cache
@@ -36,8 +38,7 @@ def substance(name: str, text: str, tests: frozenset[str] = frozenset()) -> str:
 
 
 def _of_java(match: re.Match[str]) -> str:
-    found = match[0]
-    return found if found[0] in "\"'" else " "
+    return match["literal"] or (" " if match["apart"] else "")
 
 
 def _is_text(node: ast.stmt) -> bool:

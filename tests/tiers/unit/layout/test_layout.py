@@ -70,3 +70,27 @@ def test_the_folder_operator_is_no_package() -> None:
 def test_modules_are_short() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in (ROOT / "operator/hudi_operator").rglob("*.py")}
     assert {path.name: lines for path, lines in lengths.items() if lines > 500} == {}
+
+
+def too_long(java: str) -> list[str]:
+    """Lines of Java beyond 120 columns, and lines of comments beyond 100; the formatter wraps code alone, and no literal."""
+    found, inside = [], False
+    for number, line in enumerate(java.splitlines(), 1):
+        text = line.strip()
+        prose = inside or text.startswith(("//", "/*"))
+        inside = (inside or text.startswith("/*")) and not text.endswith("*/")
+        if len(line) > (100 if prose else 120):
+            found.append(f"{number}: {len(line)}")
+    return found
+
+
+def test_lines_of_java_are_short() -> None:
+    sources = [*(ROOT / "spark-images/etcd-lock/src").rglob("*.java"), *(ROOT / "tests/campaigns").rglob("*.java")]
+    assert len(sources) >= 140
+    assert {str(path.relative_to(ROOT)): found for path in sources if (found := too_long(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize("line", ["x" * 121, "// " + "x" * 98, "/** " + "x" * 98 + " */", f"/*\n * {'x' * 98}\n */"])
+def test_a_long_line_of_java_is_found(line: str) -> None:
+    assert too_long(f"{'x' * 120}\n// {'x' * 97}\n/** x */\n{line}\n{'x' * 120}\n")
+    assert not too_long(f"/** x */\n{'x' * 120}\n/*\n * {'x' * 97}\n */\n{'x' * 120}\n")

@@ -194,6 +194,9 @@ def test_the_substance_of_java_is_without_comments() -> None:
     one = 'class A { /* x */ String s = "a // b";  // c\n char c = \'"\'; }'
     assert substance("A.java", one) == substance("A.java", one.replace("// c", "// d").replace("/* x */", "/* y\n */").replace(";  ", ";\n\n"))
     assert substance("A.java", one) != substance("A.java", one.replace("a // b", "a // c"))
+    wrapped = 'class A {\n  String s =\n          "a // b"; // c\n  char c\n      = \'"\';\n}\n'
+    assert substance("A.java", one) == substance("A.java", wrapped), "a formatter changes no outcome"
+    assert substance("A.java", "int ab = a + b;") != substance("A.java", "int a b = a + b;")
     assert substance("A.java", one) != substance("A.java", one.replace("'\"'", "'x'"))
     text = 'class A { String s = """\n  "quoted" // text\n  """; }'
     assert substance("A.java", text) != substance("A.java", text.replace("// text", "// other"))

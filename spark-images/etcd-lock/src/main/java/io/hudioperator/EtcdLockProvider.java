@@ -20,143 +20,159 @@ import org.apache.hudi.exception.HoodieLockException;
 import org.apache.hudi.storage.StorageConfiguration;
 
 /**
- * Hudi's view of the lock ({@code hoodie.write.lock.provider}). Hudi makes one for each lock cycle; everything that lasts is in the
- * {@link Session} of the table.
+ * Hudi's view of the lock ({@code hoodie.write.lock.provider}). Hudi creates one provider for each
+ * lock cycle. State that outlives a cycle is in the {@link Session} of the table.
  */
 public final class EtcdLockProvider implements LockProvider<String> {
-  static final String TABLE_ID = "hoodie.write.lock.etcd.table_id";
-  private static final String MODE = "hoodie.write.concurrency.mode";
-  private static final String FAILED_WRITES = "hoodie.clean.failed.writes.policy";
-  private static final String BASE_PATH = "hoodie.base.path";
+    static final String TABLE_ID = "hoodie.write.lock.etcd.table_id";
+    private static final String MODE = "hoodie.write.concurrency.mode";
+    private static final String FAILED_WRITES = "hoodie.clean.failed.writes.policy";
+    private static final String BASE_PATH = "hoodie.base.path";
 
-  private final TypedProperties props;
-  private final StorageConfiguration<?> storageConf;
-  private final Object entry = new Object(); // one thread waits at a time; who closes or unlocks does not wait for it
-  private volatile Session session;
-  private boolean mine;
-  private boolean closed;
+    private final TypedProperties props;
+    private final StorageConfiguration<?> storageConf;
+    private final Object entry = new Object(); // one thread waits at a time; close() and unlock() do not wait for it
+    private volatile Session session;
+    private boolean mine;
+    private boolean closed;
 
-  public EtcdLockProvider(LockConfiguration lockConfiguration, StorageConfiguration<?> storageConf) {
-    this.props = lockConfiguration.getConfig();
-    this.storageConf = storageConf;
-  }
+    public EtcdLockProvider(LockConfiguration lockConfiguration, StorageConfiguration<?> storageConf) {
+        this.props = lockConfiguration.getConfig();
+        this.storageConf = storageConf;
+    }
 
-  private Session session() {
-    String tableId = props.getString(TABLE_ID, "");
-    if (tableId.isEmpty()) {
-      throw ErrorCode.OPTION.exception(TABLE_ID + " is not set");
-    }
-    Session found = OpenSessions.byTable(tableId);
-    if (found == null) {
-      throw ErrorCode.NOT_OWNER.exception("this process has no session at table " + tableId + " (" + props.getString(BASE_PATH, "?") + ")");
-    }
-    String path = props.getString(BASE_PATH, "");
-    if (!path.isEmpty() && !TablePath.comparable(path).equals(TablePath.comparable(found.basePath()))) {
-      throw ErrorCode.NOT_OWNER.exception("table " + tableId + " is at " + found.basePath() + ", not at " + path);
-    }
-    if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) { // it rolls back what living writers have pending
-      throw ErrorCode.OPTION.exception(FAILED_WRITES + " must not be EAGER");
-    }
-    if ("SINGLE_WRITER".equalsIgnoreCase(props.getString(MODE, ""))) { // Hudi would take the lock, but not look for conflicts
-      throw ErrorCode.OPTION.exception(MODE + " must not be SINGLE_WRITER");
-    }
-    return found;
-  }
-
-  @Override
-  public boolean tryLock(long time, TimeUnit unit) {
-    synchronized (entry) {
-      requireFree();
-      session = session();
-      WriteOptions.require(session, props, () -> metaClient().getTableConfig());
-      InsertsAhead.look(session, props, storageConf);
-      TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
-      try {
-        if (!session.acquire(unit.toNanos(time), storage)) {
-          return false;
+    private Session session() {
+        String tableId = props.getString(TABLE_ID, "");
+        if (tableId.isEmpty()) {
+            throw ErrorCode.OPTION.exception(TABLE_ID + " is not set");
         }
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new HoodieLockException("interrupted while waiting for the lock", e);
-      }
-      enter();
-      if (session.isNonBlockingCommit()) {
-        checkCommits();
-      }
-      return true;
+        Session found = OpenSessions.byTable(tableId);
+        if (found == null) {
+            throw ErrorCode.NOT_OWNER.exception(
+                    "this process has no session at table " + tableId + " (" + props.getString(BASE_PATH, "?") + ")");
+        }
+        String path = props.getString(BASE_PATH, "");
+        if (!path.isEmpty() && !TablePath.comparable(path).equals(TablePath.comparable(found.basePath()))) {
+            throw ErrorCode.NOT_OWNER.exception("table " + tableId + " is at " + found.basePath() + ", not at " + path);
+        }
+        if ("EAGER".equalsIgnoreCase(props.getString(FAILED_WRITES, "LAZY"))) {
+            // EAGER rolls back pending instants of living writers
+            throw ErrorCode.OPTION.exception(FAILED_WRITES + " must not be EAGER");
+        }
+        if ("SINGLE_WRITER".equalsIgnoreCase(props.getString(MODE, ""))) {
+            // Hudi would take the lock but skip the conflict check
+            throw ErrorCode.OPTION.exception(MODE + " must not be SINGLE_WRITER");
+        }
+        return found;
     }
-  }
 
-  private synchronized void requireFree() {
-    if (closed) {
-      throw ErrorCode.NOT_OWNER.exception("this lock provider is closed");
+    @Override
+    public boolean tryLock(long time, TimeUnit unit) {
+        synchronized (entry) {
+            requireFree();
+            session = session();
+            WriteOptions.require(session, props, () -> metaClient().getTableConfig());
+            InsertsAhead.look(session, props, storageConf);
+            TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
+            try {
+                if (!session.acquire(unit.toNanos(time), storage)) {
+                    return false;
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new HoodieLockException("interrupted while waiting for the lock", e);
+            }
+            enter();
+            if (session.isNonBlockingCommit()) {
+                checkCommits();
+            }
+            return true;
+        }
     }
-    if (mine) {
-      throw ErrorCode.NOT_OWNER.exception("this lock is held already");
+
+    private synchronized void requireFree() {
+        if (closed) {
+            throw ErrorCode.NOT_OWNER.exception("this lock provider is closed");
+        }
+        if (mine) {
+            throw ErrorCode.NOT_OWNER.exception("this lock is held already");
+        }
     }
-  }
 
-  /** Whoever has closed this provider meanwhile does not want the lock any more, and nobody else would give it back. */
-  private synchronized void enter() {
-    mine = true;
-    if (closed) {
-      unlock();
-      throw ErrorCode.NOT_OWNER.exception("this lock provider was closed while it waited for the lock");
+    /**
+     * If the provider was closed while it waited, its owner no longer wants the lock, and no other
+     * code would release it.
+     */
+    private synchronized void enter() {
+        mine = true;
+        if (closed) {
+            unlock();
+            throw ErrorCode.NOT_OWNER.exception("this lock provider was closed while it waited for the lock");
+        }
     }
-  }
 
-  private HoodieTableMetaClient metaClient() {
-    return HoodieTableMetaClient.builder().setConf(storageConf.newInstance()).setBasePath(session.basePath()).build();
-  }
+    private HoodieTableMetaClient metaClient() {
+        return HoodieTableMetaClient.builder()
+                .setConf(storageConf.newInstance())
+                .setBasePath(session.basePath())
+                .build();
+    }
 
-  /** In the non-blocking mode Hudi asks no conflict strategy, so what that one looks at is looked at here, in each lock cycle. */
-  private void checkCommits() {
-    boolean good = false;
-    try {
-      HoodieTableMetaClient metaClient = metaClient();
-      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
-      WriteOptions.requireMetadataTable(metaClient, props);
-      CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
-      CommitChecks.requireSchema(metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
-      SnapshotCheck.inNonBlockingMode(metaClient, props, session);
-      session.commitsChecked();
-      good = true;
-    } finally {
-      if (!good) {
+    /**
+     * In the non-blocking mode Hudi does not call the conflict strategy. The strategy's checks run
+     * here instead, in each lock cycle.
+     */
+    private void checkCommits() {
+        boolean good = false;
+        try {
+            HoodieTableMetaClient metaClient = metaClient();
+            CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
+            WriteOptions.requireMetadataTable(metaClient, props);
+            CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
+            CommitChecks.requireSchema(
+                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
+            SnapshotCheck.inNonBlockingMode(metaClient, props, session);
+            session.commitsChecked();
+            good = true;
+        } finally {
+            if (!good) {
+                unlock();
+            }
+        }
+    }
+
+    /**
+     * Never throws: an exception would make Hudi report a commit as failed although readers can
+     * already see it.
+     */
+    @Override
+    public synchronized void unlock() {
+        if (!mine) {
+            return;
+        }
+        mine = false;
+        try {
+            session.release();
+        } catch (RuntimeException e) {
+            System.err.println("the lock is kept until this incarnation is settled: " + e.getMessage());
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
         unlock();
-      }
     }
-  }
 
-  /** Never throws: Hudi would report a commit as failed that readers can see already. */
-  @Override
-  public synchronized void unlock() {
-    if (!mine) {
-      return;
+    /** Null while this provider does not hold the lock. */
+    @Override
+    public synchronized String getLock() {
+        return mine ? props.getString(TABLE_ID, "") : null;
     }
-    mine = false;
-    try {
-      session.release();
-    } catch (RuntimeException e) {
-      System.err.println("the lock stays until this incarnation is settled: " + e.getMessage());
+
+    @Override
+    public String getCurrentOwnerLockInfo() {
+        String owner = session == null ? "" : session.lastOwner();
+        return ErrorCode.LOCK_TIMEOUT.message(owner.isEmpty() ? "no owner at the last read" : "held by " + owner);
     }
-  }
-
-  @Override
-  public synchronized void close() {
-    closed = true;
-    unlock();
-  }
-
-  /** Null while the lock is not held by this provider. */
-  @Override
-  public synchronized String getLock() {
-    return mine ? props.getString(TABLE_ID, "") : null;
-  }
-
-  @Override
-  public String getCurrentOwnerLockInfo() {
-    String owner = session == null ? "" : session.lastOwner();
-    return ErrorCode.LOCK_TIMEOUT.message(owner.isEmpty() ? "nobody held it when it was looked at last" : "held by " + owner);
-  }
 }

@@ -38,211 +38,260 @@ import org.apache.hudi.index.HoodieIndex;
 import org.apache.hudi.table.HoodieTable;
 
 /**
- * Hudi asks this under the lock, on every commit, with the instant and the write configuration: the place to refuse a commit whose
- * storage wrapper, lock or options are not ours, or whose progress, table schema or source rows have moved. Conflicts themselves are decided
- * by Hudi's PreferWriter rules; ingestion goes before table services: what an agent replaces must not be in the way of a write that has begun.
+ * Hudi calls this under the lock, on every commit, with the instant and the write configuration. It
+ * refuses a commit whose storage wrapper, lock or options are not ours, or whose progress, table
+ * schema or source rows have moved. Hudi's PreferWriter rules decide about conflicts. Ingestion
+ * takes precedence over table services: an agent's replacement must not make a write fail that has
+ * already begun.
  */
 public final class FencedConflictResolutionStrategy extends PreferWriterConflictResolutionStrategy {
-  private static final int MAX_FILE_GROUPS = 5;
-  private static final int BUCKET_DIGITS = 8;
-  private static final long PATIENCE_MILLIS = 5_000; // less than the least maxHoldSeconds, after which an owner of the lock is fenced
-  private static final long LOOK_MILLIS = 100;
-  private static final String DELTA_COMMIT = "deltacommit";
+    private static final int MAX_FILE_GROUPS = 5;
+    private static final int BUCKET_DIGITS = 8;
+    // below the smallest maxHoldSeconds, after which the lock's owner is fenced
+    private static final long PATIENCE_MILLIS = 5_000;
+    private static final long LOOK_MILLIS = 100;
+    private static final String DELTA_COMMIT = "deltacommit";
 
-  private static final Set<String> WRITES =
-      Set.of(HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
+    private static final Set<String> WRITES = Set.of(
+            HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
 
-  private Session session;
-  private boolean yields;
-  private Set<String> ahead = Set.of();
-  private boolean buckets;
-  private Map<String, Set<String>> removedSinceRead = Map.of();
-  private InsertConflicts inserts;
-  private final Map<String, Set<String>> sameKeys = new HashMap<>();
+    private Session session;
+    private boolean yields;
+    private Set<String> ahead = Set.of();
+    private boolean buckets;
+    private Map<String, Set<String>> removedSinceRead = Map.of();
+    private InsertConflicts inserts;
+    private final Map<String, Set<String>> sameKeys = new HashMap<>();
 
-  @Override
-  public Stream<HoodieInstant> getCandidateInstants(
-      HoodieTableMetaClient metaClient,
-      HoodieInstant current,
-      Option<HoodieInstant> lastSuccessful,
-      Option<HoodieWriteConfig> writeConfig) {
-    String base = metaClient.getBasePath().toString();
-    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);
-    session = OpenSessions.byPath(base);
-    HeldLock lock = session == null ? null : session.heldNow();
-    if (lock == null || !lock.isHere()) {
-      throw ErrorCode.NOT_OWNER.exception("the lock of " + base + " is not held at the commit of " + current.requestedTime());
+    @Override
+    public Stream<HoodieInstant> getCandidateInstants(
+            HoodieTableMetaClient metaClient,
+            HoodieInstant current,
+            Option<HoodieInstant> lastSuccessful,
+            Option<HoodieWriteConfig> writeConfig) {
+        String base = metaClient.getBasePath().toString();
+        CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);
+        session = OpenSessions.byPath(base);
+        HeldLock lock = session == null ? null : session.heldNow();
+        if (lock == null || !lock.isHere()) {
+            throw ErrorCode.NOT_OWNER.exception(
+                    "the lock of " + base + " is not held at the commit of " + current.requestedTime());
+        }
+        if (writeConfig.isPresent()) {
+            buckets = countsBuckets(writeConfig.get());
+            CommitChecks.requireOptions(writeConfig.get(), EtcdLockProvider.class);
+            TypedProperties props = writeConfig.get().getProps();
+            WriteOptions.requireMetadataTable(metaClient, props);
+            WriteOptions.require(session, props, metaClient::getTableConfig);
+            CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
+            String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
+            CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
+        }
+        List<SnapshotCheck.Moved> moved = writeConfig.isPresent()
+                ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session, current.requestedTime())
+                : List.of();
+        removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
+        inserts = new InsertConflicts(session.conflictsChecked(current.requestedTime()), buckets, metaClient);
+        yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
+        if (yields) {
+            awaitWritePlans(metaClient, current, PATIENCE_MILLIS);
+        }
+        Stream<HoodieInstant> candidates = Stream.concat(
+                        moved.stream().map(m -> m.instant),
+                        super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig))
+                .distinct();
+        if (yields) {
+            return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
+        }
+        ahead = session.pendingAhead();
+        return ahead.isEmpty()
+                ? candidates
+                : Stream.concat(candidates, saidWhatTheyChange(metaClient)).distinct();
     }
-    if (writeConfig.isPresent()) {
-      buckets = countsBuckets(writeConfig.get());
-      CommitChecks.requireOptions(writeConfig.get(), EtcdLockProvider.class);
-      TypedProperties props = writeConfig.get().getProps();
-      WriteOptions.requireMetadataTable(metaClient, props);
-      WriteOptions.require(session, props, metaClient::getTableConfig);
-      CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
-      String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
-      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
+
+    /**
+     * Pending writes of higher priority that have already declared which file groups they change.
+     */
+    private Stream<HoodieInstant> saidWhatTheyChange(HoodieTableMetaClient metaClient) {
+        return metaClient
+                .getActiveTimeline()
+                .getTimelineOfActions(WRITES)
+                .filterInflights()
+                .getInstantsAsStream()
+                .filter(i -> ahead.contains(i.requestedTime()));
     }
-    List<SnapshotCheck.Moved> moved =
-        writeConfig.isPresent() ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session, current.requestedTime()) : List.of();
-    removedSinceRead = moved.stream().collect(Collectors.toMap(m -> m.instant.requestedTime(), m -> m.removedIn));
-    inserts = new InsertConflicts(session.conflictsChecked(current.requestedTime()), buckets, metaClient);
-    yields = !session.isWriter() && !HoodieTimeline.COMPACTION_ACTION.equals(current.getAction());
-    if (yields) {
-      awaitWritePlans(metaClient, current, PATIENCE_MILLIS);
+
+    /**
+     * Waits until every write that has begun has declared which file groups it changes, at most
+     * {@code millis}. Writes begin under the lock, which this process holds, so the number of
+     * undeclared writes only falls. Without the wait a table service would lose to writers that do
+     * not touch what it replaces: writers wait for its plan and all begin as soon as it is made.
+     */
+    static void awaitWritePlans(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        metaClient.reloadActiveTimeline();
+        while (pendingWrites(metaClient, current).anyMatch(HoodieInstant::isRequested) && System.nanoTime() < end) {
+            Pause.millis(LOOK_MILLIS);
+            metaClient.reloadActiveTimeline();
+        }
     }
-    Stream<HoodieInstant> candidates =
-        Stream.concat(moved.stream().map(m -> m.instant), super.getCandidateInstants(metaClient, current, lastSuccessful, writeConfig)).distinct();
-    if (yields) {
-      return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
+
+    /**
+     * Pending writes of others, whether or not they have declared which file groups they change.
+     */
+    private static Stream<HoodieInstant> pendingWrites(HoodieTableMetaClient metaClient, HoodieInstant current) {
+        return metaClient
+                .getActiveTimeline()
+                .getTimelineOfActions(WRITES)
+                .filterInflightsAndRequested()
+                .getInstantsAsStream()
+                .filter(i -> !i.requestedTime().equals(current.requestedTime()));
     }
-    ahead = session.pendingAhead();
-    return ahead.isEmpty() ? candidates : Stream.concat(candidates, saidWhatTheyChange(metaClient)).distinct();
-  }
 
-  /** Writes of higher priority that are under way and have said which file groups they change. */
-  private Stream<HoodieInstant> saidWhatTheyChange(HoodieTableMetaClient metaClient) {
-    return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflights().getInstantsAsStream()
-        .filter(i -> ahead.contains(i.requestedTime()));
-  }
-
-  /**
-   * Waits until every write that has begun has said which file groups it changes, or for so long. Writes begin under the lock, which is held: the
-   * ones that have not said it become fewer. Without that a table service would lose to writers that have nothing to do with what it replaces,
-   * because writers wait for its plan and begin together when that is made.
-   */
-  static void awaitWritePlans(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-    metaClient.reloadActiveTimeline();
-    while (pendingWrites(metaClient, current).anyMatch(HoodieInstant::isRequested) && System.nanoTime() < end) {
-      Pause.millis(LOOK_MILLIS);
-      metaClient.reloadActiveTimeline();
+    /**
+     * A compaction that completed while a delta commit was written is no conflict: the log files of
+     * the commit belong to the file slice that is valid at its completion time, whether the
+     * compaction ends before or after it (Hudi itself accepts the second case). So ingestion never
+     * fails because of a compaction. If the commit also wrote a base file into that file group, it
+     * conflicts with the delta commit whose log files made the compaction worthwhile.
+     *
+     * <p>With a bucket index, two commits that each create the first file of a bucket also conflict
+     * (see {@link #countsBuckets}). With other indexes, two commits that insert the same key
+     * conflict.
+     */
+    @Override
+    public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
+        return wroteTheSame(mine, other) || !sameKeys(mine, other).isEmpty();
     }
-  }
 
-  /** Writes of others that are not completed, whether or not they have said which file groups they change. */
-  private static Stream<HoodieInstant> pendingWrites(HoodieTableMetaClient metaClient, HoodieInstant current) {
-    return metaClient.getActiveTimeline().getTimelineOfActions(WRITES).filterInflightsAndRequested().getInstantsAsStream()
-        .filter(i -> !i.requestedTime().equals(current.requestedTime()));
-  }
-
-  /**
-   * A compaction that completed while a delta commit was written is no conflict: the log files of the commit belong to the file slice that
-   * is valid at its completion time, whether the compaction ends before or after it (Hudi lets the second case pass itself). So ingestion
-   * never fails because of a compaction. A base file that the same commit wrote into that file group conflicts with the delta commit whose
-   * log files made the group worth compacting.
-   *
-   * <p>With a bucket index two commits that each made the first file of a bucket are a conflict too (see {@link #countsBuckets}); with the others
-   * two that have inserted one key.
-   */
-  @Override
-  public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
-    return wroteTheSame(mine, other) || !sameKeys(mine, other).isEmpty();
-  }
-
-  private boolean wroteTheSame(ConcurrentOperation mine, ConcurrentOperation other) {
-    if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
-      return true; // it may change what the table service replaces, and would fail if that were gone
+    private boolean wroteTheSame(ConcurrentOperation mine, ConcurrentOperation other) {
+        if (yields && HoodieInstant.State.REQUESTED.name().equals(other.getInstantActionState())) {
+            return true; // the write may change file groups that the table service replaces, and would then fail
+        }
+        if (removedWhatWasRead(mine, other)) {
+            return true;
+        }
+        boolean compaction = other.getOperationType() == WriteOperationType.COMPACT
+                && DELTA_COMMIT.equals(mine.getInstantActionType());
+        return !compaction
+                && (super.hasConflict(mine, other)
+                        || (buckets && !sharedBuckets(mine, other).isEmpty())
+                        || wroteToDeletedPartition(mine, other));
     }
-    if (removedWhatWasRead(mine, other)) {
-      return true;
+
+    /**
+     * File groups into which both commits have inserted the same key (I13). With most indexes, two
+     * writers that insert the same new key each put it into a file group of its own.
+     */
+    private Set<String> sameKeys(ConcurrentOperation mine, ConcurrentOperation other) {
+        HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+        boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
+        boolean compared = inserts != null && metadata != null && completed;
+        return compared
+                ? sameKeys.computeIfAbsent(other.getInstantTimestamp(), time -> inserts.between(metadata, time))
+                : Set.of();
     }
-    boolean compaction = other.getOperationType() == WriteOperationType.COMPACT && DELTA_COMMIT.equals(mine.getInstantActionType());
-    return !compaction && (super.hasConflict(mine, other) || (buckets && !sharedBuckets(mine, other).isEmpty()) || wroteToDeletedPartition(mine, other));
-  }
 
-  /** File groups into which both have inserted one key (I13): with most indexes two writers that bring a new key give it a file group each. */
-  private Set<String> sameKeys(ConcurrentOperation mine, ConcurrentOperation other) {
-    HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
-    boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
-    boolean compared = inserts != null && metadata != null && completed;
-    return compared ? sameKeys.computeIfAbsent(other.getInstantTimestamp(), time -> inserts.between(metadata, time)) : Set.of();
-  }
-
-  /**
-   * Hudi compares only file groups that were written, and the deletion of a partition writes none. So it would delete what was committed to
-   * the partition meanwhile (lost update).
-   */
-  private static boolean wroteToDeletedPartition(ConcurrentOperation mine, ConcurrentOperation other) {
-    HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
-    if (mine.getOperationType() != WriteOperationType.DELETE_PARTITION || !(metadata instanceof HoodieReplaceCommitMetadata)) {
-      return false;
+    /**
+     * Hudi compares only file groups that were written, and deleting a partition writes none.
+     * Without this check a deletion would remove what was committed to the partition in the
+     * meantime (lost update).
+     */
+    private static boolean wroteToDeletedPartition(ConcurrentOperation mine, ConcurrentOperation other) {
+        HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+        if (mine.getOperationType() != WriteOperationType.DELETE_PARTITION
+                || !(metadata instanceof HoodieReplaceCommitMetadata)) {
+            return false;
+        }
+        Set<String> deleted = ((HoodieReplaceCommitMetadata) metadata)
+                .getPartitionToReplaceFileIds()
+                .keySet();
+        boolean service = other.getOperationType() == WriteOperationType.COMPACT;
+        return !service
+                && other.getMutatedPartitionAndFileIds().stream().anyMatch(group -> deleted.contains(group.getLeft()));
     }
-    Set<String> deleted = ((HoodieReplaceCommitMetadata) metadata).getPartitionToReplaceFileIds().keySet();
-    boolean service = other.getOperationType() == WriteOperationType.COMPACT;
-    return !service && other.getMutatedPartitionAndFileIds().stream().anyMatch(group -> deleted.contains(group.getLeft()));
-  }
 
-  private boolean removedWhatWasRead(ConcurrentOperation mine, ConcurrentOperation other) {
-    Set<String> partitions = removedSinceRead.getOrDefault(other.getInstantTimestamp(), Set.of());
-    return mine.getMutatedPartitionAndFileIds().stream().anyMatch(group -> partitions.contains(group.getLeft()));
-  }
-
-  @Override
-  public Option<HoodieCommitMetadata> resolveConflict(HoodieTable table, ConcurrentOperation mine, ConcurrentOperation other) {
-    try {
-      return super.resolveConflict(table, mine, other);
-    } catch (HoodieWriteConflictException e) {
-      boolean inserted = !sameKeys.getOrDefault(other.getInstantTimestamp(), Set.of()).isEmpty();
-      Set<String> shared = inserted ? sameKeys.get(other.getInstantTimestamp()) : sharedFileGroups(mine, other);
-      if (session != null) {
-        session.conflict(json(mine, other, shared).put("yielded", yielded(other)).toString());
-      }
-      throw new HoodieWriteConflictException(
-          "Write conflict: instant " + mine.getInstantTimestamp() + " and " + other.getInstantTimestamp() + " (" + other.getInstantActionType() + ", "
-              + other.getInstantActionState() + (yielded(other) ? ", of higher priority" : "") + ") " + (inserted ? "inserted the same record keys: " : "changed the same file groups: ") + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
-          e);
+    private boolean removedWhatWasRead(ConcurrentOperation mine, ConcurrentOperation other) {
+        Set<String> partitions = removedSinceRead.getOrDefault(other.getInstantTimestamp(), Set.of());
+        return mine.getMutatedPartitionAndFileIds().stream().anyMatch(group -> partitions.contains(group.getLeft()));
     }
-  }
 
-  /**
-   * Whether file groups of one partition that begin with the same eight digits are the same bucket. Hudi names the file group of a bucket by
-   * its number and random characters behind it, so two writers that each make the first file of a bucket make two file groups, which have
-   * nothing in common by name; the next writer that looks for the bucket finds both and fails. Hudi's own strategy for this index therefore
-   * compares numbers of buckets (HUDI-5682); ours extends another one. With every other index, the consistent hashing of buckets included,
-   * the first characters mean nothing, and file groups are compared by their whole name, by Hudi.
-   */
-  private static boolean countsBuckets(HoodieWriteConfig config) {
-    return config.getIndexType() == HoodieIndex.IndexType.BUCKET
-        && config.getBucketIndexEngineType() == HoodieIndex.BucketIndexEngineType.SIMPLE;
-  }
-
-  /** Partition and number of the bucket. */
-  private static Set<Pair<String, String>> buckets(ConcurrentOperation operation) {
-    return operation.getMutatedPartitionAndFileIds().stream()
-        .filter(p -> p.getRight().length() > BUCKET_DIGITS) // a commit that only replaces has entries without a file group
-        .map(p -> Pair.of(p.getLeft(), p.getRight().substring(0, BUCKET_DIGITS)))
-        .collect(Collectors.toSet());
-  }
-
-  private static Set<Pair<String, String>> sharedBuckets(ConcurrentOperation mine, ConcurrentOperation other) {
-    Set<Pair<String, String>> both = buckets(mine);
-    both.retainAll(buckets(other));
-    return both;
-  }
-
-  private Set<String> sharedFileGroups(ConcurrentOperation mine, ConcurrentOperation other) {
-    Set<Pair<String, String>> both = new HashSet<>(mine.getMutatedPartitionAndFileIds());
-    both.retainAll(other.getMutatedPartitionAndFileIds());
-    if (both.isEmpty() && buckets) {
-      both = sharedBuckets(mine, other);
+    @Override
+    public Option<HoodieCommitMetadata> resolveConflict(
+            HoodieTable table, ConcurrentOperation mine, ConcurrentOperation other) {
+        try {
+            return super.resolveConflict(table, mine, other);
+        } catch (HoodieWriteConflictException e) {
+            boolean inserted = !sameKeys.getOrDefault(other.getInstantTimestamp(), Set.of())
+                    .isEmpty();
+            Set<String> shared = inserted ? sameKeys.get(other.getInstantTimestamp()) : sharedFileGroups(mine, other);
+            if (session != null) {
+                session.conflict(
+                        json(mine, other, shared).put("yielded", yielded(other)).toString());
+            }
+            throw new HoodieWriteConflictException(
+                    "Write conflict: instant " + mine.getInstantTimestamp() + " and " + other.getInstantTimestamp()
+                            + " (" + other.getInstantActionType() + ", " + other.getInstantActionState()
+                            + (yielded(other) ? ", of higher priority" : "") + ") "
+                            + (inserted ? "inserted the same record keys: " : "changed the same file groups: ")
+                            + (shared.isEmpty() ? "unknown" : String.join(", ", shared)),
+                    e);
+        }
     }
-    Set<String> names = new TreeSet<>();
-    both.forEach(p -> names.add(p.getLeft().isEmpty() ? p.getRight() : p.getLeft() + "/" + p.getRight()));
-    Set<String> first = new TreeSet<>();
-    names.stream().limit(MAX_FILE_GROUPS).forEach(first::add);
-    return first;
-  }
 
-  /** It is not completed: nothing but its priority makes this commit wait. */
-  private boolean yielded(ConcurrentOperation other) {
-    return ahead.contains(other.getInstantTimestamp()) && HoodieInstant.State.INFLIGHT.name().equals(other.getInstantActionState());
-  }
+    /**
+     * Whether file groups of one partition are the same bucket when their names begin with the same
+     * eight digits. Hudi names the file group of a bucket by the bucket's number followed by random
+     * characters. Two writers that each create the first file of a bucket therefore create two file
+     * groups with different names, and the next writer that looks up the bucket finds both and
+     * fails. Hudi's own strategy for this index therefore compares bucket numbers (HUDI-5682); ours
+     * extends a different strategy. With every other index, including consistent hashing of
+     * buckets, the first characters mean nothing, and Hudi compares file groups by their full name.
+     */
+    private static boolean countsBuckets(HoodieWriteConfig config) {
+        return config.getIndexType() == HoodieIndex.IndexType.BUCKET
+                && config.getBucketIndexEngineType() == HoodieIndex.BucketIndexEngineType.SIMPLE;
+    }
 
-  private static ObjectNode json(ConcurrentOperation mine, ConcurrentOperation other, Set<String> shared) {
-    ObjectNode json = Json.object().put("instant", mine.getInstantTimestamp()).put("with", other.getInstantTimestamp());
-    ArrayNode groups = json.putArray("fileGroups");
-    shared.forEach(groups::add);
-    return json.put("atMs", System.currentTimeMillis());
-  }
+    /** Pairs of partition and bucket number. */
+    private static Set<Pair<String, String>> buckets(ConcurrentOperation operation) {
+        return operation.getMutatedPartitionAndFileIds().stream()
+                // a commit that only replaces has entries without a file group id
+                .filter(p -> p.getRight().length() > BUCKET_DIGITS)
+                .map(p -> Pair.of(p.getLeft(), p.getRight().substring(0, BUCKET_DIGITS)))
+                .collect(Collectors.toSet());
+    }
+
+    private static Set<Pair<String, String>> sharedBuckets(ConcurrentOperation mine, ConcurrentOperation other) {
+        Set<Pair<String, String>> both = buckets(mine);
+        both.retainAll(buckets(other));
+        return both;
+    }
+
+    private Set<String> sharedFileGroups(ConcurrentOperation mine, ConcurrentOperation other) {
+        Set<Pair<String, String>> both = new HashSet<>(mine.getMutatedPartitionAndFileIds());
+        both.retainAll(other.getMutatedPartitionAndFileIds());
+        if (both.isEmpty() && buckets) {
+            both = sharedBuckets(mine, other);
+        }
+        Set<String> names = new TreeSet<>();
+        both.forEach(p -> names.add(p.getLeft().isEmpty() ? p.getRight() : p.getLeft() + "/" + p.getRight()));
+        Set<String> first = new TreeSet<>();
+        names.stream().limit(MAX_FILE_GROUPS).forEach(first::add);
+        return first;
+    }
+
+    /** The other write is not completed: this commit yields only because of its priority. */
+    private boolean yielded(ConcurrentOperation other) {
+        return ahead.contains(other.getInstantTimestamp())
+                && HoodieInstant.State.INFLIGHT.name().equals(other.getInstantActionState());
+    }
+
+    private static ObjectNode json(ConcurrentOperation mine, ConcurrentOperation other, Set<String> shared) {
+        ObjectNode json =
+                Json.object().put("instant", mine.getInstantTimestamp()).put("with", other.getInstantTimestamp());
+        ArrayNode groups = json.putArray("fileGroups");
+        shared.forEach(groups::add);
+        return json.put("atMs", System.currentTimeMillis());
+    }
 }

@@ -13,61 +13,66 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** Opens the driver's session before anything of Hudi runs; without a table in the environment there is none. */
+/**
+ * Opens the driver's session before any Hudi code runs. Opens none when the environment names no
+ * table.
+ */
 public final class HudiOperatorPlugin implements SparkPlugin {
-  /** What the driver tells its executors: base path of the table that they write. */
-  private static final String WRITES = "table";
-
-  @Override
-  public DriverPlugin driverPlugin() {
-    return new Driver();
-  }
-
-  @Override
-  public ExecutorPlugin executorPlugin() {
-    return new Executor();
-  }
-
-  private static final class Executor implements ExecutorPlugin {
-    @Override
-    public void init(PluginContext pluginContext, Map<String, String> extraConf) {
-      MetadataSchema.pin();
-      String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
-      if (!table.isEmpty()) {
-        FolderRules.executorOfWriter(table);
-      }
-    }
-  }
-
-  private static final class Driver implements DriverPlugin {
-    private Session session;
+    /**
+     * Key under which the driver sends its executors the base path of the table that they write.
+     */
+    private static final String WRITES = "table";
 
     @Override
-    public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
-      MetadataSchema.pin();
-      LostExecutors.drivenBy(context);
-      Map<String, String> env = System.getenv();
-      if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
-        session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);
-        session.reads().begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
-      }
-      return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
+    public DriverPlugin driverPlugin() {
+        return new Driver();
     }
 
-    /** Called when the application id is known. */
     @Override
-    public void registerMetrics(String appId, PluginContext pluginContext) {
-      if (session != null) {
-        session.setAppId(appId);
-      }
+    public ExecutorPlugin executorPlugin() {
+        return new Executor();
     }
 
-    /** A session that cannot exit cleanly keeps its registration: the operator settles it. */
-    @Override
-    public void shutdown() {
-      if (session != null) {
-        session.close();
-      }
+    private static final class Executor implements ExecutorPlugin {
+        @Override
+        public void init(PluginContext pluginContext, Map<String, String> extraConf) {
+            MetadataSchema.pin();
+            String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
+            if (!table.isEmpty()) {
+                FolderRules.executorOfWriter(table);
+            }
+        }
     }
-  }
+
+    private static final class Driver implements DriverPlugin {
+        private Session session;
+
+        @Override
+        public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
+            MetadataSchema.pin();
+            LostExecutors.drivenBy(context);
+            Map<String, String> env = System.getenv();
+            if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
+                session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);
+                session.reads().begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
+            }
+            return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
+        }
+
+        /** Spark calls this once the application id is known. */
+        @Override
+        public void registerMetrics(String appId, PluginContext pluginContext) {
+            if (session != null) {
+                session.setAppId(appId);
+            }
+        }
+
+        /** A session that cannot exit cleanly keeps its registration; the operator settles it. */
+        @Override
+        public void shutdown() {
+            if (session != null) {
+                session.close();
+            }
+        }
+    }
 }

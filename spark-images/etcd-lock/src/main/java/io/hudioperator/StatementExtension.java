@@ -11,38 +11,39 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
-/** The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link StatementRules} sees every plan before it runs. */
+/**
+ * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
+ * StatementRules} sees every plan before it runs.
+ */
 public final class StatementExtension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
-  @Override
-  public BoxedUnit apply(SparkSessionExtensions extensions) {
-    extensions.injectParser(
-        new AbstractFunction2<SparkSession, ParserInterface, ParserInterface>() {
-          @Override
-          public ParserInterface apply(SparkSession session, ParserInterface next) {
-            return new GuardedParser(session, next);
-          }
-        });
-    extensions.injectCheckRule(
-        new AbstractFunction1<SparkSession, Function1<LogicalPlan, BoxedUnit>>() {
-          @Override
-          public Function1<LogicalPlan, BoxedUnit> apply(SparkSession session) {
-            return new Check(session);
-          }
-        });
-    return BoxedUnit.UNIT;
-  }
-
-  private static final class Check extends AbstractFunction1<LogicalPlan, BoxedUnit> {
-    private final SparkSession session;
-
-    private Check(SparkSession session) {
-      this.session = session;
-    }
-
     @Override
-    public BoxedUnit apply(LogicalPlan plan) {
-      StatementRules.check(session, plan);
-      return BoxedUnit.UNIT;
+    public BoxedUnit apply(SparkSessionExtensions extensions) {
+        extensions.injectParser(new AbstractFunction2<SparkSession, ParserInterface, ParserInterface>() {
+            @Override
+            public ParserInterface apply(SparkSession session, ParserInterface next) {
+                return new GuardedParser(session, next);
+            }
+        });
+        extensions.injectCheckRule(new AbstractFunction1<SparkSession, Function1<LogicalPlan, BoxedUnit>>() {
+            @Override
+            public Function1<LogicalPlan, BoxedUnit> apply(SparkSession session) {
+                return new Check(session);
+            }
+        });
+        return BoxedUnit.UNIT;
     }
-  }
+
+    private static final class Check extends AbstractFunction1<LogicalPlan, BoxedUnit> {
+        private final SparkSession session;
+
+        private Check(SparkSession session) {
+            this.session = session;
+        }
+
+        @Override
+        public BoxedUnit apply(LogicalPlan plan) {
+            StatementRules.check(session, plan);
+            return BoxedUnit.UNIT;
+        }
+    }
 }

@@ -15,46 +15,55 @@ import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Who conflicts with whom: a compaction never makes a delta commit fail, a partition is not deleted over a write to it (I9). */
+/**
+ * Which operations conflict: a compaction never makes a delta commit fail, and a partition is not
+ * deleted while a write to it commits (I9).
+ */
 class ConflictTest {
-  private static ConcurrentOperation operation(HoodieInstant.State state, String action, String time, WriteOperationType type, String fileId) {
-    HoodieWriteStat stat = new HoodieWriteStat();
-    stat.setPartitionPath("p");
-    stat.setFileId(fileId);
-    HoodieCommitMetadata metadata = type == WriteOperationType.CLUSTER ? new HoodieReplaceCommitMetadata() : new HoodieCommitMetadata();
-    metadata.setOperationType(type);
-    metadata.addWriteStat("p", stat);
-    return new ConcurrentOperation(instant(state, action, time), metadata);
-  }
+    private static ConcurrentOperation operation(
+            HoodieInstant.State state, String action, String time, WriteOperationType type, String fileId) {
+        HoodieWriteStat stat = new HoodieWriteStat();
+        stat.setPartitionPath("p");
+        stat.setFileId(fileId);
+        HoodieCommitMetadata metadata =
+                type == WriteOperationType.CLUSTER ? new HoodieReplaceCommitMetadata() : new HoodieCommitMetadata();
+        metadata.setOperationType(type);
+        metadata.addWriteStat("p", stat);
+        return new ConcurrentOperation(instant(state, action, time), metadata);
+    }
 
-  private static HoodieInstant instant(HoodieInstant.State state, String action, String time) {
-    return new HoodieInstant(state, action, time, Comparator.comparing(HoodieInstant::requestedTime));
-  }
+    private static HoodieInstant instant(HoodieInstant.State state, String action, String time) {
+        return new HoodieInstant(state, action, time, Comparator.comparing(HoodieInstant::requestedTime));
+    }
 
-  /** Hudi itself sees no conflict: a deletion writes no file group. */
-  @ParameterizedTest
-  @CsvSource({"UPSERT, p, true", "UPSERT, q, false", "INSERT, p, true", "CLUSTER, p, true", "COMPACT, p, false"})
-  void aPartitionIsNotDeletedOverAWriteToIt(WriteOperationType type, String deleted, boolean conflict) {
-    HoodieReplaceCommitMetadata metadata = new HoodieReplaceCommitMetadata();
-    metadata.setOperationType(WriteOperationType.DELETE_PARTITION);
-    metadata.setPartitionToReplaceFileIds(Map.of(deleted, List.of("gone")));
-    ConcurrentOperation deletion = new ConcurrentOperation(instant(HoodieInstant.State.INFLIGHT, "replacecommit", TestTable.time(0)), metadata);
-    ConcurrentOperation completed = operation(HoodieInstant.State.COMPLETED, "commit", TestTable.time(1), type, "new");
-    assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(deletion, completed));
-  }
+    /** Hudi itself sees no conflict, because a deletion writes no file group. */
+    @ParameterizedTest
+    @CsvSource({"UPSERT, p, true", "UPSERT, q, false", "INSERT, p, true", "CLUSTER, p, true", "COMPACT, p, false"})
+    void aPartitionIsNotDeletedOverAWriteToIt(WriteOperationType type, String deleted, boolean conflict) {
+        HoodieReplaceCommitMetadata metadata = new HoodieReplaceCommitMetadata();
+        metadata.setOperationType(WriteOperationType.DELETE_PARTITION);
+        metadata.setPartitionToReplaceFileIds(Map.of(deleted, List.of("gone")));
+        ConcurrentOperation deletion = new ConcurrentOperation(
+                instant(HoodieInstant.State.INFLIGHT, "replacecommit", TestTable.time(0)), metadata);
+        ConcurrentOperation completed =
+                operation(HoodieInstant.State.COMPLETED, "commit", TestTable.time(1), type, "new");
+        assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(deletion, completed));
+    }
 
-  @ParameterizedTest
-  @CsvSource({
-    "deltacommit, commit,        COMPACT, f, false",
-    "commit,      commit,        COMPACT, f, true",
-    "deltacommit, deltacommit,   UPSERT,  f, true",
-    "deltacommit, commit,        UPSERT,  f, true",
-    "deltacommit, deltacommit,   UPSERT,  g, false",
-    "commit,      commit,        COMPACT, g, false",
-  })
-  void whoConflicts(String mine, String other, WriteOperationType type, String fileId, boolean conflict) {
-    ConcurrentOperation writer = operation(HoodieInstant.State.INFLIGHT, mine, TestTable.time(0), WriteOperationType.UPSERT, "f");
-    ConcurrentOperation completed = operation(HoodieInstant.State.COMPLETED, other, TestTable.time(1), type, fileId);
-    assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(writer, completed));
-  }
+    @ParameterizedTest
+    @CsvSource({
+        "deltacommit, commit,        COMPACT, f, false",
+        "commit,      commit,        COMPACT, f, true",
+        "deltacommit, deltacommit,   UPSERT,  f, true",
+        "deltacommit, commit,        UPSERT,  f, true",
+        "deltacommit, deltacommit,   UPSERT,  g, false",
+        "commit,      commit,        COMPACT, g, false",
+    })
+    void whoConflicts(String mine, String other, WriteOperationType type, String fileId, boolean conflict) {
+        ConcurrentOperation writer =
+                operation(HoodieInstant.State.INFLIGHT, mine, TestTable.time(0), WriteOperationType.UPSERT, "f");
+        ConcurrentOperation completed =
+                operation(HoodieInstant.State.COMPLETED, other, TestTable.time(1), type, fileId);
+        assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(writer, completed));
+    }
 }

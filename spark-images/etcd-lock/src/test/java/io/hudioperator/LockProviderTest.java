@@ -24,65 +24,70 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The provider as Hudi's own tests of providers treat theirs: closed while it waits, used after that, asked without the lock (F42). */
+/**
+ * The lock provider under the cases of Hudi's own provider tests: closed while it waits, used after
+ * that, released without holding the lock (F42).
+ */
 class LockProviderTest {
-  private final TestTable table = new TestTable();
-  private Session session;
-  private EtcdLockProvider provider;
+    private final TestTable table = new TestTable();
+    private Session session;
+    private EtcdLockProvider provider;
 
-  @BeforeEach
-  void begin() throws Exception {
-    session = table.session("ns.a");
-    table.create(HoodieTableType.COPY_ON_WRITE);
-    provider = provider();
-  }
+    @BeforeEach
+    void begin() throws Exception {
+        session = table.session("ns.a");
+        table.create(HoodieTableType.COPY_ON_WRITE);
+        provider = provider();
+    }
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  private EtcdLockProvider provider() {
-    Properties options = new Properties();
-    options.setProperty("hoodie.base.path", table.folder.toString());
-    options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
-    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
-  }
+    private EtcdLockProvider provider() {
+        Properties options = new Properties();
+        options.setProperty("hoodie.base.path", table.folder.toString());
+        options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
+        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+    }
 
-  @Test
-  void itNamesALockOnlyWhileItHasIt() {
-    assertNull(provider.getLock());
-    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-    assertEquals(table.id, provider.getLock());
-    provider.unlock();
-    assertNull(provider.getLock());
-  }
+    @Test
+    void itNamesALockOnlyWhileItHasIt() {
+        assertNull(provider.getLock());
+        assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+        assertEquals(table.id, provider.getLock());
+        provider.unlock();
+        assertNull(provider.getLock());
+    }
 
-  @Test
-  void aClosedOneLocksNoMore() {
-    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-    provider.close();
-    assertNull(table.lock());
-    assertCode(ErrorCode.NOT_OWNER, assertThrows(HoodieException.class, () -> provider.tryLock(5, TimeUnit.SECONDS)));
-    assertNull(table.lock());
-  }
+    @Test
+    void aClosedOneLocksNoMore() {
+        assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+        provider.close();
+        assertNull(table.lock());
+        assertCode(
+                ErrorCode.NOT_OWNER, assertThrows(HoodieException.class, () -> provider.tryLock(5, TimeUnit.SECONDS)));
+        assertNull(table.lock());
+    }
 
-  @Test
-  void closingDoesNotWaitForAThreadThatWaitsForTheLock() throws Exception {
-    EtcdLockProvider other = provider();
-    assertTrue(other.tryLock(5, TimeUnit.SECONDS));
-    CompletableFuture<Boolean> waiting = CompletableFuture.supplyAsync(() -> provider.tryLock(20, TimeUnit.SECONDS));
-    Pause.millis(300);
-    assertFalse(waiting.isDone());
-    long start = System.nanoTime();
-    provider.close();
-    long millis = Duration.ofNanos(System.nanoTime() - start).toMillis();
-    assertTrue(millis < 2000, () -> "close() took " + millis + " ms");
-    assertTrue(session.holdsLock(), "the other one's lock is left alone");
-    other.unlock();
-    ExecutionException e = assertThrows(ExecutionException.class, () -> waiting.get(10, TimeUnit.SECONDS));
-    assertCode(ErrorCode.NOT_OWNER, e.getCause());
-    assertFalse(session.holdsLock(), "what a closed provider was waiting for is given back");
-    assertNull(table.lock());
-  }
+    @Test
+    void closingDoesNotWaitForAThreadThatWaitsForTheLock() throws Exception {
+        EtcdLockProvider other = provider();
+        assertTrue(other.tryLock(5, TimeUnit.SECONDS));
+        CompletableFuture<Boolean> waiting =
+                CompletableFuture.supplyAsync(() -> provider.tryLock(20, TimeUnit.SECONDS));
+        Pause.millis(300);
+        assertFalse(waiting.isDone());
+        long start = System.nanoTime();
+        provider.close();
+        long millis = Duration.ofNanos(System.nanoTime() - start).toMillis();
+        assertTrue(millis < 2000, () -> "close() took " + millis + " ms");
+        assertTrue(session.holdsLock(), "the other provider keeps its lock");
+        other.unlock();
+        ExecutionException e = assertThrows(ExecutionException.class, () -> waiting.get(10, TimeUnit.SECONDS));
+        assertCode(ErrorCode.NOT_OWNER, e.getCause());
+        assertFalse(session.holdsLock(), "a lock acquired for a closed provider is released");
+        assertNull(table.lock());
+    }
 }

@@ -19,59 +19,71 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A table service waits at its commit until writes that have begun have said what they change, and not for ever. */
+/**
+ * At its commit, a table service waits until writes that have begun have declared what they change,
+ * up to a time limit.
+ */
 class YieldingServiceTest {
-  private static final String SERVICE = "20260101000000001";
-  private static final String WRITE = "20260101000000002";
+    private static final String SERVICE = "20260101000000001";
+    private static final String WRITE = "20260101000000002";
 
-  @TempDir Path folder;
-  private HoodieTableMetaClient metaClient;
+    @TempDir
+    Path folder;
 
-  @BeforeEach
-  void table() throws IOException {
-    metaClient =
-        HoodieTableMetaClient.newTableBuilder()
-            .setTableType(HoodieTableType.MERGE_ON_READ)
-            .setTableName("t")
-            .initTable(HadoopFSUtils.getStorageConf(new Configuration()), folder.toUri().toString());
-    touch(SERVICE + ".clustering.requested");
-    touch(SERVICE + ".clustering.inflight");
-    touch(WRITE + ".deltacommit.requested");
-  }
+    private HoodieTableMetaClient metaClient;
 
-  private void touch(String name) {
-    try {
-      Files.createFile(folder.resolve(".hoodie/timeline").resolve(name));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    @BeforeEach
+    void table() throws IOException {
+        metaClient = HoodieTableMetaClient.newTableBuilder()
+                .setTableType(HoodieTableType.MERGE_ON_READ)
+                .setTableName("t")
+                .initTable(
+                        HadoopFSUtils.getStorageConf(new Configuration()),
+                        folder.toUri().toString());
+        touch(SERVICE + ".clustering.requested");
+        touch(SERVICE + ".clustering.inflight");
+        touch(WRITE + ".deltacommit.requested");
     }
-  }
 
-  private HoodieInstant.State stateOfTheWrite() {
-    return metaClient.getActiveTimeline().getInstantsAsStream().filter(i -> i.requestedTime().equals(WRITE)).findFirst().get().getState();
-  }
+    private void touch(String name) {
+        try {
+            Files.createFile(folder.resolve(".hoodie/timeline").resolve(name));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
-  private void awaitWritePlans(long millis) {
-    HoodieInstant service = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "clustering", SERVICE);
-    assertTimeoutPreemptively(Duration.ofSeconds(30), () -> FencedConflictResolutionStrategy.awaitWritePlans(metaClient, service, millis));
-  }
+    private HoodieInstant.State stateOfTheWrite() {
+        return metaClient
+                .getActiveTimeline()
+                .getInstantsAsStream()
+                .filter(i -> i.requestedTime().equals(WRITE))
+                .findFirst()
+                .get()
+                .getState();
+    }
 
-  @Test
-  void itHearsWhatAWriteSaysMeanwhile() {
-    CompletableFuture<Void> says =
-        CompletableFuture.runAsync(
-            () -> {
-              Pause.millis(500);
-              touch(WRITE + ".deltacommit.inflight");
-            });
-    awaitWritePlans(60_000);
-    assertEquals(HoodieInstant.State.INFLIGHT, stateOfTheWrite());
-    says.join();
-  }
+    private void awaitWritePlans(long millis) {
+        HoodieInstant service = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "clustering", SERVICE);
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(30),
+                () -> FencedConflictResolutionStrategy.awaitWritePlans(metaClient, service, millis));
+    }
 
-  @Test
-  void itDoesNotWaitForEver() {
-    awaitWritePlans(300);
-    assertEquals(HoodieInstant.State.REQUESTED, stateOfTheWrite());
-  }
+    @Test
+    void itHearsWhatAWriteSaysMeanwhile() {
+        CompletableFuture<Void> says = CompletableFuture.runAsync(() -> {
+            Pause.millis(500);
+            touch(WRITE + ".deltacommit.inflight");
+        });
+        awaitWritePlans(60_000);
+        assertEquals(HoodieInstant.State.INFLIGHT, stateOfTheWrite());
+        says.join();
+    }
+
+    @Test
+    void itDoesNotWaitForEver() {
+        awaitWritePlans(300);
+        assertEquals(HoodieInstant.State.REQUESTED, stateOfTheWrite());
+    }
 }

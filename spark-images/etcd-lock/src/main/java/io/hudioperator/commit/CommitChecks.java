@@ -21,144 +21,166 @@ import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
 
 /**
- * What must be true under the lock before a commit is published, whatever Hudi's concurrency mode: storage wrapper and options are ours,
- * and nobody else has gone on with the same writer's progress.
+ * Conditions that must hold under the lock before a commit is published, in every concurrency mode
+ * of Hudi: the storage wrapper and the options are ours, and no other incarnation has advanced the
+ * same writer's progress.
  */
 public final class CommitChecks {
-  public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
-  public static final String PROGRESS_BASE = "hoodie.write.lock.etcd.progress_base";
-  static final String SCHEMA_BASE = "hoodie.write.lock.etcd.schema_base";
-  public static final String METADATA_WRITER = "hudioperator.writer";
-  public static final String METADATA_INC = "hudioperator.inc";
+    public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
+    public static final String PROGRESS_BASE = "hoodie.write.lock.etcd.progress_base";
+    static final String SCHEMA_BASE = "hoodie.write.lock.etcd.schema_base";
+    public static final String METADATA_WRITER = "hudioperator.writer";
+    public static final String METADATA_INC = "hudioperator.inc";
 
-  private CommitChecks() {}
+    private CommitChecks() {}
 
-  /**
-   * Both file systems count: the one Hudi works with, and the one that anybody else would get from this configuration.
-   *
-   * @param wrapper what the configuration must name
-   */
-  public static void requireGuard(HoodieTableMetaClient metaClient, String base, Class<? extends Guarded> wrapper) {
-    Object used = metaClient.getStorage().getFileSystem();
-    if (used instanceof HoodieWrapperFileSystem) {
-      used = ((HoodieWrapperFileSystem) used).getFileSystem();
+    /**
+     * Checks both file systems: the one Hudi works with, and the one that any other caller would
+     * get from this configuration.
+     *
+     * @param wrapper the class that the configuration must name
+     */
+    public static void requireGuard(HoodieTableMetaClient metaClient, String base, Class<? extends Guarded> wrapper) {
+        Object used = metaClient.getStorage().getFileSystem();
+        if (used instanceof HoodieWrapperFileSystem) {
+            used = ((HoodieWrapperFileSystem) used).getFileSystem();
+        }
+        Object resolved;
+        try {
+            resolved = new Path(base).getFileSystem(metaClient.getStorageConf().unwrapAs(Configuration.class));
+        } catch (IOException e) {
+            throw ErrorCode.NO_GUARD.exception("cannot open the file system of " + base, e);
+        }
+        if (!(used instanceof Guarded) || !(resolved instanceof Guarded)) {
+            throw ErrorCode.NO_GUARD.exception(
+                    base + " is written through " + used.getClass().getName() + "; fs."
+                            + ((FileSystem) resolved).getUri().getScheme() + ".impl must be " + wrapper.getName());
+        }
     }
-    Object resolved;
-    try {
-      resolved = new Path(base).getFileSystem(metaClient.getStorageConf().unwrapAs(Configuration.class));
-    } catch (IOException e) {
-      throw ErrorCode.NO_GUARD.exception("cannot open the file system of " + base, e);
-    }
-    if (!(used instanceof Guarded) || !(resolved instanceof Guarded)) {
-      throw ErrorCode.NO_GUARD.exception(
-          base + " is written through " + used.getClass().getName() + "; fs." + ((FileSystem) resolved).getUri().getScheme() + ".impl must be "
-              + wrapper.getName());
-    }
-  }
 
-  /** {@code provider}: the lock provider that the options must name. */
-  public static void requireOptions(HoodieWriteConfig config, Class<? extends LockProvider<?>> provider) {
-    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());
-    String mode = config.getWriteConcurrencyMode().name();
-    if (!config.getWriteConcurrencyMode().supportsMultiWriter()) {
-      require("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", mode);
+    /** @param provider the lock provider that the options must name */
+    public static void requireOptions(HoodieWriteConfig config, Class<? extends LockProvider<?>> provider) {
+        require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());
+        String mode = config.getWriteConcurrencyMode().name();
+        if (!config.getWriteConcurrencyMode().supportsMultiWriter()) {
+            require("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", mode);
+        }
+        if (config.getFailedWritesCleanPolicy().isEager()) {
+            require(
+                    "hoodie.clean.failed.writes.policy",
+                    "LAZY",
+                    config.getFailedWritesCleanPolicy().name());
+        }
     }
-    if (config.getFailedWritesCleanPolicy().isEager()) {
-      require("hoodie.clean.failed.writes.policy", "LAZY", config.getFailedWritesCleanPolicy().name());
-    }
-  }
 
-  private static void require(String option, String expected, String actual) {
-    if (!expected.equals(actual)) {
-      throw ErrorCode.OPTION.exception(option + " is owned by the operator: it must be " + expected + ", not " + actual);
+    private static void require(String option, String expected, String actual) {
+        if (!expected.equals(actual)) {
+            throw ErrorCode.OPTION.exception(
+                    option + " is owned by the operator: it must be " + expected + ", not " + actual);
+        }
     }
-  }
 
-  /**
-   * Has another incarnation of the same writer committed since this one read how far it had come? Then the same source rows would be
-   * committed twice (F5, I9). Without a writer in the properties (a program of a user's own) there is nothing to compare.
-   */
-  public static void requireProgress(HoodieTableMetaClient metaClient, TypedProperties props, String inc, String what) {
-    String writer = props.getString(PROGRESS_WRITER, "");
-    String base = props.getString(PROGRESS_BASE, "");
-    if (writer.isEmpty() || base.isEmpty()) {
-      return;
-    }
-    metaClient
-        .reloadActiveTimeline()
-        .getCommitsTimeline()
-        .filterCompletedInstants()
-        .getInstantsAsStream()
-        .filter(i -> i.getCompletionTime() != null && i.getCompletionTime().compareTo(base) > 0)
-        .forEach(i -> requireNotOf(metaClient, i, writer, inc, what));
-  }
-
-  private static void requireNotOf(HoodieTableMetaClient metaClient, HoodieInstant completed, String writer, String inc, String what) {
-    HoodieCommitMetadata metadata;
-    try {
-      metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
-    } catch (IOException e) { // unknown is not "unmoved" (I11)
-      throw ErrorCode.PROGRESS_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);
-    }
-    if (writer.equals(metadata.getMetadata(METADATA_WRITER)) && !inc.equals(metadata.getMetadata(METADATA_INC))) {
-      throw ErrorCode.PROGRESS_MOVED.exception(
-          "instant " + completed.requestedTime() + " (completed " + completed.getCompletionTime() + ") is a commit of writer " + writer
-              + " by incarnation " + metadata.getMetadata(METADATA_INC) + ", made after " + what + " read its progress");
-    }
-  }
-
-  /**
-   * Has the table's schema changed since the batch was fitted to it? Readers take the schema of the commit that was begun last: one that does
-   * not know a new column would hide it, and one that does not know a wider type would make values unreadable. Hudi looks by itself in the
-   * optimistic mode, but only at what completed after it had begun to write; in the non-blocking mode it does not look.
-   *
-   * @param mine schema of this commit; null or empty: not known
-   * @param until completion time up to which to look; null: no bound
-   * @throws HoodieWriteConflictException so that the write is done again, with columns that fit
-   */
-  public static void requireSchema(HoodieTableMetaClient metaClient, TypedProperties props, String mine, String until) {
-    String base = props.getString(SCHEMA_BASE, "");
-    if (base.isEmpty()) {
-      return;
-    }
-    List<HoodieInstant> completed =
+    /**
+     * Refuses the commit when another incarnation of the same writer has committed since this one
+     * read its progress. Otherwise the same source rows would be committed twice (F5, I9).
+     * Properties without a writer (a user's own program) have nothing to compare.
+     */
+    public static void requireProgress(
+            HoodieTableMetaClient metaClient, TypedProperties props, String inc, String what) {
+        String writer = props.getString(PROGRESS_WRITER, "");
+        String base = props.getString(PROGRESS_BASE, "");
+        if (writer.isEmpty() || base.isEmpty()) {
+            return;
+        }
         metaClient
-            .reloadActiveTimeline()
-            .getCommitsTimeline()
-            .filterCompletedInstants()
-            .getInstantsAsStream()
-            .filter(i -> i.getCompletionTime() != null && (until == null || i.getCompletionTime().compareTo(until) <= 0))
-            .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed())
-            .collect(Collectors.toList());
-    List<HoodieInstant> later = completed.stream().filter(i -> i.getCompletionTime().compareTo(base) > 0).collect(Collectors.toList());
-    if (later.isEmpty()) {
-      return;
+                .reloadActiveTimeline()
+                .getCommitsTimeline()
+                .filterCompletedInstants()
+                .getInstantsAsStream()
+                .filter(i ->
+                        i.getCompletionTime() != null && i.getCompletionTime().compareTo(base) > 0)
+                .forEach(i -> requireNotOf(metaClient, i, writer, inc, what));
     }
-    completed.removeAll(later);
-    String known = completed.stream().map(i -> schema(metaClient, i)).filter(s -> !s.isEmpty()).findFirst().orElse("");
-    for (HoodieInstant instant : later) {
-      String theirs = schema(metaClient, instant);
-      if (!theirs.isEmpty() && !same(theirs, known) && !same(theirs, mine)) {
-        throw new HoodieWriteConflictException(
-            ErrorCode.SCHEMA_MOVED.message(
-                "instant " + instant.requestedTime() + " (completed " + instant.getCompletionTime() + ") has changed the table's schema since " + base));
-      }
-    }
-  }
 
-  /** Schema that readers would take from this commit; empty when they would not. */
-  private static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
-    HoodieCommitMetadata metadata;
-    try {
-      metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
-    } catch (IOException e) { // unknown is not "unmoved" (I11)
-      throw ErrorCode.SCHEMA_MOVED.exception("cannot read the metadata of instant " + completed.requestedTime(), e);
+    private static void requireNotOf(
+            HoodieTableMetaClient metaClient, HoodieInstant completed, String writer, String inc, String what) {
+        HoodieCommitMetadata metadata;
+        try {
+            metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
+        } catch (IOException e) { // unknown is not "unmoved" (I11)
+            throw ErrorCode.PROGRESS_MOVED.exception(
+                    "cannot read the metadata of instant " + completed.requestedTime(), e);
+        }
+        if (writer.equals(metadata.getMetadata(METADATA_WRITER)) && !inc.equals(metadata.getMetadata(METADATA_INC))) {
+            throw ErrorCode.PROGRESS_MOVED.exception("instant " + completed.requestedTime() + " (completed "
+                    + completed.getCompletionTime() + ") is a commit of writer " + writer + " by incarnation "
+                    + metadata.getMetadata(METADATA_INC) + ", made after " + what + " read its progress");
+        }
     }
-    String schema = metadata.getMetadata(HoodieCommitMetadata.SCHEMA_KEY);
-    return schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType()) ? "" : schema;
-  }
 
-  private static boolean same(String one, String other) {
-    return one.equals(other) || other != null && !other.isEmpty() && HoodieSchema.parse(one).equals(HoodieSchema.parse(other));
-  }
+    /**
+     * Refuses the commit when the table's schema has changed since the batch was fitted to it.
+     * Readers take the schema of the commit that began last: a schema without a new column would
+     * hide that column, and a schema without a widened type would make its values unreadable. In
+     * the optimistic mode Hudi checks this itself, but only against commits that completed after it
+     * began to write; in the non-blocking mode it does not check.
+     *
+     * @param mine schema of this commit; null or empty when it is not known
+     * @param until completion time up to which commits are checked; null for no bound
+     * @throws HoodieWriteConflictException so that the write is repeated with columns that fit
+     */
+    public static void requireSchema(
+            HoodieTableMetaClient metaClient, TypedProperties props, String mine, String until) {
+        String base = props.getString(SCHEMA_BASE, "");
+        if (base.isEmpty()) {
+            return;
+        }
+        List<HoodieInstant> completed = metaClient
+                .reloadActiveTimeline()
+                .getCommitsTimeline()
+                .filterCompletedInstants()
+                .getInstantsAsStream()
+                .filter(i -> i.getCompletionTime() != null
+                        && (until == null || i.getCompletionTime().compareTo(until) <= 0))
+                .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed())
+                .collect(Collectors.toList());
+        List<HoodieInstant> later = completed.stream()
+                .filter(i -> i.getCompletionTime().compareTo(base) > 0)
+                .collect(Collectors.toList());
+        if (later.isEmpty()) {
+            return;
+        }
+        completed.removeAll(later);
+        String known = completed.stream()
+                .map(i -> schema(metaClient, i))
+                .filter(s -> !s.isEmpty())
+                .findFirst()
+                .orElse("");
+        for (HoodieInstant instant : later) {
+            String theirs = schema(metaClient, instant);
+            if (!theirs.isEmpty() && !same(theirs, known) && !same(theirs, mine)) {
+                throw new HoodieWriteConflictException(
+                        ErrorCode.SCHEMA_MOVED.message("instant " + instant.requestedTime() + " (completed "
+                                + instant.getCompletionTime() + ") has changed the table's schema since " + base));
+            }
+        }
+    }
+
+    /** The schema that readers would take from this commit; empty when they would take none. */
+    private static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
+        HoodieCommitMetadata metadata;
+        try {
+            metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);
+        } catch (IOException e) { // unknown is not "unmoved" (I11)
+            throw ErrorCode.SCHEMA_MOVED.exception(
+                    "cannot read the metadata of instant " + completed.requestedTime(), e);
+        }
+        String schema = metadata.getMetadata(HoodieCommitMetadata.SCHEMA_KEY);
+        return schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType()) ? "" : schema;
+    }
+
+    private static boolean same(String one, String other) {
+        return one.equals(other)
+                || other != null && !other.isEmpty() && HoodieSchema.parse(one).equals(HoodieSchema.parse(other));
+    }
 }

@@ -28,271 +28,303 @@ import org.apache.hudi.storage.HoodieStorage;
 import org.apache.hudi.storage.StoragePath;
 
 /**
- * Do a commit and one that completed while it was written both insert a record key into one partition (I13, F58)? Each has looked for the key
- * before the other was there, and writes it to a file group of its own: Hudi compares file groups, and both would stand.
+ * Finds record keys that two commits have both inserted into one partition, where one commit
+ * completed while the other was written (I13, F58). Each looked up the key before the other
+ * existed, and wrote it to a file group of its own. Hudi compares only file groups, so it would
+ * accept both.
  *
- * <p>Exact. Partitions are compared first, then the key ranges of the files' footers, then few keys with Bloom filters, then keys with keys. Keys
- * that a file has from the version before it were not inserted. What cannot be read, or is no base file (none of the indexes that this is asked
- * for puts new keys into log files), counts as a conflict (I11): the write is repeated and then sees the other commit.
+ * <p>The result is exact. Partitions are compared first, then the key ranges in the files' footers,
+ * then few keys with Bloom filters, then keys with keys. Keys that a file took over from its
+ * previous version were not inserted. A file that cannot be read, or is not a base file, counts as
+ * a conflict (I11): the write is repeated and then sees the other commit. (None of the indexes that
+ * use this check puts new keys into log files.)
  */
 public final class InsertConflicts {
-  /** They write rows that were committed before, or that nobody else could see. */
-  private static final Set<WriteOperationType> INSERT_NOTHING =
-      Set.of(
-          WriteOperationType.COMPACT, WriteOperationType.LOG_COMPACT, WriteOperationType.CLUSTER, WriteOperationType.INDEX, WriteOperationType.BOOTSTRAP);
+    /**
+     * Operations that write only rows that were committed before, or that no other writer could
+     * see.
+     */
+    private static final Set<WriteOperationType> INSERT_NOTHING = Set.of(
+            WriteOperationType.COMPACT,
+            WriteOperationType.LOG_COMPACT,
+            WriteOperationType.CLUSTER,
+            WriteOperationType.INDEX,
+            WriteOperationType.BOOTSTRAP);
 
-  private static final int HASHES_AT_ONCE = 8_000_000; // of my keys, 8 bytes each
-  private static final int KEYS_AT_ONCE = 100_000; // strings in memory
-  private static final int KEYS_READ_PER_FILTERED = 4;
-  private static final char FIRST_SURROGATE = '\uD800';
+    private static final int HASHES_AT_ONCE = 8_000_000; // of my keys, 8 bytes each
+    private static final int KEYS_AT_ONCE = 100_000; // strings in memory
+    private static final int KEYS_READ_PER_FILTERED = 4;
+    private static final char FIRST_SURROGATE = '\uD800';
 
-  private final InsertRule rule;
-  private final HoodieTableMetaClient metaClient;
-  private final HoodieStorage storage;
-  private final Map<StoragePath, String[]> ranges = new HashMap<>();
+    private final InsertRule rule;
+    private final HoodieTableMetaClient metaClient;
+    private final HoodieStorage storage;
+    private final Map<StoragePath, String[]> ranges = new HashMap<>();
 
-  /** @param buckets whether the number of its bucket is all that a key's file group has to tell it: two commits to one bucket are a conflict already */
-  public InsertConflicts(InsertRule rule, boolean buckets, HoodieTableMetaClient metaClient) {
-    this.rule = buckets && rule == InsertRule.KEY ? InsertRule.IGNORE : rule;
-    this.metaClient = metaClient;
-    this.storage = metaClient.getStorage();
-  }
-
-  /** A file group that a commit has inserted records into: `file` has them, and what `previous` has too was there before (null: nothing). */
-  private static final class Inserted {
-    final String partition;
-    final String group;
-    final StoragePath file;
-    final StoragePath previous;
-    final long keys;
-
-    Inserted(HoodieWriteStat stat, StoragePath base) {
-      partition = stat.getPartitionPath();
-      group = stat.getFileId();
-      keys = stat.getNumWrites();
-      file = new StoragePath(base, stat.getPath());
-      String before = isNew(stat) ? null : stat.getPrevBaseFile();
-      previous = before == null || before.isEmpty() ? null : new StoragePath(file.getParent(), before);
+    /**
+     * @param buckets whether a key's file group follows from its bucket number alone, in which case
+     *     two commits to one bucket already conflict
+     */
+    public InsertConflicts(InsertRule rule, boolean buckets, HoodieTableMetaClient metaClient) {
+        this.rule = buckets && rule == InsertRule.KEY ? InsertRule.IGNORE : rule;
+        this.metaClient = metaClient;
+        this.storage = metaClient.getStorage();
     }
 
-    static boolean isNew(HoodieWriteStat stat) {
-      return stat.getPrevCommit() == null || HoodieWriteStat.NULL_COMMIT.equals(stat.getPrevCommit());
-    }
+    /**
+     * A file group into which a commit inserted records. {@code file} contains them; keys that
+     * {@code previous} also contains were there before (null: no previous file).
+     */
+    private static final class Inserted {
+        final String partition;
+        final String group;
+        final StoragePath file;
+        final StoragePath previous;
+        final long keys;
 
-    String name() {
-      return partition.isEmpty() ? group : partition + "/" + group;
-    }
-  }
-
-  /**
-   * File groups that the two have inserted the same keys into; empty: none.
-   *
-   * @param other requested time of a completed write
-   */
-  public Set<String> between(HoodieCommitMetadata mine, String other) {
-    Map<String, List<Inserted>> here = rule == InsertRule.IGNORE ? Map.of() : inserted(mine);
-    Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(other));
-    return here.entrySet().stream()
-        .filter(files -> there.containsKey(files.getKey()))
-        .map(files -> between(other, files.getValue(), there.get(files.getKey())))
-        .filter(found -> !found.isEmpty())
-        .findFirst()
-        .orElse(Set.of());
-  }
-
-  /** Of one partition. */
-  private Set<String> between(String instant, List<Inserted> all, List<Inserted> others) {
-    if (rule == InsertRule.PARTITION) {
-      return names(all.get(0), others.get(0));
-    }
-    List<Inserted> mine = all.stream().filter(one -> one.previous != null || !KnownApart.has(one.file, instant)).collect(Collectors.toList());
-    List<Inserted> some = new ArrayList<>();
-    long keys = 0;
-    for (int n = 0; n < mine.size(); n++) {
-      some.add(mine.get(n));
-      keys += mine.get(n).keys;
-      if (keys >= HASHES_AT_ONCE || n == mine.size() - 1) {
-        Set<String> found = sharing(some, others);
-        if (!found.isEmpty()) {
-          return found;
+        Inserted(HoodieWriteStat stat, StoragePath base) {
+            partition = stat.getPartitionPath();
+            group = stat.getFileId();
+            keys = stat.getNumWrites();
+            file = new StoragePath(base, stat.getPath());
+            String before = isNew(stat) ? null : stat.getPrevBaseFile();
+            previous = before == null || before.isEmpty() ? null : new StoragePath(file.getParent(), before);
         }
-        some.clear();
-        keys = 0;
-      }
-    }
-    return Set.of();
-  }
 
-  /** By partition. */
-  private Map<String, List<Inserted>> inserted(HoodieCommitMetadata metadata) {
-    if (INSERT_NOTHING.contains(metadata.getOperationType())) {
-      return Map.of();
-    }
-    return metadata.getWriteStats().stream()
-        .filter(s -> s.getPath() != null && (s.getNumInserts() > 0 || Inserted.isNew(s) && s.getNumWrites() > 0))
-        .map(s -> new Inserted(s, metaClient.getBasePath()))
-        .collect(Collectors.groupingBy(i -> i.partition));
-  }
-
-  private HoodieCommitMetadata read(String requested) {
-    HoodieInstant completed =
-        metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().getInstantsAsStream() // a savepoint bears the time of its commit
-            .filter(i -> i.requestedTime().equals(requested)).findFirst()
-            .orElseThrow(() -> ErrorCode.SNAPSHOT_MOVED.exception("instant " + requested + " is not among the completed ones any more"));
-    try {
-      return TimelineUtils.getCommitMetadata(completed, metaClient.getActiveTimeline());
-    } catch (IOException e) { // unknown is not "no conflict" (I11)
-      throw ErrorCode.SNAPSHOT_MOVED.exception("cannot read the metadata of instant " + requested, e);
-    }
-  }
-
-  private Set<String> sharing(List<Inserted> mine, List<Inserted> others) {
-    try {
-      long[] hashes = null;
-      for (Inserted other : others) {
-        List<Inserted> close = mine.stream().filter(one -> !apart(one, other)).collect(Collectors.toList());
-        if (close.isEmpty() || !maybe(close, other)) {
-          continue;
+        static boolean isNew(HoodieWriteStat stat) {
+            return stat.getPrevCommit() == null || HoodieWriteStat.NULL_COMMIT.equals(stat.getPrevCommit());
         }
-        hashes = hashes == null ? hashes(mine) : hashes;
-        Set<String> found = share(close, other, hashes);
-        if (!found.isEmpty()) {
-          return found;
+
+        String name() {
+            return partition.isEmpty() ? group : partition + "/" + group;
         }
-      }
-      return Set.of();
-    } catch (RuntimeException e) { // for example, cleaned meanwhile
-      System.err.println("cannot compare the keys of " + mine.get(0).file + " and others with what was inserted beside them, which counts as a conflict: " + e);
-      return names(mine.get(0), others.get(0));
     }
-  }
 
-  private static Set<String> names(Inserted mine, Inserted other) {
-    return new TreeSet<>(List.of(mine.name(), other.name()));
-  }
-
-  /**
-   * The ranges of their keys have nothing in common. Some writers of files order keys by UTF-16 units, others by bytes of UTF-8; these orders
-   * agree about every key and a bound without characters from the surrogates on.
-   */
-  private boolean apart(Inserted mine, Inserted other) {
-    String[] one = range(mine.file);
-    String[] two = range(other.file);
-    boolean ordered = one.length == 2 && two.length == 2 && plain(one) && plain(two);
-    return ordered && (one[1].compareTo(two[0]) < 0 || two[1].compareTo(one[0]) < 0);
-  }
-
-  private static boolean plain(String... bounds) {
-    return Arrays.stream(bounds).allMatch(b -> b.chars().allMatch(c -> c < FIRST_SURROGATE));
-  }
-
-  /** Least and greatest key; empty when the footer does not say it. */
-  private String[] range(StoragePath file) {
-    return ranges.computeIfAbsent(
-        file,
-        f -> {
-          Map<String, String> footer = utils(f).readFooter(storage, false, f, "hoodie_min_record_key", "hoodie_max_record_key");
-          return footer.size() == 2 ? new String[] {footer.get("hoodie_min_record_key"), footer.get("hoodie_max_record_key")} : new String[0];
-        });
-  }
-
-  private FileFormatUtils utils(StoragePath file) {
-    return HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file);
-  }
-
-  /**
-   * False when the other file's Bloom filter knows none of these keys. Asked only for few keys: a filter takes more time for a key than it takes to
-   * read some of a file.
-   */
-  private boolean maybe(List<Inserted> mine, Inserted other) {
-    long keys = mine.stream().mapToLong(one -> one.keys).sum();
-    BloomFilter filter = keys * KEYS_READ_PER_FILTERED <= other.keys ? utils(other.file).readBloomFilterFromMetadata(storage, other.file) : null;
-    boolean[] maybe = {filter == null};
-    for (Inserted one : filter == null ? List.<Inserted>of() : mine) {
-      forEachKey(one.file, key -> maybe[0] = maybe[0] || filter.mightContain(key));
+    /**
+     * Returns the file groups into which both commits have inserted the same keys; empty when there
+     * are none.
+     *
+     * @param other requested time of a completed write
+     */
+    public Set<String> between(HoodieCommitMetadata mine, String other) {
+        Map<String, List<Inserted>> here = rule == InsertRule.IGNORE ? Map.of() : inserted(mine);
+        Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(other));
+        return here.entrySet().stream()
+                .filter(files -> there.containsKey(files.getKey()))
+                .map(files -> between(other, files.getValue(), there.get(files.getKey())))
+                .filter(found -> !found.isEmpty())
+                .findFirst()
+                .orElse(Set.of());
     }
-    return maybe[0];
-  }
 
-  private long[] hashes(List<Inserted> mine) {
-    Hashes hashes = new Hashes();
-    mine.forEach(one -> forEachKey(one.file, hashes::add));
-    return hashes.sorted();
-  }
-
-  private Set<String> share(List<Inserted> mine, Inserted other, long[] hashes) {
-    Set<String> both = new HashSet<>();
-    Set<String> found = new TreeSet<>();
-    forEachKey(
-        other.file,
-        key -> {
-          if (found.isEmpty() && Arrays.binarySearch(hashes, Hashes.hash(key)) >= 0) {
-            both.add(key);
-            if (both.size() >= KEYS_AT_ONCE) {
-              found.addAll(insertedByBoth(mine, other, both));
-              both.clear();
+    /** The same for one partition. */
+    private Set<String> between(String instant, List<Inserted> all, List<Inserted> others) {
+        if (rule == InsertRule.PARTITION) {
+            return names(all.get(0), others.get(0));
+        }
+        List<Inserted> mine = all.stream()
+                .filter(one -> one.previous != null || !KnownApart.has(one.file, instant))
+                .collect(Collectors.toList());
+        List<Inserted> some = new ArrayList<>();
+        long keys = 0;
+        for (int n = 0; n < mine.size(); n++) {
+            some.add(mine.get(n));
+            keys += mine.get(n).keys;
+            if (keys >= HASHES_AT_ONCE || n == mine.size() - 1) {
+                Set<String> found = sharing(some, others);
+                if (!found.isEmpty()) {
+                    return found;
+                }
+                some.clear();
+                keys = 0;
             }
-          }
-        });
-    return found.isEmpty() && !both.isEmpty() ? insertedByBoth(mine, other, both) : found;
-  }
-
-  /** The first of my files that has inserted one of these keys of the other file, which that one has inserted, too. */
-  private Set<String> insertedByBoth(List<Inserted> mine, Inserted other, Set<String> keys) {
-    for (Inserted one : mine) {
-      Set<String> both = new HashSet<>();
-      forEachKey(
-          one.file,
-          key -> {
-            if (keys.contains(key)) {
-              both.add(key);
-            }
-          });
-      for (Inserted side : List.of(one, other)) {
-        if (side.previous != null && !both.isEmpty()) {
-          forEachKey(side.previous, both::remove);
         }
-      }
-      if (!both.isEmpty()) {
-        return names(one, other);
-      }
-    }
-    return Set.of();
-  }
-
-  private void forEachKey(StoragePath file, Consumer<String> consumer) {
-    try (ClosableIterator<HoodieKey> keys = utils(file).getHoodieKeyIterator(storage, file)) {
-      keys.forEachRemaining(key -> consumer.accept(key.getRecordKey()));
-    }
-  }
-
-  /** 64-bit hashes of keys: eight bytes a key, however many there are. What has the same hash is compared by name afterwards. */
-  private static final class Hashes {
-    private static final long FNV_BASIS = 0xcbf29ce484222325L;
-    private static final long FNV_PRIME = 0x100000001b3L;
-    private static final int FIRST = 1024;
-    private long[] values = new long[FIRST];
-    private int size;
-
-    void add(String key) {
-      if (size == values.length) {
-        values = Arrays.copyOf(values, 2 * size);
-      }
-      values[size++] = hash(key);
+        return Set.of();
     }
 
-    long[] sorted() {
-      long[] all = Arrays.copyOf(values, size);
-      Arrays.sort(all);
-      return all;
+    /** Inserted files by partition. */
+    private Map<String, List<Inserted>> inserted(HoodieCommitMetadata metadata) {
+        if (INSERT_NOTHING.contains(metadata.getOperationType())) {
+            return Map.of();
+        }
+        return metadata.getWriteStats().stream()
+                .filter(s ->
+                        s.getPath() != null && (s.getNumInserts() > 0 || Inserted.isNew(s) && s.getNumWrites() > 0))
+                .map(s -> new Inserted(s, metaClient.getBasePath()))
+                .collect(Collectors.groupingBy(i -> i.partition));
     }
 
-    static long hash(String key) {
-      long hash = FNV_BASIS;
-      for (int n = 0; n < key.length(); n++) {
-        hash = (hash ^ key.charAt(n)) * FNV_PRIME;
-      }
-      return hash;
+    private HoodieCommitMetadata read(String requested) {
+        HoodieInstant completed =
+                // a savepoint has the same time as its commit
+                metaClient
+                        .getActiveTimeline()
+                        .getCommitsTimeline()
+                        .filterCompletedInstants()
+                        .getInstantsAsStream()
+                        .filter(i -> i.requestedTime().equals(requested))
+                        .findFirst()
+                        .orElseThrow(() -> ErrorCode.SNAPSHOT_MOVED.exception(
+                                "instant " + requested + " is no longer among the completed instants"));
+        try {
+            return TimelineUtils.getCommitMetadata(completed, metaClient.getActiveTimeline());
+        } catch (IOException e) { // unknown is not "no conflict" (I11)
+            throw ErrorCode.SNAPSHOT_MOVED.exception("cannot read the metadata of instant " + requested, e);
+        }
     }
-  }
+
+    private Set<String> sharing(List<Inserted> mine, List<Inserted> others) {
+        try {
+            long[] hashes = null;
+            for (Inserted other : others) {
+                List<Inserted> close =
+                        mine.stream().filter(one -> !apart(one, other)).collect(Collectors.toList());
+                if (close.isEmpty() || !maybe(close, other)) {
+                    continue;
+                }
+                hashes = hashes == null ? hashes(mine) : hashes;
+                Set<String> found = share(close, other, hashes);
+                if (!found.isEmpty()) {
+                    return found;
+                }
+            }
+            return Set.of();
+        } catch (RuntimeException e) { // for example, the file was cleaned in the meantime
+            System.err.println("cannot compare the inserted keys of " + mine.get(0).file
+                    + " and other files with those of a concurrent commit; treating this as a conflict: " + e);
+            return names(mine.get(0), others.get(0));
+        }
+    }
+
+    private static Set<String> names(Inserted mine, Inserted other) {
+        return new TreeSet<>(List.of(mine.name(), other.name()));
+    }
+
+    /**
+     * Whether the key ranges do not overlap. Some file writers order keys by UTF-16 code units,
+     * others by UTF-8 bytes. Both orders give the same result when a key is compared with a bound
+     * that contains no character from the surrogates upwards.
+     */
+    private boolean apart(Inserted mine, Inserted other) {
+        String[] one = range(mine.file);
+        String[] two = range(other.file);
+        boolean ordered = one.length == 2 && two.length == 2 && plain(one) && plain(two);
+        return ordered && (one[1].compareTo(two[0]) < 0 || two[1].compareTo(one[0]) < 0);
+    }
+
+    private static boolean plain(String... bounds) {
+        return Arrays.stream(bounds).allMatch(b -> b.chars().allMatch(c -> c < FIRST_SURROGATE));
+    }
+
+    /** The least and the greatest key; empty when the footer does not have them. */
+    private String[] range(StoragePath file) {
+        return ranges.computeIfAbsent(file, f -> {
+            Map<String, String> footer =
+                    utils(f).readFooter(storage, false, f, "hoodie_min_record_key", "hoodie_max_record_key");
+            return footer.size() == 2
+                    ? new String[] {footer.get("hoodie_min_record_key"), footer.get("hoodie_max_record_key")}
+                    : new String[0];
+        });
+    }
+
+    private FileFormatUtils utils(StoragePath file) {
+        return HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file);
+    }
+
+    /**
+     * False when the other file's Bloom filter contains none of these keys. Used for few keys only:
+     * looking up one key in a filter takes longer than reading several keys of a file.
+     */
+    private boolean maybe(List<Inserted> mine, Inserted other) {
+        long keys = mine.stream().mapToLong(one -> one.keys).sum();
+        BloomFilter filter = keys * KEYS_READ_PER_FILTERED <= other.keys
+                ? utils(other.file).readBloomFilterFromMetadata(storage, other.file)
+                : null;
+        boolean[] maybe = {filter == null};
+        for (Inserted one : filter == null ? List.<Inserted>of() : mine) {
+            forEachKey(one.file, key -> maybe[0] = maybe[0] || filter.mightContain(key));
+        }
+        return maybe[0];
+    }
+
+    private long[] hashes(List<Inserted> mine) {
+        Hashes hashes = new Hashes();
+        mine.forEach(one -> forEachKey(one.file, hashes::add));
+        return hashes.sorted();
+    }
+
+    private Set<String> share(List<Inserted> mine, Inserted other, long[] hashes) {
+        Set<String> both = new HashSet<>();
+        Set<String> found = new TreeSet<>();
+        forEachKey(other.file, key -> {
+            if (found.isEmpty() && Arrays.binarySearch(hashes, Hashes.hash(key)) >= 0) {
+                both.add(key);
+                if (both.size() >= KEYS_AT_ONCE) {
+                    found.addAll(insertedByBoth(mine, other, both));
+                    both.clear();
+                }
+            }
+        });
+        return found.isEmpty() && !both.isEmpty() ? insertedByBoth(mine, other, both) : found;
+    }
+
+    /** The first of my files that inserted one of these keys, which the other file inserted too. */
+    private Set<String> insertedByBoth(List<Inserted> mine, Inserted other, Set<String> keys) {
+        for (Inserted one : mine) {
+            Set<String> both = new HashSet<>();
+            forEachKey(one.file, key -> {
+                if (keys.contains(key)) {
+                    both.add(key);
+                }
+            });
+            for (Inserted side : List.of(one, other)) {
+                if (side.previous != null && !both.isEmpty()) {
+                    forEachKey(side.previous, both::remove);
+                }
+            }
+            if (!both.isEmpty()) {
+                return names(one, other);
+            }
+        }
+        return Set.of();
+    }
+
+    private void forEachKey(StoragePath file, Consumer<String> consumer) {
+        try (ClosableIterator<HoodieKey> keys = utils(file).getHoodieKeyIterator(storage, file)) {
+            keys.forEachRemaining(key -> consumer.accept(key.getRecordKey()));
+        }
+    }
+
+    /**
+     * 64-bit hashes of keys: eight bytes for each key. Keys with equal hashes are compared by name
+     * afterwards.
+     */
+    private static final class Hashes {
+        private static final long FNV_BASIS = 0xcbf29ce484222325L;
+        private static final long FNV_PRIME = 0x100000001b3L;
+        private static final int FIRST = 1024;
+        private long[] values = new long[FIRST];
+        private int size;
+
+        void add(String key) {
+            if (size == values.length) {
+                values = Arrays.copyOf(values, 2 * size);
+            }
+            values[size++] = hash(key);
+        }
+
+        long[] sorted() {
+            long[] all = Arrays.copyOf(values, size);
+            Arrays.sort(all);
+            return all;
+        }
+
+        static long hash(String key) {
+            long hash = FNV_BASIS;
+            for (int n = 0; n < key.length(); n++) {
+                hash = (hash ^ key.charAt(n)) * FNV_PRIME;
+            }
+            return hash;
+        }
+    }
 }

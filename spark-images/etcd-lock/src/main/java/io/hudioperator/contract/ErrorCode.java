@@ -2,48 +2,51 @@ package io.hudioperator.contract;
 
 import org.apache.hudi.exception.HoodieException;
 
-/** The codes of protocol.json. Every error this module raises begins with one, in brackets. */
+/** The codes of protocol.json. Every error of this module begins with one, in brackets. */
 public enum ErrorCode {
-  FENCED,
-  NOT_ADMITTED,
-  NO_GATE,
-  CLOCK_BEHIND,
-  CLOCK_NOT_PAST,
-  NOT_OWNER,
-  NOT_PENDING,
-  TOKEN,
-  NO_GUARD,
-  OTHER_AUTHORITY,
-  PROGRESS_MOVED,
-  SCHEMA_MOVED,
-  SNAPSHOT_MOVED,
-  LOCK_TIMEOUT,
-  ETCD_SILENT,
-  ETCD_SET_BACK,
-  HUDI_VERSION,
-  STATEMENT,
-  OPTION,
-  BAD_DATA;
+    FENCED,
+    NOT_ADMITTED,
+    NO_GATE,
+    CLOCK_BEHIND,
+    CLOCK_NOT_PAST,
+    NOT_OWNER,
+    NOT_PENDING,
+    TOKEN,
+    NO_GUARD,
+    OTHER_AUTHORITY,
+    PROGRESS_MOVED,
+    SCHEMA_MOVED,
+    SNAPSHOT_MOVED,
+    LOCK_TIMEOUT,
+    ETCD_SILENT,
+    ETCD_SET_BACK,
+    HUDI_VERSION,
+    STATEMENT,
+    OPTION,
+    BAD_DATA;
 
-  public String code() {
-    return "HUDIOP-" + name().replace('_', '-');
-  }
+    public String code() {
+        return "HUDIOP-" + name().replace('_', '-');
+    }
 
-  public String message(String detail) {
-    return "[" + code() + "] " + detail;
-  }
+    public String message(String detail) {
+        return "[" + code() + "] " + detail;
+    }
 
-  /** Never a HoodieLockException: Hudi's LockManager retries those. */
-  public HoodieException exception(String detail) {
-    return new HoodieException(message(detail));
-  }
+    /** Never a HoodieLockException: Hudi's LockManager retries those. */
+    public HoodieException exception(String detail) {
+        return new HoodieException(message(detail));
+    }
 
-  public HoodieException exception(String detail, Throwable cause) {
-    return new HoodieException(message(detail), cause);
-  }
+    public HoodieException exception(String detail, Throwable cause) {
+        return new HoodieException(message(detail), cause);
+    }
 
-  /** For the storage wrapper, whose callers expect an IOException. The store was not asked: a definite refusal. */
-  public TimelineRefusedException refusal(String detail) {
-    return new TimelineRefusedException(code(), message(detail));
-  }
+    /**
+     * For the storage wrapper, whose callers expect an IOException. A definite refusal: no request
+     * was sent to the store.
+     */
+    public TimelineRefusedException refusal(String detail) {
+        return new TimelineRefusedException(code(), message(detail));
+    }
 }

@@ -7,36 +7,40 @@ import java.time.format.DateTimeFormatter;
 
 /** Hudi's instant times: {@code yyyyMMddHHmmssSSS} in UTC, ordered as text. */
 public final class InstantTime {
-  /** Before every instant. */
-  public static final String NONE = "00000000000000000";
+    /** Sorts before every instant. */
+    public static final String NONE = "00000000000000000";
 
-  private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
+    private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
 
-  private InstantTime() {}
+    private InstantTime() {}
 
-  public static String of(long epochMillis) {
-    return FORMAT.format(LocalDateTime.ofInstant(Instant.ofEpochMilli(epochMillis), ZoneOffset.UTC));
-  }
+    public static String of(long epochMillis) {
+        return FORMAT.format(LocalDateTime.ofInstant(Instant.ofEpochMilli(epochMillis), ZoneOffset.UTC));
+    }
 
-  public static String now() {
-    return of(System.currentTimeMillis());
-  }
+    public static String now() {
+        return of(System.currentTimeMillis());
+    }
 
-  /** Unix milliseconds of an instant time; throws DateTimeParseException when it is none. */
-  public static long millis(String time) {
-    return LocalDateTime.parse(normal(time).substring(0, 17), FORMAT).toInstant(ZoneOffset.UTC).toEpochMilli();
-  }
+    /**
+     * Unix milliseconds of an instant time. Throws DateTimeParseException when the text is not one.
+     */
+    public static long millis(String time) {
+        return LocalDateTime.parse(normal(time).substring(0, 17), FORMAT)
+                .toInstant(ZoneOffset.UTC)
+                .toEpochMilli();
+    }
 
-  /** Old instants have no milliseconds; Hudi orders them as if they ended in 999. */
-  static String normal(String time) {
-    return time.length() == 14 ? time + "999" : time;
-  }
+    /** Old instants have no milliseconds. Hudi orders them as if they ended in 999. */
+    static String normal(String time) {
+        return time.length() == 14 ? time + "999" : time;
+    }
 
-  public static boolean isAfter(String time, String other) {
-    return normal(time).compareTo(normal(other)) > 0;
-  }
+    public static boolean isAfter(String time, String other) {
+        return normal(time).compareTo(normal(other)) > 0;
+    }
 
-  public static String max(String a, String b) {
-    return isAfter(a, b) ? a : b;
-  }
+    public static String max(String a, String b) {
+        return isAfter(a, b) ? a : b;
+    }
 }

@@ -5,50 +5,56 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** protocol.json, the data file that operator, agent and this module share: key names, codes of errors and of exits, default durations. */
+/**
+ * protocol.json, the data file that the operator, the agent and this module share: key names, error
+ * and exit codes, default durations.
+ */
 public final class ProtocolData {
-  private static final JsonNode DATA = load();
+    private static final JsonNode DATA = load();
 
-  private ProtocolData() {}
+    private ProtocolData() {}
 
-  private static JsonNode load() {
-    try (InputStream in = ProtocolData.class.getResourceAsStream("protocol.json")) {
-      if (in == null) {
-        throw new IllegalStateException("io/hudioperator/contract/protocol.json is not on the class path");
-      }
-      return Json.read(in);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    private static JsonNode load() {
+        try (InputStream in = ProtocolData.class.getResourceAsStream("protocol.json")) {
+            if (in == null) {
+                throw new IllegalStateException("io/hudioperator/contract/protocol.json is not on the class path");
+            }
+            return Json.read(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
-  }
 
-  public static JsonNode data() {
-    return DATA;
-  }
+    public static JsonNode data() {
+        return DATA;
+    }
 
-  public static int protocolVersion() {
-    return DATA.get("protocolVersion").asInt();
-  }
+    public static int protocolVersion() {
+        return DATA.get("protocolVersion").asInt();
+    }
 
-  public static String defaultPrefix() {
-    return DATA.get("prefix").asText();
-  }
+    public static String defaultPrefix() {
+        return DATA.get("prefix").asText();
+    }
 
-  public static int duration(String name) {
-    return DATA.get("durations").get(name).asInt();
-  }
+    public static int duration(String name) {
+        return DATA.get("durations").get(name).asInt();
+    }
 
-  /** What a process exits with that fails for this reason ({@code Fenced}, {@code HeartbeatLost}, …). */
-  public static int exitCode(String failureClass) {
-    return DATA.get("exitCodes").get(failureClass).asInt();
-  }
+    /**
+     * The exit code of a process that fails for this reason ({@code Fenced}, {@code HeartbeatLost},
+     * …).
+     */
+    public static int exitCode(String failureClass) {
+        return DATA.get("exitCodes").get(failureClass).asInt();
+    }
 
-  /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>} still in it. */
-  static String keyPath(String name) {
-    return DATA.get("keys").get(name).get("path").asText();
-  }
+    /** Path of a key below {@code P/<range>/T/}, with its {@code <placeholder>}. */
+    static String keyPath(String name) {
+        return DATA.get("keys").get(name).get("path").asText();
+    }
 
-  static String keyRange(String name) {
-    return DATA.get("keys").get(name).get("range").asText();
-  }
+    static String keyRange(String name) {
+        return DATA.get("keys").get(name).get("range").asText();
+    }
 }

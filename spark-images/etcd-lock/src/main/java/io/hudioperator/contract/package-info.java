@@ -1,8 +1,10 @@
 /**
- * What this module, the operator and the agent must agree on: key names, error codes, instant times, table ids, JSON, the protocol's log line.
+ * What this module, the operator and the agent must agree on: key names, error codes, instant
+ * times, table ids, JSON, the protocol's log line.
  *
- * <p>Names and numbers come from {@code protocol.json}, which lies beside these classes in the jar. Nothing here does I/O on a store or knows
- * etcd's client; it uses no other package of this module. Kept here: one spelling of a base path is one table id (I1), instant times compare
- * as Hudi compares them (I10), and every error begins with its code.
+ * <p>Names and numbers come from {@code protocol.json}, which is in the jar beside these classes.
+ * Nothing here does I/O on a store or uses etcd's client, and it uses no other package of this
+ * module. It guarantees that each base path has one spelling and one table id (I1), that instant
+ * times compare as Hudi compares them (I10), and that every error begins with its code.
  */
 package io.hudioperator.contract;

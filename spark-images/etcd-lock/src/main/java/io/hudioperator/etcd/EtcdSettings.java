@@ -7,51 +7,54 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Where etcd is and who we are for it. No secrets: only names of files. */
+/** Where etcd is and how this process authenticates. Holds no secrets, only file names. */
 public final class EtcdSettings {
-  final List<String> endpoints;
-  public final String prefix;
-  final String ca;
-  final String cert;
-  final String key;
-  final Duration rpcTimeout;
+    final List<String> endpoints;
+    public final String prefix;
+    final String ca;
+    final String cert;
+    final String key;
+    final Duration rpcTimeout;
 
-  private EtcdSettings(List<String> endpoints, String prefix, String ca, String cert, String key, Duration rpcTimeout) {
-    this.endpoints = endpoints;
-    this.prefix = prefix;
-    this.ca = ca;
-    this.cert = cert;
-    this.key = key;
-    this.rpcTimeout = rpcTimeout;
-  }
+    private EtcdSettings(
+            List<String> endpoints, String prefix, String ca, String cert, String key, Duration rpcTimeout) {
+        this.endpoints = endpoints;
+        this.prefix = prefix;
+        this.ca = ca;
+        this.cert = cert;
+        this.key = key;
+        this.rpcTimeout = rpcTimeout;
+    }
 
-  /** A setting wins over its environment variable {@code HUDI_OPERATOR_ETCD_…}. */
-  public static EtcdSettings of(Map<String, String> settings, Map<String, String> env) {
-    String list = pick(settings, "endpoints", env, "HUDI_OPERATOR_ETCD_ENDPOINTS", "");
-    List<String> endpoints = new ArrayList<>();
-    for (String endpoint : list.split(",")) {
-      if (!endpoint.isBlank()) {
-        endpoints.add(endpoint.trim());
-      }
+    /** A setting takes precedence over its environment variable {@code HUDI_OPERATOR_ETCD_…}. */
+    public static EtcdSettings of(Map<String, String> settings, Map<String, String> env) {
+        String list = pick(settings, "endpoints", env, "HUDI_OPERATOR_ETCD_ENDPOINTS", "");
+        List<String> endpoints = new ArrayList<>();
+        for (String endpoint : list.split(",")) {
+            if (!endpoint.isBlank()) {
+                endpoints.add(endpoint.trim());
+            }
+        }
+        if (endpoints.isEmpty()) {
+            throw ErrorCode.OPTION.exception("no etcd endpoints: set HUDI_OPERATOR_ETCD_ENDPOINTS");
+        }
+        long rpcSeconds = Long.parseLong(
+                settings.getOrDefault("rpcTimeoutSeconds", String.valueOf(ProtocolData.duration("rpcTimeoutSeconds"))));
+        return new EtcdSettings(
+                List.copyOf(endpoints),
+                pick(settings, "prefix", env, "HUDI_OPERATOR_ETCD_PREFIX", ProtocolData.defaultPrefix()),
+                pick(settings, "ca", env, "HUDI_OPERATOR_ETCD_CA", ""),
+                pick(settings, "cert", env, "HUDI_OPERATOR_ETCD_CERT", ""),
+                pick(settings, "key", env, "HUDI_OPERATOR_ETCD_KEY", ""),
+                Duration.ofSeconds(rpcSeconds));
     }
-    if (endpoints.isEmpty()) {
-      throw ErrorCode.OPTION.exception("no etcd endpoints: set HUDI_OPERATOR_ETCD_ENDPOINTS");
-    }
-    long rpcSeconds = Long.parseLong(settings.getOrDefault("rpcTimeoutSeconds", String.valueOf(ProtocolData.duration("rpcTimeoutSeconds"))));
-    return new EtcdSettings(
-        List.copyOf(endpoints),
-        pick(settings, "prefix", env, "HUDI_OPERATOR_ETCD_PREFIX", ProtocolData.defaultPrefix()),
-        pick(settings, "ca", env, "HUDI_OPERATOR_ETCD_CA", ""),
-        pick(settings, "cert", env, "HUDI_OPERATOR_ETCD_CERT", ""),
-        pick(settings, "key", env, "HUDI_OPERATOR_ETCD_KEY", ""),
-        Duration.ofSeconds(rpcSeconds));
-  }
 
-  public static String pick(Map<String, String> settings, String name, Map<String, String> env, String variable, String otherwise) {
-    String value = settings.get(name);
-    if (value == null || value.isEmpty()) {
-      value = variable == null ? null : env.get(variable);
+    public static String pick(
+            Map<String, String> settings, String name, Map<String, String> env, String variable, String otherwise) {
+        String value = settings.get(name);
+        if (value == null || value.isEmpty()) {
+            value = variable == null ? null : env.get(variable);
+        }
+        return value == null || value.isEmpty() ? otherwise : value;
     }
-    return value == null || value.isEmpty() ? otherwise : value;
-  }
 }

@@ -10,55 +10,62 @@ import io.hudioperator.etcd.Txn;
 import java.util.function.BooleanSupplier;
 
 /**
- * Transactions until they have an answer. One without an answer is sent again, so only those may come here that do the same twice as once.
- * Waiting ends with {@code HUDIOP-ETCD-SILENT} when {@code gaveUp} says so.
+ * Repeats a transaction until it has an answer. A transaction without an answer is sent again, so
+ * only idempotent transactions may be passed here. Waiting ends with {@code HUDIOP-ETCD-SILENT}
+ * when {@code gaveUp} is true.
  */
 public final class DefiniteTxn {
-  private static final long RETRY_MILLIS = 100;
-  private static final long MAX_RETRY_MILLIS = 1000;
+    private static final long RETRY_MILLIS = 100;
+    private static final long MAX_RETRY_MILLIS = 1000;
 
-  private final EtcdClient etcd;
-  private final TableKeys keys;
-  private final ProtocolLog log;
-  private final BooleanSupplier gaveUp;
+    private final EtcdClient etcd;
+    private final TableKeys keys;
+    private final ProtocolLog log;
+    private final BooleanSupplier gaveUp;
 
-  public DefiniteTxn(EtcdClient etcd, TableKeys keys, ProtocolLog log, BooleanSupplier gaveUp) {
-    this.etcd = etcd;
-    this.keys = keys;
-    this.log = log;
-    this.gaveUp = gaveUp;
-  }
-
-  /** The answer; throws for a refusal. */
-  Txn.Result of(String name, Txn txn) {
-    try {
-      return repeat(name, txn);
-    } catch (EtcdException e) {
-      throw unexpected(name, e);
+    public DefiniteTxn(EtcdClient etcd, TableKeys keys, ProtocolLog log, BooleanSupplier gaveUp) {
+        this.etcd = etcd;
+        this.keys = keys;
+        this.log = log;
+        this.gaveUp = gaveUp;
     }
-  }
 
-  /** The answer; a refusal is the caller's. Only the first try without answer is logged. */
-  Txn.Result repeat(String name, Txn txn) throws EtcdException {
-    for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
-      try {
-        return etcd.txn(txn);
-      } catch (EtcdException e) {
-        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
-          throw e;
+    /** Returns the answer. Throws when etcd refuses the transaction. */
+    Txn.Result of(String name, Txn txn) {
+        try {
+            return repeat(name, txn);
+        } catch (EtcdException e) {
+            throw unexpected(name, e);
         }
-        if (pause == RETRY_MILLIS) {
-          log.line(name).with("detail", "no answer: " + e.getMessage()).write(0, false);
-        }
-        if (gaveUp.getAsBoolean()) {
-          throw ErrorCode.ETCD_SILENT.exception("no answer to " + name + " of table " + keys.tablePrefix() + ": " + e.getMessage(), e);
-        }
-        Pause.millis(pause);
-      }
     }
-  }
 
-  static RuntimeException unexpected(String name, EtcdException e) {
-    return e.code().exception("etcd refused " + name + ": " + e.getMessage(), e);
-  }
+    /**
+     * Returns the answer and leaves a refusal to the caller. Logs only the first attempt without an
+     * answer.
+     */
+    Txn.Result repeat(String name, Txn txn) throws EtcdException {
+        for (long pause = RETRY_MILLIS; ; pause = Math.min(2 * pause, MAX_RETRY_MILLIS)) {
+            try {
+                return etcd.txn(txn);
+            } catch (EtcdException e) {
+                if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
+                    throw e;
+                }
+                if (pause == RETRY_MILLIS) {
+                    log.line(name)
+                            .with("detail", "no answer: " + e.getMessage())
+                            .write(0, false);
+                }
+                if (gaveUp.getAsBoolean()) {
+                    throw ErrorCode.ETCD_SILENT.exception(
+                            "no answer to " + name + " of table " + keys.tablePrefix() + ": " + e.getMessage(), e);
+                }
+                Pause.millis(pause);
+            }
+        }
+    }
+
+    static RuntimeException unexpected(String name, EtcdException e) {
+        return e.code().exception("etcd refused " + name + ": " + e.getMessage(), e);
+    }
 }

@@ -10,156 +10,179 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * One cycle of the lock, from acquire to release: its token, the clock as far as this session has promised it, and what was published.
- * Nobody else can move the clock while the token is ours, so the last promise is the table's clock.
+ * One cycle of the lock, from acquire to release: its token, the largest time that this session has
+ * promised, and what was published. No other process can move the clock while the token is ours, so
+ * the last promise is the table's clock.
  */
 public final class HeldLock {
-  public final long token;
-  /** The thread that has acquired it: another one waits for its own turn. */
-  private final Thread thread = Thread.currentThread();
-  private String lastPromised;
-  private final List<Publication> publications = new ArrayList<>();
-  private final List<String> unanswered = new ArrayList<>();
-  private final Set<String> checked = new HashSet<>();
-  private final boolean nonBlocking;
-  private final boolean gateClosed;
-  private final String restoring;
-  private final long gateRevision;
-  private final InsertRule insertConflicts;
-  private boolean restores;
-  private boolean commitsChecked;
-  private boolean releasing;
+    public final long token;
+    /** The thread that acquired the lock. Other threads wait for their own cycle. */
+    private final Thread thread = Thread.currentThread();
 
-  public HeldLock(long token, String clock, Gate gate) {
-    this.token = token;
-    this.lastPromised = clock;
-    this.nonBlocking = gate.isNonBlocking();
-    this.gateClosed = gate.isClosed();
-    this.restoring = gate.isClosed() ? gate.restoring() : "";
-    this.gateRevision = gate.revision;
-    this.insertConflicts = gate.insertConflicts();
-  }
+    private String lastPromised;
+    private final List<Publication> publications = new ArrayList<>();
+    private final List<String> unanswered = new ArrayList<>();
+    private final Set<String> checked = new HashSet<>();
+    private final boolean nonBlocking;
+    private final boolean gateClosed;
+    private final String restoring;
+    private final long gateRevision;
+    private final InsertRule insertConflicts;
+    private boolean restores;
+    private boolean commitsChecked;
+    private boolean releasing;
 
-  /** Has this thread acquired it? */
-  public boolean isHere() {
-    return thread == Thread.currentThread();
-  }
-
-  /** The gate under which this lock was acquired lets writers commit without a look at each other's file groups. */
-  public boolean isNonBlocking() {
-    return nonBlocking;
-  }
-
-  /** The gate was closed when this lock was acquired: the operator opens it only after the agent's word. */
-  public boolean isGateClosed() {
-    return gateClosed;
-  }
-
-  /** The gate was closed for this restore when the lock was acquired. */
-  public boolean isGateRestoring(String nonce) {
-    return !nonce.isEmpty() && nonce.equals(restoring);
-  }
-
-  /** Revision of the gate under which the lock was acquired. */
-  public long gateRevision() {
-    return gateRevision;
-  }
-
-  /** The agent restores the table in this cycle: completed instants go. */
-  public synchronized void restores() {
-    restores = true;
-  }
-
-  public synchronized boolean mayRestore() {
-    return restores;
-  }
-
-  /** {@code CommitChecks} hold in this cycle: all that is asked for in the non-blocking mode. */
-  public synchronized void commitsChecked() {
-    commitsChecked = true;
-  }
-
-  /** May this instant be published as far as other writers are concerned (I9)? */
-  public synchronized boolean mayCommit(String instant) {
-    return checked.contains(instant) || nonBlocking && commitsChecked;
-  }
-
-  public synchronized String clock() {
-    return lastPromised;
-  }
-
-  public synchronized void promised(String time) {
-    lastPromised = InstantTime.max(lastPromised, time);
-  }
-
-  /** Hudi has asked the conflict strategy about this instant, in this cycle. Returns what the gate says about inserts. */
-  public synchronized InsertRule conflictsChecked(String instant) {
-    checked.add(instant);
-    return insertConflicts;
-  }
-
-  public synchronized boolean hasPromised(String instant, String completion) {
-    return publications.stream().anyMatch(p -> p.instant.equals(instant) && p.completion.equals(completion));
-  }
-
-  /** Has a completed file of this instant been sent in this cycle, whatever became of it? */
-  public synchronized boolean hasPublished(String instant) {
-    return publications.stream().anyMatch(p -> p.instant.equals(instant));
-  }
-
-  /** Adds a publication, or returns the one that the same instant has begun already. */
-  public synchronized Publication publication(String instant, String completion, Publication.Listing listing) throws TimelineRefusedException {
-    requireOpen();
-    for (Publication p : publications) {
-      if (p.instant.equals(instant) && p.completion.equals(completion)) {
-        p.begin();
-        return p;
-      }
+    public HeldLock(long token, String clock, Gate gate) {
+        this.token = token;
+        this.lastPromised = clock;
+        this.nonBlocking = gate.isNonBlocking();
+        this.gateClosed = gate.isClosed();
+        this.restoring = gate.isClosed() ? gate.restoring() : "";
+        this.gateRevision = gate.revision;
+        this.insertConflicts = gate.insertConflicts();
     }
-    Publication added = new Publication(instant, completion, listing);
-    publications.add(added);
-    return added;
-  }
 
-  /** A file that completes no instant of the table is about to be sent; false = the lock is being released, which does not wait for it. */
-  public synchronized boolean sends(String file) {
-    return !releasing && unanswered.add(file);
-  }
-
-  /** The store has said that the file is there. An earlier request for it that had no answer still counts. */
-  public synchronized void answered(String file) {
-    unanswered.remove(file);
-  }
-
-  /** Files that have been sent, or may yet be, without an answer: they may land within the drain (F37). */
-  public synchronized List<String> unanswered() {
-    return new ArrayList<>(unanswered);
-  }
-
-  public synchronized void requireOpen() throws TimelineRefusedException {
-    if (releasing) {
-      throw ErrorCode.TOKEN.refusal("the lock is being released");
+    /** Whether the current thread acquired it. */
+    public boolean isHere() {
+        return thread == Thread.currentThread();
     }
-  }
 
-  /** From now on nothing more is published under this token. */
-  public synchronized void beginRelease() {
-    releasing = true;
-  }
+    /**
+     * The lock was acquired under a gate that lets writers commit without comparing each other's
+     * file groups.
+     */
+    public boolean isNonBlocking() {
+        return nonBlocking;
+    }
 
-  public synchronized List<Publication> unknown() {
-    return publications.stream().filter(p -> p.outcome() == Publication.Outcome.UNKNOWN).collect(Collectors.toList());
-  }
+    /**
+     * The gate was closed when this lock was acquired. The operator opens it only after the agent
+     * has reported.
+     */
+    public boolean isGateClosed() {
+        return gateClosed;
+    }
 
-  public String unknownInstants() {
-    return unknown().stream().map(p -> p.instant).collect(Collectors.joining(","));
-  }
+    /** The gate was closed for this restore when the lock was acquired. */
+    public boolean isGateRestoring(String nonce) {
+        return !nonce.isEmpty() && nonce.equals(restoring);
+    }
 
-  public synchronized List<String> completed() {
-    return publications.stream()
-        .filter(p -> p.outcome() == Publication.Outcome.COMPLETED)
-        .map(p -> p.instant)
-        .distinct()
-        .collect(Collectors.toList());
-  }
+    /** Revision of the gate under which the lock was acquired. */
+    public long gateRevision() {
+        return gateRevision;
+    }
+
+    /** The agent restores the table in this cycle and may remove completed instants. */
+    public synchronized void restores() {
+        restores = true;
+    }
+
+    public synchronized boolean mayRestore() {
+        return restores;
+    }
+
+    /** {@code CommitChecks} hold in this cycle; the non-blocking mode requires nothing else. */
+    public synchronized void commitsChecked() {
+        commitsChecked = true;
+    }
+
+    /** Whether this instant may be published as far as other writers are concerned (I9). */
+    public synchronized boolean mayCommit(String instant) {
+        return checked.contains(instant) || nonBlocking && commitsChecked;
+    }
+
+    public synchronized String clock() {
+        return lastPromised;
+    }
+
+    public synchronized void promised(String time) {
+        lastPromised = InstantTime.max(lastPromised, time);
+    }
+
+    /**
+     * Records that Hudi has asked the conflict strategy about this instant in this cycle. Returns
+     * the gate's rule for inserts.
+     */
+    public synchronized InsertRule conflictsChecked(String instant) {
+        checked.add(instant);
+        return insertConflicts;
+    }
+
+    public synchronized boolean hasPromised(String instant, String completion) {
+        return publications.stream().anyMatch(p -> p.instant.equals(instant) && p.completion.equals(completion));
+    }
+
+    /** Whether a completed file of this instant was sent in this cycle, whatever its outcome. */
+    public synchronized boolean hasPublished(String instant) {
+        return publications.stream().anyMatch(p -> p.instant.equals(instant));
+    }
+
+    /** Adds a publication, or returns the one that the same instant has already begun. */
+    public synchronized Publication publication(String instant, String completion, Publication.Listing listing)
+            throws TimelineRefusedException {
+        requireOpen();
+        for (Publication p : publications) {
+            if (p.instant.equals(instant) && p.completion.equals(completion)) {
+                p.begin();
+                return p;
+            }
+        }
+        Publication added = new Publication(instant, completion, listing);
+        publications.add(added);
+        return added;
+    }
+
+    /**
+     * Records that a file that completes no instant of the table is about to be sent. Returns false
+     * when the lock is being released, because the release does not wait for this file.
+     */
+    public synchronized boolean sends(String file) {
+        return !releasing && unanswered.add(file);
+    }
+
+    /**
+     * The store has acknowledged the file. An earlier request for the same file that had no answer
+     * still counts as unanswered.
+     */
+    public synchronized void answered(String file) {
+        unanswered.remove(file);
+    }
+
+    /**
+     * Files that have been, or may yet be, sent without an answer. They may land within the drain
+     * (F37).
+     */
+    public synchronized List<String> unanswered() {
+        return new ArrayList<>(unanswered);
+    }
+
+    public synchronized void requireOpen() throws TimelineRefusedException {
+        if (releasing) {
+            throw ErrorCode.TOKEN.refusal("the lock is being released");
+        }
+    }
+
+    /** Nothing more is published under this token from now on. */
+    public synchronized void beginRelease() {
+        releasing = true;
+    }
+
+    public synchronized List<Publication> unknown() {
+        return publications.stream()
+                .filter(p -> p.outcome() == Publication.Outcome.UNKNOWN)
+                .collect(Collectors.toList());
+    }
+
+    public String unknownInstants() {
+        return unknown().stream().map(p -> p.instant).collect(Collectors.joining(","));
+    }
+
+    public synchronized List<String> completed() {
+        return publications.stream()
+                .filter(p -> p.outcome() == Publication.Outcome.COMPLETED)
+                .map(p -> p.instant)
+                .distinct()
+                .collect(Collectors.toList());
+    }
 }

@@ -11,93 +11,105 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.UUID;
 
-/** Who an incarnation is: what it writes into etcd about itself. */
+/** The identity of an incarnation: what it writes into etcd about itself. */
 public final class Identity {
-  private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
-  public final String inc = UUID.randomUUID().toString();
-  public final String attempt;
-  public final String role;
-  public final int priority;
-  private final String pod;
-  private final String namespace;
-  private final String podUid;
-  private final String node;
-  private final String bootId;
-  public volatile String appId;
+    public final String inc = UUID.randomUUID().toString();
+    public final String attempt;
+    public final String role;
+    public final int priority;
+    private final String pod;
+    private final String namespace;
+    private final String podUid;
+    private final String node;
+    private final String bootId;
+    public volatile String appId;
 
-  public Identity(Map<String, String> settings, Map<String, String> env) {
-    attempt = EtcdSettings.pick(settings, "attempt", env, "HUDI_OPERATOR_ATTEMPT", "");
-    role = EtcdSettings.pick(settings, "role", env, "HUDI_OPERATOR_ROLE", "writer");
-    priority = priority(EtcdSettings.pick(settings, "priority", env, "HUDI_OPERATOR_PRIORITY", "0"));
-    pod = EtcdSettings.pick(settings, "podName", env, "POD_NAME", "");
-    namespace = EtcdSettings.pick(settings, "namespace", env, "POD_NAMESPACE", "");
-    podUid = EtcdSettings.pick(settings, "podUID", env, "POD_UID", "");
-    node = EtcdSettings.pick(settings, "node", env, "NODE_NAME", "");
-    bootId = EtcdSettings.pick(settings, "bootId", env, null, readBootId());
-    appId = EtcdSettings.pick(settings, "appId", env, null, "");
-    if (attempt.isEmpty()) {
-      throw ErrorCode.OPTION.exception("no attempt: set HUDI_OPERATOR_ATTEMPT");
+    public Identity(Map<String, String> settings, Map<String, String> env) {
+        attempt = EtcdSettings.pick(settings, "attempt", env, "HUDI_OPERATOR_ATTEMPT", "");
+        role = EtcdSettings.pick(settings, "role", env, "HUDI_OPERATOR_ROLE", "writer");
+        priority = priority(EtcdSettings.pick(settings, "priority", env, "HUDI_OPERATOR_PRIORITY", "0"));
+        pod = EtcdSettings.pick(settings, "podName", env, "POD_NAME", "");
+        namespace = EtcdSettings.pick(settings, "namespace", env, "POD_NAMESPACE", "");
+        podUid = EtcdSettings.pick(settings, "podUID", env, "POD_UID", "");
+        node = EtcdSettings.pick(settings, "node", env, "NODE_NAME", "");
+        bootId = EtcdSettings.pick(settings, "bootId", env, null, readBootId());
+        appId = EtcdSettings.pick(settings, "appId", env, null, "");
+        if (attempt.isEmpty()) {
+            throw ErrorCode.OPTION.exception("no attempt: set HUDI_OPERATOR_ATTEMPT");
+        }
     }
-  }
 
-  private static int priority(String text) {
-    try {
-      return Integer.parseInt(text.trim());
-    } catch (NumberFormatException e) {
-      throw ErrorCode.OPTION.exception("priority must be a whole number, not " + text, e);
+    private static int priority(String text) {
+        try {
+            return Integer.parseInt(text.trim());
+        } catch (NumberFormatException e) {
+            throw ErrorCode.OPTION.exception("priority must be a whole number, not " + text, e);
+        }
     }
-  }
 
-  private static String readBootId() {
-    try {
-      return Files.readString(BOOT_ID).trim();
-    } catch (IOException e) {
-      return "";
+    private static String readBootId() {
+        try {
+            return Files.readString(BOOT_ID).trim();
+        } catch (IOException e) {
+            return "";
+        }
     }
-  }
 
-  boolean isAgent() {
-    return "agent".equals(role);
-  }
+    boolean isAgent() {
+        return "agent".equals(role);
+    }
 
-  public boolean isWriter() {
-    return "writer".equals(role);
-  }
+    public boolean isWriter() {
+        return "writer".equals(role);
+    }
 
-  /** Value of {@code writer/<inc>}; the wall clock in it lets the operator fence a host whose clock is off (F19). */
-  String registration() {
-    return Json.object()
-        .put("inc", inc)
-        .put("attempt", attempt)
-        .put("role", role)
-        .put("pod", pod)
-        .put("namespace", namespace)
-        .put("podUID", podUid)
-        .put("node", node)
-        .put("bootId", bootId)
-        .put("appId", appId)
-        .put("priority", priority)
-        .put("protocolVersion", ProtocolData.protocolVersion())
-        .put("wallClockMs", System.currentTimeMillis())
-        .toString();
-  }
+    /**
+     * Value of {@code writer/<inc>}. It contains the wall clock so that the operator can fence a
+     * host whose clock is wrong (F19).
+     */
+    String registration() {
+        return Json.object()
+                .put("inc", inc)
+                .put("attempt", attempt)
+                .put("role", role)
+                .put("pod", pod)
+                .put("namespace", namespace)
+                .put("podUID", podUid)
+                .put("node", node)
+                .put("bootId", bootId)
+                .put("appId", appId)
+                .put("priority", priority)
+                .put("protocolVersion", ProtocolData.protocolVersion())
+                .put("wallClockMs", System.currentTimeMillis())
+                .toString();
+    }
 
-  String lockValue(String nonce) {
-    return Json.object()
-        .put("inc", inc)
-        .put("attempt", attempt)
-        .put("podUID", podUid)
-        .put("nonce", nonce)
-        .put("sinceMs", System.currentTimeMillis())
-        .toString();
-  }
+    String lockValue(String nonce) {
+        return Json.object()
+                .put("inc", inc)
+                .put("attempt", attempt)
+                .put("podUID", podUid)
+                .put("nonce", nonce)
+                .put("sinceMs", System.currentTimeMillis())
+                .toString();
+    }
 
-  String ticketValue(int overtaken, long sinceMs) {
-    return Json.object().put("inc", inc).put("priority", priority).put("overtaken", overtaken).put("sinceMs", sinceMs).toString();
-  }
+    String ticketValue(int overtaken, long sinceMs) {
+        return Json.object()
+                .put("inc", inc)
+                .put("priority", priority)
+                .put("overtaken", overtaken)
+                .put("sinceMs", sinceMs)
+                .toString();
+    }
 
-  ObjectNode instantRecord(String action, String state) {
-    return Json.object().put("inc", inc).put("action", action).put("state", state).put("atMs", System.currentTimeMillis());
-  }
+    ObjectNode instantRecord(String action, String state) {
+        return Json.object()
+                .put("inc", inc)
+                .put("action", action)
+                .put("state", state)
+                .put("atMs", System.currentTimeMillis());
+    }
 }

@@ -1,26 +1,30 @@
 package io.hudioperator.protocol;
 
 /**
- * What two commits that did not see each other may not both insert: {@code concurrency.insertConflicts} of the table, as the gate says it.
+ * What two commits may not both insert when neither has seen the other: the table's {@code
+ * concurrency.insertConflicts}, as the gate states it.
  */
 public enum InsertRule {
-  /** Insert one key into one partition. */
-  KEY,
-  /** Insert into one partition. */
-  PARTITION,
-  /** Nothing is compared. */
-  IGNORE;
+    /** The same key into one partition. */
+    KEY,
+    /** Anything into the same partition. */
+    PARTITION,
+    /** Nothing is compared. */
+    IGNORE;
 
-  /** A gate without the word is the default; a word of a later version is the strictest of this one. */
-  public static InsertRule of(String word) {
-    switch (word) {
-      case "":
-      case "Key":
-        return KEY;
-      case "Ignore":
-        return IGNORE;
-      default:
-        return PARTITION;
+    /**
+     * A gate without the field has the default. A value of a later version counts as the strictest
+     * rule of this one.
+     */
+    public static InsertRule of(String word) {
+        switch (word) {
+            case "":
+            case "Key":
+                return KEY;
+            case "Ignore":
+                return IGNORE;
+            default:
+                return PARTITION;
+        }
     }
-  }
 }

@@ -4,41 +4,47 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.etcd.KeyValue;
 
-/** The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it may still be published. */
+/**
+ * The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it
+ * may still be published.
+ */
 final class InstantRecord {
-  /** Not completed, and nobody has said that it will not be. */
-  static final String PENDING = "Pending";
+    /** Not completed, and not given up by its owner. */
+    static final String PENDING = "Pending";
 
-  /** Its owner has said that it will never publish the instant (F4). */
-  static final String ABANDONED = "Abandoned";
+    /** Its owner has declared that it will never publish the instant (F4). */
+    static final String ABANDONED = "Abandoned";
 
-  private final ObjectNode json;
+    private final ObjectNode json;
 
-  InstantRecord(KeyValue kv) {
-    this.json = (ObjectNode) Json.parse(kv.value());
-  }
+    InstantRecord(KeyValue kv) {
+        this.json = (ObjectNode) Json.parse(kv.value());
+    }
 
-  /** The one incarnation that may execute and publish the instant: who has claimed it, else its owner. */
-  String executor() {
-    String claimed = Json.text(json, "claimedBy");
-    return claimed.isEmpty() ? Json.text(json, "inc") : claimed;
-  }
+    /**
+     * The only incarnation that may execute and publish the instant: the one that claimed it,
+     * otherwise its owner.
+     */
+    String executor() {
+        String claimed = Json.text(json, "claimedBy");
+        return claimed.isEmpty() ? Json.text(json, "inc") : claimed;
+    }
 
-  /** Hudi's action: commit, deltacommit, compaction and so on. */
-  String action() {
-    return Json.text(json, "action");
-  }
+    /** Hudi's action: commit, deltacommit, compaction and so on. */
+    String action() {
+        return Json.text(json, "action");
+    }
 
-  boolean isPending() {
-    return PENDING.equals(Json.text(json, "state"));
-  }
+    boolean isPending() {
+        return PENDING.equals(Json.text(json, "state"));
+    }
 
-  boolean isAbandoned() {
-    return ABANDONED.equals(Json.text(json, "state"));
-  }
+    boolean isAbandoned() {
+        return ABANDONED.equals(Json.text(json, "state"));
+    }
 
-  /** The value with another executor, everything else as it is. */
-  String claimedBy(String inc) {
-    return json.deepCopy().put("claimedBy", inc).toString();
-  }
+    /** The same value with another executor. */
+    String claimedBy(String inc) {
+        return json.deepCopy().put("claimedBy", inc).toString();
+    }
 }

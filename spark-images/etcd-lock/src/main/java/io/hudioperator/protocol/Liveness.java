@@ -13,270 +13,285 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The lease, the {@code alive} key and the thread that keeps them. A lease says who is alive; it never frees a lock by itself. Losing
- * it has no consequence as long as nobody was fenced for it: a new lease, another {@code alive}, and on.
+ * The lease, the {@code alive} key, and the thread that keeps both. A lease says who is alive; it
+ * never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced for
+ * it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
  */
 public final class Liveness implements Runnable {
-  private static final long RETRY_MILLIS = 100;
+    private static final long RETRY_MILLIS = 100;
 
-  public enum State {
-    LIVE,
-    LOST,
-    FENCED,
-    CLOSED
-  }
+    public enum State {
+        LIVE,
+        LOST,
+        FENCED,
+        CLOSED
+    }
 
-  /** Ends the JVM; a help, not a safety device: a worker thread may run on first (measured). */
-  public interface Halt {
-    void halt(int exitCode, String why);
-  }
+    /**
+     * Ends the JVM. Safety does not depend on it: a worker thread may continue for a while
+     * (measured).
+     */
+    public interface Halt {
+        void halt(int exitCode, String why);
+    }
 
-  static final int EXIT_FENCED = ProtocolData.exitCode("Fenced");
-  public static final int EXIT_SILENT = ProtocolData.exitCode("HeartbeatLost");
+    static final int EXIT_FENCED = ProtocolData.exitCode("Fenced");
+    public static final int EXIT_SILENT = ProtocolData.exitCode("HeartbeatLost");
 
-  private final EtcdClient etcd;
-  private final Identity me;
-  private final Halt halt;
-  private final Silence silence;
-  private final AtomicLong puts = new AtomicLong();
-  private final AtomicLong aliveRevision = new AtomicLong();
-  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
-  private volatile Durations durations;
-  private volatile Registration registration;
-  private volatile long lease;
-  private volatile boolean leaseLost;
-  private volatile State ended;
-  private volatile boolean leaving;
+    private final EtcdClient etcd;
+    private final Identity me;
+    private final Halt halt;
+    private final Silence silence;
+    private final AtomicLong puts = new AtomicLong();
+    private final AtomicLong aliveRevision = new AtomicLong();
+    private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+    private volatile Durations durations;
+    private volatile Registration registration;
+    private volatile long lease;
+    private volatile boolean leaseLost;
+    private volatile State ended;
+    private volatile boolean leaving;
 
-  public Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
-    this.etcd = etcd;
-    this.me = me;
-    this.durations = durations;
-    this.silence = silence;
-    this.halt = halt;
-  }
+    public Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
+        this.etcd = etcd;
+        this.me = me;
+        this.durations = durations;
+        this.silence = silence;
+        this.halt = halt;
+    }
 
-  /** Registers, with a new lease for each try, and starts the heartbeat. */
-  public void start(Registration registration, String threadName) {
-    this.registration = registration;
-    register();
-    Thread thread = new Thread(this, threadName);
-    thread.setDaemon(true);
-    thread.setPriority(Thread.MAX_PRIORITY);
-    thread.start();
-  }
+    /** Registers, with a new lease for each attempt, and starts the heartbeat. */
+    public void start(Registration registration, String threadName) {
+        this.registration = registration;
+        register();
+        Thread thread = new Thread(this, threadName);
+        thread.setDaemon(true);
+        thread.setPriority(Thread.MAX_PRIORITY);
+        thread.start();
+    }
 
-  private void register() {
-    while (true) {
-      long granted = 0;
-      try {
+    private void register() {
+        while (true) {
+            long granted = 0;
+            try {
+                long sent = silence.now();
+                granted = etcd.grantLease(durations.lease);
+                aliveRevision.set(registration.register(nextValue(), granted));
+                lease = granted;
+                silence.acknowledged(sent);
+                return;
+            } catch (EtcdException e) {
+                if (e.outcome() != EtcdException.Outcome.UNKNOWN && e.outcome() != EtcdException.Outcome.LEASE_GONE) {
+                    throw e.code().exception("etcd refused the registration: " + e.getMessage(), e);
+                }
+                revoke(granted);
+                giveUpWhenSilent("register", e);
+                Pause.millis(RETRY_MILLIS);
+            } catch (RuntimeException e) {
+                revoke(granted);
+                throw e;
+            }
+        }
+    }
+
+    /** Resolves the unknown outcome: etcd rejects a late request that names a revoked lease. */
+    private void revoke(long which) {
+        while (which != 0) {
+            try {
+                etcd.revoke(which);
+                return;
+            } catch (EtcdException e) {
+                if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
+                    return;
+                }
+                giveUpWhenSilent("revoke", e);
+                Pause.millis(RETRY_MILLIS);
+            }
+        }
+    }
+
+    private void giveUpWhenSilent(String what, EtcdException e) {
+        if (silentTooLong()) {
+            throw ErrorCode.ETCD_SILENT.exception("no answer to " + what + ": " + e.getMessage(), e);
+        }
+    }
+
+    public boolean silentTooLong() {
+        return silence.longerThan(durations.silence);
+    }
+
+    // ---- state, for other classes
+
+    public State state() {
+        State end = ended;
+        if (end != null) {
+            return end;
+        }
+        return leaseLost || silence.longerThanTwoThirdsOf(durations.lease) ? State.LOST : State.LIVE;
+    }
+
+    public void durations(Durations read) {
+        durations = read;
+    }
+
+    public Durations durations() {
+        return durations;
+    }
+
+    long lease() {
+        return lease;
+    }
+
+    /** Revision of this session's last {@code alive}. */
+    long aliveRevision() {
+        return aliveRevision.get();
+    }
+
+    String nextValue() {
+        return Json.object().put("inc", me.inc).put("n", puts.incrementAndGet()).toString();
+    }
+
+    void alivePut(long revision) {
+        aliveRevision.accumulateAndGet(revision, Math::max);
+    }
+
+    void waits(String ticket) {
+        waiting.add(ticket);
+    }
+
+    void waitsNoMore(String ticket) {
+        waiting.remove(ticket);
+    }
+
+    /** Gives up a place in the queue. The heartbeat repeats this when it has no answer. */
+    void leave(String ticket) {
+        registration.leave(ticket);
+    }
+
+    /**
+     * Puts {@code alive} on the current lease. Afterwards no request that was sent before can
+     * acquire or enqueue.
+     */
+    void putAlive() {
+        try {
+            long revision = registration.keepalive(nextValue(), lease);
+            if (revision < 0) {
+                gone("registration gone or fenced");
+            } else {
+                alivePut(revision);
+            }
+        } catch (EtcdException e) {
+            if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
+                leaseLost = true; // alive is gone with it; the heartbeat takes another lease
+            } else {
+                throw e.code().exception("etcd refused keepalive: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    /**
+     * Ends this incarnation, and a writer's JVM with it. An agent's JVM has one incarnation for
+     * each of its tables: it hands over in an orderly way, so that one fenced incarnation does not
+     * end the work of the others (F48).
+     */
+    void fenced(String why) {
+        if (ended == null) {
+            ended = State.FENCED;
+        }
+        if (!me.isAgent()) {
+            halt.halt(EXIT_FENCED, why);
+        }
+    }
+
+    /**
+     * A clean exit begins: from now on the heartbeat tolerates that the registration is missing. A
+     * fence still ends this incarnation (I2).
+     */
+    public void leaves() {
+        leaving = true;
+    }
+
+    private void gone(String why) {
+        if (!leaving) {
+            fenced(why);
+        }
+    }
+
+    /**
+     * Called after a clean exit. Revokes the lease too, so that no late request of ours can
+     * succeed.
+     */
+    public void close() {
+        ended = State.CLOSED;
+        revoke(lease);
+    }
+
+    // ---- heartbeat
+
+    @Override
+    public void run() {
+        while (ended == null) {
+            boolean answered = false;
+            try {
+                beat();
+                answered = true;
+            } catch (EtcdException | RuntimeException e) {
+                if (ended == null && etcd.setBack()) {
+                    // it may have lost a fence or a lock that it had acknowledged (I1, I2)
+                    halt.halt(EXIT_SILENT, e.getMessage());
+                    return;
+                }
+                if (ended == null && silentTooLong()) {
+                    halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
+                    return;
+                }
+            }
+            Pause.millis(answered ? durations.keepAlive * 1000L : RETRY_MILLIS);
+        }
+    }
+
+    private void beat() throws EtcdException {
         long sent = silence.now();
-        granted = etcd.grantLease(durations.lease);
-        aliveRevision.set(registration.register(nextValue(), granted));
-        lease = granted;
+        if (leaseLost || etcd.keepAlive(lease) <= 0) {
+            leaseLost = true;
+            renewLease();
+        }
+        Txn.Result self = registration.readSelf();
+        if (ended != null) {
+            return;
+        }
+        if (self.one(0) != null) {
+            fenced("fenced by the operator: " + self.one(0).value());
+            return;
+        }
+        if (self.one(1) == null) {
+            gone("the registration is gone");
+            return;
+        }
+        KeyValue alive = self.one(2);
+        if (alive == null) {
+            putAlive();
+        } else {
+            alivePut(alive.modRevision());
+        }
         silence.acknowledged(sent);
-        return;
-      } catch (EtcdException e) {
-        if (e.outcome() != EtcdException.Outcome.UNKNOWN && e.outcome() != EtcdException.Outcome.LEASE_GONE) {
-          throw e.code().exception("etcd refused the registration: " + e.getMessage(), e);
+        for (KeyValue ticket : self.reads.get(3)) { // a ticket without a waiter delays each hand-over by 500 ms (F16)
+            String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
+            if (!waiting.contains(name)) {
+                registration.leave(name);
+            }
         }
-        revoke(granted);
-        giveUpWhenSilent("register", e);
-        Pause.millis(RETRY_MILLIS);
-      } catch (RuntimeException e) {
-        revoke(granted);
-        throw e;
-      }
     }
-  }
 
-  /** Definite: a late request that names the lease is rejected. */
-  private void revoke(long which) {
-    while (which != 0) {
-      try {
-        etcd.revoke(which);
-        return;
-      } catch (EtcdException e) {
-        if (e.outcome() != EtcdException.Outcome.UNKNOWN) {
-          return;
+    private void renewLease() throws EtcdException {
+        long granted = etcd.grantLease(durations.lease);
+        long revision = registration.keepalive(nextValue(), granted);
+        if (revision < 0) {
+            gone("lease lost, and fenced or settled in the meantime");
+            return;
         }
-        giveUpWhenSilent("revoke", e);
-        Pause.millis(RETRY_MILLIS);
-      }
-    }
-  }
-
-  private void giveUpWhenSilent(String what, EtcdException e) {
-    if (silentTooLong()) {
-      throw ErrorCode.ETCD_SILENT.exception("no answer to " + what + ": " + e.getMessage(), e);
-    }
-  }
-
-  public boolean silentTooLong() {
-    return silence.longerThan(durations.silence);
-  }
-
-  // ---- what others ask
-
-  public State state() {
-    State end = ended;
-    if (end != null) {
-      return end;
-    }
-    return leaseLost || silence.longerThanTwoThirdsOf(durations.lease) ? State.LOST : State.LIVE;
-  }
-
-  public void durations(Durations read) {
-    durations = read;
-  }
-
-  public Durations durations() {
-    return durations;
-  }
-
-  long lease() {
-    return lease;
-  }
-
-  /** Revision of the {@code alive} that this session put last. */
-  long aliveRevision() {
-    return aliveRevision.get();
-  }
-
-  String nextValue() {
-    return Json.object().put("inc", me.inc).put("n", puts.incrementAndGet()).toString();
-  }
-
-  void alivePut(long revision) {
-    aliveRevision.accumulateAndGet(revision, Math::max);
-  }
-
-  void waits(String ticket) {
-    waiting.add(ticket);
-  }
-
-  void waitsNoMore(String ticket) {
-    waiting.remove(ticket);
-  }
-
-  /** Gives up a place in the queue; the heartbeat repeats it when this has no answer. */
-  void leave(String ticket) {
-    registration.leave(ticket);
-  }
-
-  /** Puts {@code alive} on the present lease: after this, no request sent before can acquire or enqueue. */
-  void putAlive() {
-    try {
-      long revision = registration.keepalive(nextValue(), lease);
-      if (revision < 0) {
-        gone("registration gone or fenced");
-      } else {
+        lease = granted;
         alivePut(revision);
-      }
-    } catch (EtcdException e) {
-      if (e.outcome() == EtcdException.Outcome.LEASE_GONE) {
-        leaseLost = true; // alive is gone with it; the heartbeat brings another
-      } else {
-        throw e.code().exception("etcd refused keepalive: " + e.getMessage(), e);
-      }
+        leaseLost = false;
     }
-  }
-
-  /**
-   * Ends this incarnation, and a writer's JVM with it. An agent's JVM has an incarnation at each of its tables: it hands over in order, so
-   * that one of them does not end what the others are at (F48).
-   */
-  void fenced(String why) {
-    if (ended == null) {
-      ended = State.FENCED;
-    }
-    if (!me.isAgent()) {
-      halt.halt(EXIT_FENCED, why);
-    }
-  }
-
-  /** A clean exit begins: the registration that it removes is missed no more. A fence still ends this incarnation (I2). */
-  public void leaves() {
-    leaving = true;
-  }
-
-  private void gone(String why) {
-    if (!leaving) {
-      fenced(why);
-    }
-  }
-
-  /** After a clean exit: the lease goes too, so that no late request of ours can succeed. */
-  public void close() {
-    ended = State.CLOSED;
-    revoke(lease);
-  }
-
-  // ---- heartbeat
-
-  @Override
-  public void run() {
-    while (ended == null) {
-      boolean answered = false;
-      try {
-        beat();
-        answered = true;
-      } catch (EtcdException | RuntimeException e) {
-        if (ended == null && etcd.setBack()) { // what it promised, a fence or a lock, it may have forgotten (I1, I2)
-          halt.halt(EXIT_SILENT, e.getMessage());
-          return;
-        }
-        if (ended == null && silentTooLong()) {
-          halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
-          return;
-        }
-      }
-      Pause.millis(answered ? durations.keepAlive * 1000L : RETRY_MILLIS);
-    }
-  }
-
-  private void beat() throws EtcdException {
-    long sent = silence.now();
-    if (leaseLost || etcd.keepAlive(lease) <= 0) {
-      leaseLost = true;
-      renewLease();
-    }
-    Txn.Result self = registration.readSelf();
-    if (ended != null) {
-      return;
-    }
-    if (self.one(0) != null) {
-      fenced("fenced by the operator: " + self.one(0).value());
-      return;
-    }
-    if (self.one(1) == null) {
-      gone("the registration is gone");
-      return;
-    }
-    KeyValue alive = self.one(2);
-    if (alive == null) {
-      putAlive();
-    } else {
-      alivePut(alive.modRevision());
-    }
-    silence.acknowledged(sent);
-    for (KeyValue ticket : self.reads.get(3)) { // a ticket that nobody waits on costs everybody 500 ms at each hand-over (F16)
-      String name = ticket.key().substring(ticket.key().lastIndexOf('/') + 1);
-      if (!waiting.contains(name)) {
-        registration.leave(name);
-      }
-    }
-  }
-
-  private void renewLease() throws EtcdException {
-    long granted = etcd.grantLease(durations.lease);
-    long revision = registration.keepalive(nextValue(), granted);
-    if (revision < 0) {
-      gone("lease lost, and fenced or settled meanwhile");
-      return;
-    }
-    lease = granted;
-    alivePut(revision);
-    leaseLost = false;
-  }
 }

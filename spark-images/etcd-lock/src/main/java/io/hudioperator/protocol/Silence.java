@@ -4,34 +4,37 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * How long etcd has said nothing, counted from the <em>send</em> time of the last acknowledged call, on the monotonic clock: the
- * answer may have been on its way for the whole rpc timeout.
+ * How long etcd has been silent, counted from the <em>send</em> time of the last acknowledged call,
+ * on the monotonic clock: the answer may have been on its way for the whole rpc timeout.
  */
 public final class Silence {
-  private final LongSupplier nanoTime;
-  private volatile long lastAckSend;
+    private final LongSupplier nanoTime;
+    private volatile long lastAckSend;
 
-  public Silence(LongSupplier nanoTime) {
-    this.nanoTime = nanoTime;
-    this.lastAckSend = nanoTime.getAsLong();
-  }
-
-  long now() {
-    return nanoTime.getAsLong();
-  }
-
-  void acknowledged(long sentAt) {
-    if (sentAt - lastAckSend > 0) {
-      lastAckSend = sentAt;
+    public Silence(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+        this.lastAckSend = nanoTime.getAsLong();
     }
-  }
 
-  boolean longerThan(long seconds) {
-    return nanoTime.getAsLong() - lastAckSend > TimeUnit.SECONDS.toNanos(seconds);
-  }
+    long now() {
+        return nanoTime.getAsLong();
+    }
 
-  /** Two thirds of the lease: with the whole of it a process outlived its lease by some 100 ms (measured). */
-  boolean longerThanTwoThirdsOf(long seconds) {
-    return nanoTime.getAsLong() - lastAckSend > TimeUnit.SECONDS.toNanos(seconds) * 2 / 3;
-  }
+    void acknowledged(long sentAt) {
+        if (sentAt - lastAckSend > 0) {
+            lastAckSend = sentAt;
+        }
+    }
+
+    boolean longerThan(long seconds) {
+        return nanoTime.getAsLong() - lastAckSend > TimeUnit.SECONDS.toNanos(seconds);
+    }
+
+    /**
+     * Two thirds of the lease: with the whole lease, a process outlived its lease by some 100 ms
+     * (measured).
+     */
+    boolean longerThanTwoThirdsOf(long seconds) {
+        return nanoTime.getAsLong() - lastAckSend > TimeUnit.SECONDS.toNanos(seconds) * 2 / 3;
+    }
 }

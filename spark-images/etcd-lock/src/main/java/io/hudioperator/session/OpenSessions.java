@@ -14,91 +14,100 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** The sessions of this JVM: one for each table. */
 public final class OpenSessions {
-  private static final Map<String, Session> BY_TABLE = new ConcurrentHashMap<>();
-  private static volatile Session driver;
+    private static final Map<String, Session> BY_TABLE = new ConcurrentHashMap<>();
+    private static volatile Session driver;
 
-  static {
-    MetadataSchema.pin(); // an agent has no plugin
-  }
-
-  private OpenSessions() {}
-
-  /**
-   * Registers at a table and starts the heartbeat; table id and base path may come from the environment. The open session when there is one.
-   */
-  public static synchronized Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
-    Map<String, String> settings = new HashMap<>(given);
-    settings.computeIfAbsent("tableId", k -> env.get("HUDI_OPERATOR_TABLE_ID"));
-    settings.computeIfAbsent("basePath", k -> env.get("HUDI_OPERATOR_TABLE_PATH"));
-    settings.values().removeIf(java.util.Objects::isNull);
-    Session open = settings.get("tableId") == null ? null : BY_TABLE.get(settings.get("tableId"));
-    if (open != null) {
-      return open;
+    static {
+        MetadataSchema.pin(); // an agent does not load the Spark plugin
     }
-    EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
-    Session session = open(settings, env, new GrpcEtcdClient(etcdSettings), etcdSettings, halt);
-    register(session);
-    return session;
-  }
 
-  /** Without an entry in this JVM's table of sessions. */
-  public static Session open(
-      Map<String, String> settings, Map<String, String> env, EtcdClient etcd, EtcdSettings etcdSettings, Liveness.Halt halt) {
-    boolean opened = false;
-    try {
-      Session session = new Session(settings, env, etcd, etcdSettings, halt, OpenSessions::closed);
-      session.start();
-      opened = true;
-      return session;
-    } finally {
-      if (!opened) {
-        etcd.close();
-      }
-    }
-  }
+    private OpenSessions() {}
 
-  /** The session of a driver: opened once, from the environment, by the Spark plugin. */
-  public static synchronized Session openDriver(Map<String, String> env, Map<String, String> settings, Liveness.Halt halt) {
-    if (driver == null) {
-      driver = open(settings, env, halt);
-    }
-    return driver;
-  }
-
-  public static void haltJvm(int exitCode, String why) {
-    System.err.println("halting: " + why);
-    Runtime.getRuntime().halt(exitCode);
-  }
-
-  /** The driver's session; null in other processes. */
-  public static Session current() {
-    return driver;
-  }
-
-  public static Session byTable(String tableId) {
-    return BY_TABLE.get(tableId);
-  }
-
-  /** Session of the table with this base path, in any spelling; null = none is open in this JVM. */
-  public static Session byPath(String basePath) {
-    String wanted = TablePath.comparable(basePath);
-    for (Session session : BY_TABLE.values()) {
-      if (TablePath.comparable(session.basePath()).equals(wanted)) {
+    /**
+     * Registers at a table and starts the heartbeat, or returns the open session of that table.
+     * Table id and base path may come from the environment.
+     */
+    public static synchronized Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
+        Map<String, String> settings = new HashMap<>(given);
+        settings.computeIfAbsent("tableId", k -> env.get("HUDI_OPERATOR_TABLE_ID"));
+        settings.computeIfAbsent("basePath", k -> env.get("HUDI_OPERATOR_TABLE_PATH"));
+        settings.values().removeIf(java.util.Objects::isNull);
+        Session open = settings.get("tableId") == null ? null : BY_TABLE.get(settings.get("tableId"));
+        if (open != null) {
+            return open;
+        }
+        EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
+        Session session = open(settings, env, new GrpcEtcdClient(etcdSettings), etcdSettings, halt);
+        register(session);
         return session;
-      }
     }
-    return null;
-  }
 
-  public static List<Session> all() {
-    return new ArrayList<>(BY_TABLE.values());
-  }
+    /** Opens a session without adding it to this JVM's sessions. */
+    public static Session open(
+            Map<String, String> settings,
+            Map<String, String> env,
+            EtcdClient etcd,
+            EtcdSettings etcdSettings,
+            Liveness.Halt halt) {
+        boolean opened = false;
+        try {
+            Session session = new Session(settings, env, etcd, etcdSettings, halt, OpenSessions::closed);
+            session.start();
+            opened = true;
+            return session;
+        } finally {
+            if (!opened) {
+                etcd.close();
+            }
+        }
+    }
 
-  public static void register(Session session) {
-    BY_TABLE.put(session.tableId(), session);
-  }
+    /** The session of a driver; the Spark plugin opens it once, from the environment. */
+    public static synchronized Session openDriver(
+            Map<String, String> env, Map<String, String> settings, Liveness.Halt halt) {
+        if (driver == null) {
+            driver = open(settings, env, halt);
+        }
+        return driver;
+    }
 
-  public static void closed(Session session) {
-    BY_TABLE.remove(session.tableId(), session);
-  }
+    public static void haltJvm(int exitCode, String why) {
+        System.err.println("halting: " + why);
+        Runtime.getRuntime().halt(exitCode);
+    }
+
+    /** The driver's session; null in other processes. */
+    public static Session current() {
+        return driver;
+    }
+
+    public static Session byTable(String tableId) {
+        return BY_TABLE.get(tableId);
+    }
+
+    /**
+     * The session of the table with this base path, in any spelling; null when this JVM has none
+     * open.
+     */
+    public static Session byPath(String basePath) {
+        String wanted = TablePath.comparable(basePath);
+        for (Session session : BY_TABLE.values()) {
+            if (TablePath.comparable(session.basePath()).equals(wanted)) {
+                return session;
+            }
+        }
+        return null;
+    }
+
+    public static List<Session> all() {
+        return new ArrayList<>(BY_TABLE.values());
+    }
+
+    public static void register(Session session) {
+        BY_TABLE.put(session.tableId(), session);
+    }
+
+    public static void closed(Session session) {
+        BY_TABLE.remove(session.tableId(), session);
+    }
 }

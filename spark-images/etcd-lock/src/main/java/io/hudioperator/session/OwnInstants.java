@@ -15,212 +15,251 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
- * The instants of one session: which it may begin, complete, give up, claim or remove, and when. The storage wrapper asks before each change of
- * the timeline; the runtime says which it gives up or takes over.
+ * The instants of one session: which of them it may begin, complete, give up, claim or remove, and
+ * when. The storage wrapper asks before each change of the timeline. The runtime says which
+ * instants it gives up or takes over.
  */
 public final class OwnInstants {
-  private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
-  private static final String REPLACE = "replacecommit";
-  private static final String RESTORE = "restore";
-  private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
+    private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
+    private static final String REPLACE = "replacecommit";
+    private static final String RESTORE = "restore";
+    private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
 
-  private final String tableId;
-  private final Identity me;
-  private final Liveness liveness;
-  private final InstantProtocol protocol;
-  private final Supplier<HeldLock> held;
-  private final TableReads reads;
-  /** Held while an instant is given up, and while one is cleared for publication: it is one or the other. */
-  private final Object word = new Object();
-  private final Set<String> pending = ConcurrentHashMap.newKeySet();
-  private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
-  private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
-  private final LostExecutors lostExecutors = new LostExecutors();
+    private final String tableId;
+    private final Identity me;
+    private final Liveness liveness;
+    private final InstantProtocol protocol;
+    private final Supplier<HeldLock> held;
+    private final TableReads reads;
+    /**
+     * Held while an instant is given up, and while one is cleared for publication. The two exclude
+     * each other.
+     */
+    private final Object decision = new Object();
 
-  /** {@code held}: the lock that this process holds now, or null. */
-  OwnInstants(String tableId, Identity me, Liveness liveness, InstantProtocol protocol, Supplier<HeldLock> held, TableReads reads) {
-    this.tableId = tableId;
-    this.me = me;
-    this.liveness = liveness;
-    this.protocol = protocol;
-    this.held = held;
-    this.reads = reads;
-  }
+    private final Set<String> pending = ConcurrentHashMap.newKeySet();
+    private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
+    private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
+    private final LostExecutors lostExecutors = new LostExecutors();
 
-  private HeldLock requireLock(String what) throws TimelineRefusedException {
-    HeldLock lock = held.get();
-    if (liveness.state() == Liveness.State.FENCED) { // I2
-      throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + what);
+    /** @param held the lock that this process holds now, or null */
+    OwnInstants(
+            String tableId,
+            Identity me,
+            Liveness liveness,
+            InstantProtocol protocol,
+            Supplier<HeldLock> held,
+            TableReads reads) {
+        this.tableId = tableId;
+        this.me = me;
+        this.liveness = liveness;
+        this.protocol = protocol;
+        this.held = held;
+        this.reads = reads;
     }
-    if (lock == null) {
-      throw ErrorCode.NOT_OWNER.refusal("the lock of table " + tableId + " is not held: " + what);
+
+    private HeldLock requireLock(String what) throws TimelineRefusedException {
+        HeldLock lock = held.get();
+        if (liveness.state() == Liveness.State.FENCED) { // I2
+            throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + what);
+        }
+        if (lock == null) {
+            throw ErrorCode.NOT_OWNER.refusal("the lock of table " + tableId + " is not held: " + what);
+        }
+        return lock;
     }
-    return lock;
-  }
 
-  public boolean ownsPending(String instant) {
-    return pending.contains(instant) && liveness.state() != Liveness.State.FENCED;
-  }
-
-  /** Instants that this process has begun, or claimed, and neither completed nor given up. */
-  public Set<String> pending() {
-    return Collections.unmodifiableSet(pending);
-  }
-
-  /** This process will not complete the instant, and has said so. */
-  public boolean hasGivenUp(String instant) {
-    return givenUp.contains(instant);
-  }
-
-  /** Before {@code <t>.<action>.requested}: the record and the clock come first (F12, I10). */
-  public void beforeRequested(String instant, String action) throws TimelineRefusedException {
-    if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: what is rolled back is for the table's agent to decide
-      throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
+    public boolean ownsPending(String instant) {
+        return pending.contains(instant) && liveness.state() != Liveness.State.FENCED;
     }
-    HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
-    requireTask(lock, instant, action);
-    synchronized (lock) {
-      lock.requireOpen();
-      if (pending.contains(instant)) {
-        protocol.requireHeld(lock.token); // recorded already: the file is written again
-        return;
-      }
-      if (!InstantTime.isAfter(instant, lock.clock())) { // I10
-        throw ErrorCode.CLOCK_NOT_PAST.refusal("instant " + instant + " is not past the table's clock " + lock.clock());
-      }
-      lostExecutors.begins(instant);
-      protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
-      lock.promised(instant);
-      reads.begun(instant);
-      pending.add(instant);
+
+    /** Instants that this process has begun or claimed, and neither completed nor given up. */
+    public Set<String> pending() {
+        return Collections.unmodifiableSet(pending);
     }
-  }
 
-  /**
-   * Before Hudi keeps a completed commit by a savepoint, which bears the commit's own time: the instant is recorded once more, by the agent,
-   * under a lock that was acquired behind the closed gate. The clock does not move before the savepoint's completion time (I10).
-   */
-  void beginSavepoint(String instant) throws TimelineRefusedException {
-    String what = "begin the savepoint of " + instant;
-    HeldLock lock = requireLock(what);
-    if (me.isWriter() || !lock.isGateClosed()) {
-      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the closed gate may " + what);
+    /** This process has declared that it will not complete the instant. */
+    public boolean hasGivenUp(String instant) {
+        return givenUp.contains(instant);
     }
-    synchronized (lock) {
-      lock.requireOpen();
-      protocol.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
-      savepoints.add(instant);
-      pending.add(instant);
+
+    /**
+     * Called before {@code <t>.<action>.requested} is created: the record and the clock come first
+     * (F12, I10).
+     */
+    public void beforeRequested(String instant, String action) throws TimelineRefusedException {
+        if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: only the table's agent decides what is rolled back
+            throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
+        }
+        HeldLock lock = requireLock("create " + instant + "." + action + ".requested");
+        requireTask(lock, instant, action);
+        synchronized (lock) {
+            lock.requireOpen();
+            if (pending.contains(instant)) {
+                protocol.requireHeld(lock.token); // already recorded: Hudi writes the file again
+                return;
+            }
+            if (!InstantTime.isAfter(instant, lock.clock())) { // I10
+                throw ErrorCode.CLOCK_NOT_PAST.refusal(
+                        "instant " + instant + " is not past the table's clock " + lock.clock());
+            }
+            lostExecutors.begins(instant);
+            protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
+            lock.promised(instant);
+            reads.begun(instant);
+            pending.add(instant);
+        }
     }
-  }
 
-  /** Before Hudi takes completed commits back: the agent, under a lock acquired while the gate was closed for this restore, which must still stand (F8). */
-  void beginRestore(String nonce) throws TimelineRefusedException {
-    HeldLock lock = requireLock("begin restore " + nonce);
-    if (me.isWriter() || !lock.isGateRestoring(nonce)) {
-      throw ErrorCode.NOT_OWNER.refusal("only the agent behind the gate that is closed for it may begin restore " + nonce);
+    /**
+     * Called before Hudi keeps a completed commit by a savepoint, which has the commit's own time.
+     * The agent records the instant once more, under a lock that was acquired behind the closed
+     * gate. The clock does not move before the savepoint's completion time (I10).
+     */
+    void beginSavepoint(String instant) throws TimelineRefusedException {
+        String what = "begin the savepoint of " + instant;
+        HeldLock lock = requireLock(what);
+        if (me.isWriter() || !lock.isGateClosed()) {
+            throw ErrorCode.NOT_OWNER.refusal("only the agent, behind the closed gate, may " + what);
+        }
+        synchronized (lock) {
+            lock.requireOpen();
+            protocol.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
+            savepoints.add(instant);
+            pending.add(instant);
+        }
     }
-    lock.restores();
-  }
 
-  private static void requireTask(HeldLock lock, String instant, String action) throws TimelineRefusedException {
-    if (RESTORE.equals(action) && !lock.mayRestore()) { // I8
-      throw ErrorCode.NOT_OWNER.refusal("a table is restored by its agent on request only: " + instant);
+    /**
+     * Called before Hudi undoes completed commits. Only for the agent, under a lock that was
+     * acquired while the gate was closed for this restore; the gate must still be closed for it
+     * (F8).
+     */
+    void beginRestore(String nonce) throws TimelineRefusedException {
+        HeldLock lock = requireLock("begin restore " + nonce);
+        if (me.isWriter() || !lock.isGateRestoring(nonce)) {
+            throw ErrorCode.NOT_OWNER.refusal(
+                    "only the agent, behind a gate that is closed for this restore, may begin restore " + nonce);
+        }
+        lock.restores();
     }
-  }
 
-  /** Before a completed file goes: an acknowledged commit stays, whatever a writer does (I8). */
-  public void beforeCompletedRemoved(String what) throws TimelineRefusedException {
-    requireHeldNow(what);
-    if (me.isWriter()) {
-      throw ErrorCode.NOT_OWNER.refusal("a writer may not remove a completed instant: " + what);
+    private static void requireTask(HeldLock lock, String instant, String action) throws TimelineRefusedException {
+        if (RESTORE.equals(action) && !lock.mayRestore()) { // I8
+            throw ErrorCode.NOT_OWNER.refusal("only the table's agent may restore it, and only on request: " + instant);
+        }
     }
-  }
 
-  /** May the inflight file of a savepoint be written? Only after {@link #beginSavepoint}. */
-  public boolean ownsSavepoint(String instant) {
-    return savepoints.contains(instant) && ownsPending(instant);
-  }
-
-  /** Before the completed file is created or renamed, and once more before the bytes go out. */
-  public Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
-      throws TimelineRefusedException {
-    HeldLock lock = requireLock("complete " + instant);
-    synchronized (word) {
-      return publication(lock, instant, completion, action, listing);
+    /**
+     * Called before a completed file is removed: no writer may remove an acknowledged commit (I8).
+     */
+    public void beforeCompletedRemoved(String what) throws TimelineRefusedException {
+        requireHeldNow(what);
+        if (me.isWriter()) {
+            throw ErrorCode.NOT_OWNER.refusal("a writer may not remove a completed instant: " + what);
+        }
     }
-  }
 
-  private Publication publication(HeldLock lock, String instant, String completion, String action, Publication.Listing listing)
-      throws TimelineRefusedException {
-    requireTask(lock, instant, action);
-    synchronized (lock) {
-      lock.requireOpen();
-      if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) { // it bears the time of a commit that is completed (I3)
-        throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
-      }
-      boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action); // a clustering replaces what writers change
-      if (competes && !lock.mayCommit(instant)) { // I9
-        throw ErrorCode.OPTION.refusal(
-            "instant " + instant + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
-                + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
-      }
-      boolean promised = lock.hasPromised(instant, completion);
-      if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
-        throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant + " is not past the table's clock " + lock.clock());
-      }
-      protocol.publish(lock.token, instant, completion);
-      lock.promised(completion);
-      return lock.publication(instant, completion, listing);
+    /**
+     * Whether the inflight file of a savepoint may be written; only after {@link #beginSavepoint}.
+     */
+    public boolean ownsSavepoint(String instant) {
+        return savepoints.contains(instant) && ownsPending(instant);
     }
-  }
 
-  /** For every other change: the lock, as etcd sees it now. */
-  public void requireHeldNow(String what) throws TimelineRefusedException {
-    protocol.requireHeld(requireLock(what).token);
-  }
-
-  /** The lock as this session sees it: enough where a later check follows. */
-  public void requireHeldHere(String what) throws TimelineRefusedException {
-    requireLock(what);
-  }
-
-  /**
-   * Declares that the instant will never be completed: the owner's word is what allows its rollback. False = not ours to abandon, or its
-   * completed file has been sent under the lock that is held now: only the release finds out what became of it (F1, I3).
-   */
-  boolean abandon(String instant) {
-    synchronized (word) { // nothing is sent between the look and the word
-      HeldLock lock = held.get();
-      if (lock != null && lock.hasPublished(instant)) {
-        return false;
-      }
-      boolean abandoned = protocol.abandon(instant);
-      pending.remove(instant);
-      givenUp.add(instant);
-      return abandoned;
+    /**
+     * Called before the completed file is created or renamed, and again before its bytes are sent.
+     */
+    public Publication beforeCompleted(String instant, String completion, String action, Publication.Listing listing)
+            throws TimelineRefusedException {
+        HeldLock lock = requireLock("complete " + instant);
+        synchronized (decision) {
+            return publication(lock, instant, completion, action, listing);
+        }
     }
-  }
 
-  /** Makes this session the only executor of a service instant; false = it belongs to somebody who is not settled. */
-  boolean claim(String instant, String previousOwnerInc) {
-    boolean claimed = protocol.claim(instant, previousOwnerInc);
-    if (claimed) {
-      givenUp.remove(instant);
-      pending.add(instant);
+    private Publication publication(
+            HeldLock lock, String instant, String completion, String action, Publication.Listing listing)
+            throws TimelineRefusedException {
+        requireTask(lock, instant, action);
+        synchronized (lock) {
+            lock.requireOpen();
+            if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {
+                // a savepoint has the time of a completed commit (I3)
+                throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
+            }
+            // a clustering replaces file groups that writers change
+            boolean competes = me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);
+            if (competes && !lock.mayCommit(instant)) { // I9
+                throw ErrorCode.OPTION.refusal("instant " + instant
+                        + " was not checked for conflicts under this lock: hoodie.write.concurrency.mode and "
+                        + "hoodie.write.lock.conflict.resolution.strategy are owned by the operator");
+            }
+            boolean promised = lock.hasPromised(instant, completion);
+            if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10
+                throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant
+                        + " is not past the table's clock " + lock.clock());
+            }
+            protocol.publish(lock.token, instant, completion);
+            lock.promised(completion);
+            return lock.publication(instant, completion, listing);
+        }
     }
-    return claimed;
-  }
 
-  /** Of completed instants those whose records may go with the release: no lost executor can have written for them (F36). */
-  List<String> untouched(List<String> completed) {
-    return lostExecutors.untouched(completed);
-  }
+    /** For every other change: requires the lock, as etcd sees it now. */
+    public void requireHeldNow(String what) throws TimelineRefusedException {
+        protocol.requireHeld(requireLock(what).token);
+    }
 
-  /** These are completed, and the lock under which they were is given back. */
-  void released(List<String> completed) {
-    lostExecutors.forget(completed);
-    pending.removeAll(completed);
-    savepoints.removeAll(completed);
-  }
+    /** Requires the lock as this session sees it. This is enough where a later check follows. */
+    public void requireHeldHere(String what) throws TimelineRefusedException {
+        requireLock(what);
+    }
+
+    /**
+     * Declares that the instant will never be completed. Only the owner's statement allows its
+     * rollback. Returns false when the instant is not ours to abandon, or when its completed file
+     * was sent under the lock that is held now: only the release finds out what became of that file
+     * (F1, I3).
+     */
+    boolean abandon(String instant) {
+        synchronized (decision) { // nothing is sent between this check and the declaration
+            HeldLock lock = held.get();
+            if (lock != null && lock.hasPublished(instant)) {
+                return false;
+            }
+            boolean abandoned = protocol.abandon(instant);
+            pending.remove(instant);
+            givenUp.add(instant);
+            return abandoned;
+        }
+    }
+
+    /**
+     * Makes this session the only executor of a table service's instant. Returns false when it
+     * belongs to an incarnation that is not settled.
+     */
+    boolean claim(String instant, String previousOwnerInc) {
+        boolean claimed = protocol.claim(instant, previousOwnerInc);
+        if (claimed) {
+            givenUp.remove(instant);
+            pending.add(instant);
+        }
+        return claimed;
+    }
+
+    /**
+     * Of these completed instants, returns those whose records may be deleted with the release: no
+     * lost executor can have written for them (F36).
+     */
+    List<String> untouched(List<String> completed) {
+        return lostExecutors.untouched(completed);
+    }
+
+    /** These instants are completed, and the lock under which they were completed is released. */
+    void released(List<String> completed) {
+        lostExecutors.forget(completed);
+        pending.removeAll(completed);
+        savepoints.removeAll(completed);
+    }
 }

@@ -14,209 +14,242 @@ import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.storage.StorageConfiguration;
 
 /**
- * What the threads of this process have read of a table, and from which read each of its writes was made. A write is compared with what was
- * committed since the oldest read, of whatever thread, after the last write of its own thread (a thread that has not written yet: after the last
- * write of the process); without one, since the reads that that write had: rows may be handed from thread to thread, and kept (F40, F59, F88).
+ * Tracks what the threads of this process have read of a table, and on which read each of its
+ * writes is based. A write is compared with what was committed since the oldest read, by any
+ * thread, that came after the last write of the write's own thread (for a thread that has not
+ * written yet: after the last write of the process). If there is no such read, the write is based
+ * on the reads of that last write, because rows may be handed from thread to thread and kept (F40,
+ * F59, F88).
  *
- * <p>What a statement reads for itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is saved) counts for that statement in
- * addition, and replaces nothing that the program has read before: a value in it may be one of those (F88).
+ * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
+ * saved) counts for that statement in addition. It replaces nothing that the program has read
+ * before, because a value in the statement may come from such a read (F88).
  */
 public final class TableReads {
-  private static final int MAX_WRITES = 10_000;
-  private static final int MAX_READS = 1_000;
+    private static final int MAX_WRITES = 10_000;
+    private static final int MAX_READS = 1_000;
 
-  /** When rows were read. */
-  public static final class Base {
-    /** Completion time: what completed up to then is in the rows. */
-    public final String completion;
-    /** Requested time: what completes later was requested then or later. */
-    public final String floor;
-    /** Requested times of writes that were not completed, or not seen to be: they may have completed before {@link #completion}. */
-    final Set<String> pending;
+    /** The state of the table when rows were read. */
+    public static final class Base {
+        /** Completion time: the rows contain what completed up to it. */
+        public final String completion;
+        /** Requested time: what completes later was requested at this time or later. */
+        public final String floor;
+        /**
+         * Requested times of writes that were not completed, or were not seen as completed; they
+         * may have completed before {@link #completion}.
+         */
+        final Set<String> pending;
 
-    public Base(String completion, String floor, Set<String> pending) {
-      this.completion = completion;
-      this.floor = floor;
-      this.pending = pending;
-    }
-
-    /** Of rows that were read when this was the timeline. */
-    public static Base of(HoodieTimeline all) {
-      HoodieTimeline commits = all.getCommitsTimeline();
-      String completion = "0";
-      String newest = "0";
-      String oldestPending = null;
-      Set<String> pending = new HashSet<>();
-      for (HoodieInstant instant : commits.getInstants()) {
-        String requested = instant.requestedTime();
-        newest = InstantTime.max(newest, requested);
-        if (!instant.isCompleted()) {
-          pending.add(requested);
-          oldestPending = oldestPending == null || requested.compareTo(oldestPending) < 0 ? requested : oldestPending;
-        } else if (instant.getCompletionTime() != null) {
-          completion = InstantTime.max(completion, instant.getCompletionTime());
+        public Base(String completion, String floor, Set<String> pending) {
+            this.completion = completion;
+            this.floor = floor;
+            this.pending = pending;
         }
-      }
-      return new Base(completion, oldestPending == null ? newest : oldestPending, pending);
+
+        /** The base of rows that were read when this was the timeline. */
+        public static Base of(HoodieTimeline all) {
+            HoodieTimeline commits = all.getCommitsTimeline();
+            String completion = "0";
+            String newest = "0";
+            String oldestPending = null;
+            Set<String> pending = new HashSet<>();
+            for (HoodieInstant instant : commits.getInstants()) {
+                String requested = instant.requestedTime();
+                newest = InstantTime.max(newest, requested);
+                if (!instant.isCompleted()) {
+                    pending.add(requested);
+                    oldestPending =
+                            oldestPending == null || requested.compareTo(oldestPending) < 0 ? requested : oldestPending;
+                } else if (instant.getCompletionTime() != null) {
+                    completion = InstantTime.max(completion, instant.getCompletionTime());
+                }
+            }
+            return new Base(completion, oldestPending == null ? newest : oldestPending, pending);
+        }
+
+        private Base and(Base other) {
+            if (other == null) {
+                return this;
+            }
+            Set<String> both = new HashSet<>(pending);
+            both.addAll(other.pending);
+            return new Base(
+                    completion.compareTo(other.completion) < 0 ? completion : other.completion,
+                    floor.compareTo(other.floor) < 0 ? floor : other.floor,
+                    both);
+        }
+
+        /** Whether rows that were read at this base may lack what this commit added. */
+        public boolean lacks(HoodieInstant completed) {
+            return completed.getCompletionTime() != null
+                    && (completed.getCompletionTime().compareTo(completion) > 0
+                            || pending.contains(completed.requestedTime()));
+        }
     }
 
-    private Base and(Base other) {
-      if (other == null) {
-        return this;
-      }
-      Set<String> both = new HashSet<>(pending);
-      both.addAll(other.pending);
-      return new Base(
-          completion.compareTo(other.completion) < 0 ? completion : other.completion, floor.compareTo(other.floor) < 0 ? floor : other.floor, both);
+    /** One write of this process. */
+    public static final class Write {
+        public final String instant;
+        /** Null when nothing was read that the write could be based on. */
+        public final Base base;
+
+        private final long thread;
+        private volatile String read = "";
+
+        private Write(String instant, long thread, Base base) {
+            this.instant = instant;
+            this.thread = thread;
+            this.base = base;
+        }
+
+        /** Names the read that this write is based on; empty when its writer does not name one. */
+        public void madeFrom(String name) {
+            read = name;
+        }
+
+        /**
+         * Whether this write knows the earlier one without having read it: both are based on the
+         * same named read or, when one of them names no read, both are of the same thread.
+         */
+        private boolean follows(Write earlier) {
+            return read.isEmpty() || earlier.read.isEmpty() ? thread == earlier.thread : read.equals(earlier.read);
+        }
     }
 
-    /** May rows that were read then lack what this commit has brought? */
-    public boolean lacks(HoodieInstant completed) {
-      return completed.getCompletionTime() != null
-          && (completed.getCompletionTime().compareTo(completion) > 0 || pending.contains(completed.requestedTime()));
-    }
-  }
+    /** One read: its position in the order of reads and writes of this process, and its thread. */
+    private static final class Read {
+        private final long number;
+        private final long thread;
+        private Base base;
 
-  /** One write of this process. */
-  public static final class Write {
-    public final String instant;
-    /** Null: nothing was read that it could be made from. */
-    public final Base base;
-    private final long thread;
-    private volatile String read = "";
-
-    private Write(String instant, long thread, Base base) {
-      this.instant = instant;
-      this.thread = thread;
-      this.base = base;
+        private Read(long number, long thread, Base base) {
+            this.number = number;
+            this.thread = thread;
+            this.base = base;
+        }
     }
 
-    /** Its writer names the read that it is made from; empty: it does not. */
-    public void madeFrom(String name) {
-      read = name;
+    private static final class OfThread {
+        /** Number of the thread's last write; 0 when there is none. */
+        private long wrote;
+        /** What that write was based on, without its own statement's reads. */
+        private Base given;
+        /** What the current statement has read. */
+        private Base statement;
     }
 
-    /** What a write knows without having read it: what was written from the same read before, or, when one of the two is not named, by its thread. */
-    private boolean follows(Write earlier) {
-      return read.isEmpty() || earlier.read.isEmpty() ? thread == earlier.thread : read.equals(earlier.read);
+    private final Map<Long, OfThread> threads = new HashMap<>();
+    private final TreeMap<String, Write> writes = new TreeMap<>();
+    private final ArrayDeque<Read> reads = new ArrayDeque<>();
+    private final OfThread newest = new OfThread();
+    private long number;
+    private volatile boolean hadCommits;
+
+    /**
+     * Called before this process reads anything: records whether the table has commits. If that
+     * cannot be determined, the answer is no (F63).
+     */
+    public void begin(StorageConfiguration<?> conf, String basePath) {
+        try {
+            HoodieTableMetaClient table = HoodieTableMetaClient.builder()
+                    .setConf(conf.newInstance())
+                    .setBasePath(basePath)
+                    .build();
+            hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
+        } catch (HoodieException e) { // there is no table yet, or it cannot be read now
+            hadCommits = false;
+        }
     }
-  }
 
-  /** One read: when in the order of reads and writes of this process, and by whom. */
-  private static final class Read {
-    private final long number;
-    private final long thread;
-    private Base base;
-
-    private Read(long number, long thread, Base base) {
-      this.number = number;
-      this.thread = thread;
-      this.base = base;
+    /**
+     * Whether a relation that belongs to some table without commits may be of this table; such a
+     * relation does not say which table it is.
+     */
+    public boolean mayHaveBeenEmpty() {
+        return !hadCommits;
     }
-  }
 
-  private static final class OfThread {
-    /** Number of its last write; 0: none. */
-    private long wrote;
-    /** What that write was made from, but for what it has read itself. */
-    private Base given;
-    /** What the statement has read that it is in. */
-    private Base statement;
-  }
-
-  private final Map<Long, OfThread> threads = new HashMap<>();
-  private final TreeMap<String, Write> writes = new TreeMap<>();
-  private final ArrayDeque<Read> reads = new ArrayDeque<>();
-  private final OfThread newest = new OfThread();
-  private long number;
-  private volatile boolean hadCommits;
-
-  /** Before this process reads anything: has the table commits? What cannot be told counts as no (F63). */
-  public void begin(StorageConfiguration<?> conf, String basePath) {
-    try {
-      HoodieTableMetaClient table = HoodieTableMetaClient.builder().setConf(conf.newInstance()).setBasePath(basePath).build();
-      hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
-    } catch (HoodieException e) { // there is no table yet, or it cannot be read now
-      hadCommits = false;
+    /** This thread has received rows of the table. */
+    public synchronized void read(Base base) {
+        long thread = Thread.currentThread().getId();
+        for (Read one : reads) {
+            if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
+                one.base = base.and(one.base);
+                return;
+            }
+        }
+        reads.add(new Read(++number, thread, base));
+        if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
+            Read oldest = reads.poll();
+            reads.add(new Read(++number, oldest.thread, oldest.base));
+        }
     }
-  }
 
-  /** May a relation of a table without commits, which does not say of which one, be of this table? */
-  public boolean mayHaveBeenEmpty() {
-    return !hadCommits;
-  }
-
-  /** This thread has got rows of the table. */
-  public synchronized void read(Base base) {
-    long thread = Thread.currentThread().getId();
-    for (Read one : reads) {
-      if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
-        one.base = base.and(one.base);
-        return;
-      }
+    /** A statement that writes has read rows of the table in this thread. */
+    public synchronized void readByStatement(Base base) {
+        OfThread mine = ofThisThread();
+        mine.statement = base.and(mine.statement);
     }
-    reads.add(new Read(++number, thread, base));
-    if (reads.size() > MAX_READS) { // the oldest counts as its thread's newest
-      Read oldest = reads.poll();
-      reads.add(new Read(++number, oldest.thread, oldest.base));
+
+    private OfThread ofThisThread() {
+        return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
     }
-  }
 
-  /** A statement that writes has read rows of the table, in this thread. */
-  public synchronized void readByStatement(Base base) {
-    OfThread mine = ofThisThread();
-    mine.statement = base.and(mine.statement);
-  }
-
-  private OfThread ofThisThread() {
-    return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
-  }
-
-  /** That instant is not of this process. */
-  public synchronized void forget(String instant) {
-    writes.remove(instant);
-  }
-
-  /** This thread begins a write. */
-  public synchronized void begun(String instant) {
-    long thread = Thread.currentThread().getId();
-    OfThread mine = ofThisThread();
-    OfThread before = mine.wrote == 0 ? newest : mine;
-    Base read = null;
-    for (Read one : reads) {
-      if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
-        read = one.base.and(read);
-      }
+    /** The instant is not of this process. */
+    public synchronized void forget(String instant) {
+        writes.remove(instant);
     }
-    Base given = read == null ? before.given : read;
-    Base base = mine.statement == null ? given : mine.statement.and(given);
-    mine.statement = null;
-    for (OfThread one : new OfThread[] {mine, newest}) {
-      one.wrote = number + 1;
-      one.given = given;
+
+    /** This thread begins a write. */
+    public synchronized void begun(String instant) {
+        long thread = Thread.currentThread().getId();
+        OfThread mine = ofThisThread();
+        OfThread before = mine.wrote == 0 ? newest : mine;
+        Base read = null;
+        for (Read one : reads) {
+            if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
+                read = one.base.and(read);
+            }
+        }
+        Base given = read == null ? before.given : read;
+        Base base = mine.statement == null ? given : mine.statement.and(given);
+        mine.statement = null;
+        for (OfThread one : new OfThread[] {mine, newest}) {
+            one.wrote = number + 1;
+            one.given = given;
+        }
+        number++;
+        writes.put(instant, new Write(instant, thread, base));
+        if (writes.size() > MAX_WRITES) {
+            writes.pollFirstEntry(); // is then treated as a write of another process
+        }
     }
-    number++;
-    writes.put(instant, new Write(instant, thread, base));
-    if (writes.size() > MAX_WRITES) {
-      writes.pollFirstEntry(); // is then taken for a write of somebody else
+
+    /**
+     * The write of this process with that instant. For an instant of another process, returns a
+     * write that knows of no read.
+     */
+    public synchronized Write write(String instant) {
+        Write found = writes.get(instant);
+        return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
     }
-  }
 
-  /** The write of this process with that instant; one that nothing is known of when it is not of this process. */
-  public synchronized Write write(String instant) {
-    Write found = writes.get(instant);
-    return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
-  }
+    /** The latest write of this thread. */
+    public synchronized Write newest() {
+        long thread = Thread.currentThread().getId();
+        return writes.descendingMap().values().stream()
+                .filter(w -> w.thread == thread)
+                .findFirst()
+                .orElseGet(() -> write(""));
+    }
 
-  /** The newest write of this thread. */
-  public synchronized Write newest() {
-    long thread = Thread.currentThread().getId();
-    return writes.descendingMap().values().stream().filter(w -> w.thread == thread).findFirst().orElseGet(() -> write(""));
-  }
-
-  /** Is the commit with that instant one that the write knows, although it completed after the read? */
-  public synchronized boolean knows(Write write, String instant) {
-    Write other = writes.get(instant);
-    return other != null && write.follows(other);
-  }
+    /**
+     * Whether the write knows the commit with that instant although the commit completed after the
+     * read.
+     */
+    public synchronized boolean knows(Write write, String instant) {
+        Write other = writes.get(instant);
+        return other != null && write.follows(other);
+    }
 }

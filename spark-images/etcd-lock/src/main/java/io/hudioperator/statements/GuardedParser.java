@@ -12,56 +12,57 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 
 /**
- * Lets each statement see its tables as they are: Spark keeps what a table's name stood for at its first use, files and all, and an
- * {@code UPDATE} would write rows anew as they were then.
+ * Makes each statement see the current state of its tables. Spark caches what a table's name
+ * referred to at its first use, including its files, and an {@code UPDATE} would rewrite rows from
+ * that old state.
  */
 public final class GuardedParser implements ParserInterface {
-  private final SparkSession session;
-  private final ParserInterface next;
+    private final SparkSession session;
+    private final ParserInterface next;
 
-  public GuardedParser(SparkSession session, ParserInterface next) {
-    this.session = session;
-    this.next = next;
-  }
+    public GuardedParser(SparkSession session, ParserInterface next) {
+        this.session = session;
+        this.next = next;
+    }
 
-  @Override
-  public LogicalPlan parsePlan(String text) throws ParseException {
-    session.sessionState().catalog().invalidateAllCachedTables();
-    return next.parsePlan(text);
-  }
+    @Override
+    public LogicalPlan parsePlan(String text) throws ParseException {
+        session.sessionState().catalog().invalidateAllCachedTables();
+        return next.parsePlan(text);
+    }
 
-  @Override
-  public LogicalPlan parseQuery(String text) throws ParseException {
-    return next.parseQuery(text);
-  }
+    @Override
+    public LogicalPlan parseQuery(String text) throws ParseException {
+        return next.parseQuery(text);
+    }
 
-  @Override
-  public Expression parseExpression(String text) throws ParseException {
-    return next.parseExpression(text);
-  }
+    @Override
+    public Expression parseExpression(String text) throws ParseException {
+        return next.parseExpression(text);
+    }
 
-  @Override
-  public TableIdentifier parseTableIdentifier(String text) throws ParseException {
-    return next.parseTableIdentifier(text);
-  }
+    @Override
+    public TableIdentifier parseTableIdentifier(String text) throws ParseException {
+        return next.parseTableIdentifier(text);
+    }
 
-  @Override
-  public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
-    return next.parseFunctionIdentifier(text);
-  }
+    @Override
+    public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
+        return next.parseFunctionIdentifier(text);
+    }
 
-  @Override
-  public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
-    return next.parseMultipartIdentifier(text);
-  }
+    @Override
+    public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+        return next.parseMultipartIdentifier(text);
+    }
 
-  @Override
-  public StructType parseTableSchema(String text) throws ParseException {
-    return next.parseTableSchema(text);
-  }
+    @Override
+    public StructType parseTableSchema(String text) throws ParseException {
+        return next.parseTableSchema(text);
+    }
 
-  @Override
-  public DataType parseDataType(String text) throws ParseException {
-    return next.parseDataType(text);
-  }
+    @Override
+    public DataType parseDataType(String text) throws ParseException {
+        return next.parseDataType(text);
+    }
 }

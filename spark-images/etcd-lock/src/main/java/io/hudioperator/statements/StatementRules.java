@@ -48,284 +48,312 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * Looks at each plan before it runs: which rows of a table this process has read ({@link TableReads}), and whether a statement may run at all.
- * What is not in the list ({@link Statements}) does not.
+ * Inspects each plan before it runs: which rows of a table this process has read ({@link
+ * TableReads}), and whether a statement may run at all. A statement that is not in the list ({@link
+ * Statements}) may not.
  */
 public final class StatementRules {
-  private static final String HUDI = "org.apache.spark.sql.hudi.";
-  private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
+    private static final String HUDI = "org.apache.spark.sql.hudi.";
+    private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
 
-  /** Commands that write; what they read is read while they run, or is a part of them. */
-  private static final Set<String> WRITES =
-      Set.of(
-          "SaveIntoDataSourceCommand",
-          "UpdateHoodieTableCommand",
-          "DeleteHoodieTableCommand",
-          "MergeIntoHoodieTableCommand",
-          "InsertIntoHoodieTableCommand");
+    /** Commands that write. They read their input while they run, or it is part of them. */
+    private static final Set<String> WRITES = Set.of(
+            "SaveIntoDataSourceCommand",
+            "UpdateHoodieTableCommand",
+            "DeleteHoodieTableCommand",
+            "MergeIntoHoodieTableCommand",
+            "InsertIntoHoodieTableCommand");
 
-  private final SparkSession spark;
-  private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-  /** Whether what is read is read by a statement that writes, and by nobody else. */
-  private boolean byStatement;
+    private final SparkSession spark;
+    private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    /** Whether a read belongs only to a statement that writes. */
+    private boolean byStatement;
 
-  private StatementRules(SparkSession spark, boolean byStatement) {
-    this.spark = spark;
-    this.byStatement = byStatement;
-  }
+    private StatementRules(SparkSession spark, boolean byStatement) {
+        this.spark = spark;
+        this.byStatement = byStatement;
+    }
 
-  /** @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing was done then */
-  public static void check(SparkSession spark, LogicalPlan plan) {
-    if (OpenSessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
-      new StatementRules(spark, isInStatement()).walk(plan);
+    /**
+     * @throws org.apache.hudi.exception.HoodieException for a statement that may not run; nothing
+     *     has been done then
+     */
+    public static void check(SparkSession spark, LogicalPlan plan) {
+        if (OpenSessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
+            new StatementRules(spark, isInStatement()).walk(plan);
+        }
     }
-  }
 
-  private static boolean isInStatement() {
-    return StackWalker.getInstance().walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(StatementRules::isWrite));
-  }
+    private static boolean isInStatement() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(StatementRules::isWrite));
+    }
 
-  private static boolean isWrite(String className) {
-    return WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
-  }
+    private static boolean isWrite(String className) {
+        return WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
+    }
 
-  private void walk(QueryPlan<?> plan) {
-    if (plan instanceof CommandResult || !seen.add(plan)) { // a result was judged before it was there
-      return;
+    private void walk(QueryPlan<?> plan) {
+        if (plan instanceof CommandResult || !seen.add(plan)) { // the plan of a result was checked before it ran
+            return;
+        }
+        if (plan instanceof Command) {
+            judge((LogicalPlan) plan);
+            byStatement = byStatement || WRITES.contains(plan.getClass().getSimpleName());
+        }
+        if (plan instanceof LogicalRelation) {
+            read(((LogicalRelation) plan).relation(), byStatement);
+        } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
+            requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex());
+        } else if (plan instanceof StreamingRelation) {
+            requireNoStream((StreamingRelation) plan);
+        } else if (plan instanceof WriteToStream) {
+            requireNoSink(((WriteToStream) plan).sink());
+        }
+        if (plan instanceof InsertIntoHoodieTableCommand) { // its target is not a source
+            walk(((InsertIntoHoodieTableCommand) plan).query());
+            return;
+        }
+        if (plan instanceof Product) {
+            elements((Product) plan, 0).stream()
+                    .filter(LogicalPlan.class::isInstance)
+                    .forEach(p -> walk((LogicalPlan) p));
+        }
+        each(plan.children());
+        each(plan.innerChildren());
+        each(plan.subqueries());
     }
-    if (plan instanceof Command) {
-      judge((LogicalPlan) plan);
-      byStatement = byStatement || WRITES.contains(plan.getClass().getSimpleName());
-    }
-    if (plan instanceof LogicalRelation) {
-      read(((LogicalRelation) plan).relation(), byStatement);
-    } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
-      requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex());
-    } else if (plan instanceof StreamingRelation) {
-      requireNoStream((StreamingRelation) plan);
-    } else if (plan instanceof WriteToStream) {
-      requireNoSink(((WriteToStream) plan).sink());
-    }
-    if (plan instanceof InsertIntoHoodieTableCommand) { // its target is no source
-      walk(((InsertIntoHoodieTableCommand) plan).query());
-      return;
-    }
-    if (plan instanceof Product) {
-      elements((Product) plan, 0).stream().filter(LogicalPlan.class::isInstance).forEach(p -> walk((LogicalPlan) p));
-    }
-    each(plan.children());
-    each(plan.innerChildren());
-    each(plan.subqueries());
-  }
 
-  private void each(Seq<?> plans) {
-    Iterator<?> all = plans.iterator();
-    while (all.hasNext()) {
-      Object next = all.next();
-      if (next instanceof QueryPlan) {
-        walk((QueryPlan<?>) next);
-      }
+    private void each(Seq<?> plans) {
+        Iterator<?> all = plans.iterator();
+        while (all.hasNext()) {
+            Object next = all.next();
+            if (next instanceof QueryPlan) {
+                walk((QueryPlan<?>) next);
+            }
+        }
     }
-  }
 
-  /** What a node is made of, and what that is made of. */
-  private static List<Object> elements(Product node, int depth) {
-    List<Object> found = new ArrayList<>();
-    Iterator<Object> parts = node.productIterator();
-    while (parts.hasNext()) {
-      Object part = parts.next();
-      found.add(part);
-      if (depth == 0 && part instanceof Product && !(part instanceof LogicalPlan)) {
-        found.addAll(elements((Product) part, 1));
-      }
+    /** The elements of a node, and their elements. */
+    private static List<Object> elements(Product node, int depth) {
+        List<Object> found = new ArrayList<>();
+        Iterator<Object> parts = node.productIterator();
+        while (parts.hasNext()) {
+            Object part = parts.next();
+            found.add(part);
+            if (depth == 0 && part instanceof Product && !(part instanceof LogicalPlan)) {
+                found.addAll(elements((Product) part, 1));
+            }
+        }
+        return found;
     }
-    return found;
-  }
 
-  // ---- reads
+    // ---- reads
 
-  public static void read(BaseRelation relation, boolean byStatement) {
-    Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
-    if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
-      if (source instanceof FileIndex) {
-        requireNoFiles((FileIndex) source);
-      }
-      return;
+    public static void read(BaseRelation relation, boolean byStatement) {
+        Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
+        if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
+            if (source instanceof FileIndex) {
+                requireNoFiles((FileIndex) source);
+            }
+            return;
+        }
+        if (source.getClass().getSimpleName().equals("EmptyRelation")) {
+            // a table without commits; the relation does not say which one
+            TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
+            OpenSessions.all().stream()
+                    .map(Session::reads)
+                    .filter(TableReads::mayHaveBeenEmpty)
+                    .forEach(r -> read(r, nothing, byStatement));
+            return;
+        }
+        HoodieTableMetaClient table = table(source);
+        Session session = OpenSessions.byPath(table.getBasePath().toString());
+        if (session != null) {
+            requireLogFiles(source, table);
+            read(session.reads(), TableReads.Base.of(table.getActiveTimeline()), byStatement);
+        }
     }
-    if (source.getClass().getSimpleName().equals("EmptyRelation")) { // of a table without commits; it does not say which
-      TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
-      OpenSessions.all().stream().map(Session::reads).filter(TableReads::mayHaveBeenEmpty).forEach(r -> read(r, nothing, byStatement));
-      return;
-    }
-    HoodieTableMetaClient table = table(source);
-    Session session = OpenSessions.byPath(table.getBasePath().toString());
-    if (session != null) {
-      requireLogFiles(source, table);
-      read(session.reads(), TableReads.Base.of(table.getActiveTimeline()), byStatement);
-    }
-  }
 
-  private static void read(TableReads reads, TableReads.Base base, boolean byStatement) {
-    if (byStatement) {
-      reads.readByStatement(base);
-    } else {
-      reads.read(base);
+    private static void read(TableReads reads, TableReads.Base base, boolean byStatement) {
+        if (byStatement) {
+            reads.readByStatement(base);
+        } else {
+            reads.read(base);
+        }
     }
-  }
 
-  /** Read as files, a table shows old versions of rows and what was never committed, and nobody would know as of when (F79). */
-  private static void requireNoFiles(FileIndex files) {
-    Iterator<Path> roots = files.rootPaths().iterator();
-    while (roots.hasNext()) {
-      String path = roots.next().toString();
-      if (isAmongData(path)) {
-        throw Statements.refusal("reading the files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
-      }
+    /**
+     * Refuses to read the table as files: that would return old versions of rows and uncommitted
+     * rows, and the time of the read would be unknown (F79).
+     */
+    private static void requireNoFiles(FileIndex files) {
+        Iterator<Path> roots = files.rootPaths().iterator();
+        while (roots.hasNext()) {
+            String path = roots.next().toString();
+            if (isAmongData(path)) {
+                throw Statements.refusal(
+                        "reading files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
+            }
+        }
     }
-  }
 
-  private static boolean isAmongData(String path) {
-    String inner = TablePath.comparable(path) + "/";
-    return OpenSessions.all().stream()
-        .map(session -> TablePath.comparable(session.basePath()) + "/")
-        .anyMatch(table -> inner.startsWith(table) && !inner.startsWith(table + ".hoodie/"));
-  }
+    private static boolean isAmongData(String path) {
+        String inner = TablePath.comparable(path) + "/";
+        return OpenSessions.all().stream()
+                .map(session -> TablePath.comparable(session.basePath()) + "/")
+                .anyMatch(table -> inner.startsWith(table) && !inner.startsWith(table + ".hoodie/"));
+    }
 
-  private static HoodieTableMetaClient table(Object source) {
-    try {
-      return (HoodieTableMetaClient) source.getClass().getMethod("metaClient").invoke(source);
-    } catch (ReflectiveOperationException e) { // a read that is not understood is not "no read" (I11)
-      throw ErrorCode.STATEMENT.exception("cannot tell which table " + source.getClass().getName() + " reads, and since when", e);
+    private static HoodieTableMetaClient table(Object source) {
+        try {
+            return (HoodieTableMetaClient)
+                    source.getClass().getMethod("metaClient").invoke(source);
+        } catch (ReflectiveOperationException e) { // an unknown kind of read is not "no read" (I11)
+            throw ErrorCode.STATEMENT.exception(
+                    "cannot tell which table " + source.getClass().getName() + " reads, and since when", e);
+        }
     }
-  }
 
-  private static void requireNoStream(StreamingRelation stream) {
-    scala.Option<String> path = stream.dataSource().options().get("path");
-    if (path.isDefined() && OpenSessions.byPath(path.get()) != null) {
-      throw Statements.refusal("a stream of the table that this program writes", "a python source with an Update, or read_table() for each batch");
+    private static void requireNoStream(StreamingRelation stream) {
+        scala.Option<String> path = stream.dataSource().options().get("path");
+        if (path.isDefined() && OpenSessions.byPath(path.get()) != null) {
+            throw Statements.refusal(
+                    "a stream of the table that this program writes",
+                    "a python source with an Update, or read_table() for each batch");
+        }
     }
-  }
 
-  /**
-   * Hudi's sink passes over a batch whose number it has seen before in the table, of whatever query, and ends the JVM when a write is refused
-   * (F89).
-   */
-  private static void requireNoSink(Table sink) {
-    if (sink.getClass().getName().startsWith("org.apache.hudi.")) {
-      throw Statements.refusal("df.writeStream.format(\"hudi\")", "writeStream.foreachBatch with df.write.format(\"hudi\")");
+    /**
+     * Refuses Hudi's streaming sink. The sink skips a batch whose number it has already seen in the
+     * table, from any query, and ends the JVM when a write is refused (F89).
+     */
+    private static void requireNoSink(Table sink) {
+        if (sink.getClass().getName().startsWith("org.apache.hudi.")) {
+            throw Statements.refusal(
+                    "df.writeStream.format(\"hudi\")", "writeStream.foreachBatch with df.write.format(\"hudi\")");
+        }
     }
-  }
 
-  /**
-   * Base files alone: what others have committed to log files is missing, and rows made from what is left would overwrite it (F90).
-   */
-  private static void requireLogFiles(Object source, HoodieTableMetaClient table) {
-    boolean left = source instanceof HoodieFileIndex ? !((HoodieFileIndex) source).includeLogFiles() : source instanceof BaseFileOnlyRelation;
-    if (left && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
-      throw Statements.refusal("a read_optimized query of the table that this program writes", "a snapshot query, which has what is in log files, too");
+    /**
+     * Refuses a query that reads base files only. It misses what others have committed to log
+     * files, and rows made from its result would overwrite those commits (F90).
+     */
+    private static void requireLogFiles(Object source, HoodieTableMetaClient table) {
+        boolean left = source instanceof HoodieFileIndex
+                ? !((HoodieFileIndex) source).includeLogFiles()
+                : source instanceof BaseFileOnlyRelation;
+        if (left && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
+            throw Statements.refusal(
+                    "a read_optimized query of the table that this program writes",
+                    "a snapshot query, which also reads log files");
+        }
     }
-  }
 
-  // ---- statements
+    // ---- statements
 
-  private void judge(LogicalPlan command) {
-    String name = command.getClass().getSimpleName();
-    if (command instanceof CallProcedureHoodieCommand) {
-      Statements.procedure(((CallProcedureHoodieCommand) command).procedure()).require();
-    } else if (command instanceof SaveIntoDataSourceCommand) {
-      save((SaveIntoDataSourceCommand) command);
-    } else if (command instanceof InsertIntoHadoopFsRelationCommand) {
-      requireOutside(((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
-    } else if (command instanceof DropTable) {
-      drop((DropTable) command);
-    } else if (command instanceof DropHoodieTableCommand) {
-      DropHoodieTableCommand drop = (DropHoodieTableCommand) command;
-      drop(metadata(drop.tableIdentifier()), drop.purge());
-    } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
-      Statements.statement(name).require();
+    private void judge(LogicalPlan command) {
+        String name = command.getClass().getSimpleName();
+        if (command instanceof CallProcedureHoodieCommand) {
+            Statements.procedure(((CallProcedureHoodieCommand) command).procedure())
+                    .require();
+        } else if (command instanceof SaveIntoDataSourceCommand) {
+            save((SaveIntoDataSourceCommand) command);
+        } else if (command instanceof InsertIntoHadoopFsRelationCommand) {
+            requireOutside(
+                    ((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
+        } else if (command instanceof DropTable) {
+            drop((DropTable) command);
+        } else if (command instanceof DropHoodieTableCommand) {
+            DropHoodieTableCommand drop = (DropHoodieTableCommand) command;
+            drop(metadata(drop.tableIdentifier()), drop.purge());
+        } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
+            Statements.statement(name).require();
+        }
+        if (command.getClass().getName().startsWith(HUDI)) {
+            spark.sessionState().catalog().invalidateAllCachedTables();
+        }
     }
-    if (command.getClass().getName().startsWith(HUDI)) {
-      spark.sessionState().catalog().invalidateAllCachedTables();
-    }
-  }
 
-  private void save(SaveIntoDataSourceCommand save) {
-    if (!save.dataSource().getClass().getName().startsWith("org.apache.hudi.")) {
-      return;
+    private void save(SaveIntoDataSourceCommand save) {
+        if (!save.dataSource().getClass().getName().startsWith("org.apache.hudi.")) {
+            return;
+        }
+        String operation = "";
+        Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
+        while (options.hasNext()) {
+            scala.Tuple2<String, String> option = options.next();
+            if (option._1().toLowerCase(Locale.ROOT).equals("hoodie.datasource.write.operation")) {
+                operation = option._2().toLowerCase(Locale.ROOT);
+            }
+        }
+        SaveMode mode = save.mode();
+        Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
+        spark.sessionState().catalog().invalidateAllCachedTables();
     }
-    String operation = "";
-    Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
-    while (options.hasNext()) {
-      scala.Tuple2<String, String> option = options.next();
-      if (option._1().toLowerCase(Locale.ROOT).equals("hoodie.datasource.write.operation")) {
-        operation = option._2().toLowerCase(Locale.ROOT);
-      }
-    }
-    SaveMode mode = save.mode();
-    Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
-    spark.sessionState().catalog().invalidateAllCachedTables();
-  }
 
-  private static void requireOutside(String path) {
-    String inner = TablePath.comparable(path) + "/";
-    for (Session session : OpenSessions.all()) {
-      if (inner.startsWith(TablePath.comparable(session.basePath()) + "/")) {
-        throw Statements.refusal("writing files into the table's folder, " + path, "df.write.format(\"hudi\")");
-      }
+    private static void requireOutside(String path) {
+        String inner = TablePath.comparable(path) + "/";
+        for (Session session : OpenSessions.all()) {
+            if (inner.startsWith(TablePath.comparable(session.basePath()) + "/")) {
+                throw Statements.refusal("writing files into the table's folder, " + path, "df.write.format(\"hudi\")");
+            }
+        }
     }
-  }
 
-  /** Hudi's catalog makes a command of Hudi's of it only when it runs (F64). */
-  private void drop(DropTable drop) {
-    if (drop.child() instanceof ResolvedIdentifier) {
-      Identifier name = ((ResolvedIdentifier) drop.child()).identifier();
-      String[] database = name.namespace();
-      CatalogTable table = metadata(new TableIdentifier(name.name(), scala.Option.apply(database.length == 0 ? null : database[database.length - 1])));
-      if (isHudi(table)) {
-        drop(table, drop.purge());
-      }
+    /** Hudi's catalog turns this into a command of its own only when it runs (F64). */
+    private void drop(DropTable drop) {
+        if (drop.child() instanceof ResolvedIdentifier) {
+            Identifier name = ((ResolvedIdentifier) drop.child()).identifier();
+            String[] database = name.namespace();
+            CatalogTable table = metadata(new TableIdentifier(
+                    name.name(), scala.Option.apply(database.length == 0 ? null : database[database.length - 1])));
+            if (isHudi(table)) {
+                drop(table, drop.purge());
+            }
+        }
     }
-  }
 
-  private static void drop(CatalogTable table, boolean purge) {
-    boolean deletes = purge || table != null && table.tableType() == CatalogTableType.MANAGED();
-    Statements.statement(deletes ? "DropHoodieTableCommand+delete" : "DropHoodieTableCommand").require();
-  }
+    private static void drop(CatalogTable table, boolean purge) {
+        boolean deletes = purge || table != null && table.tableType() == CatalogTableType.MANAGED();
+        Statements.statement(deletes ? "DropHoodieTableCommand+delete" : "DropHoodieTableCommand")
+                .require();
+    }
 
-  /** Does a command of Spark's own name a Hudi table? */
-  private boolean concernsHudi(LogicalPlan command) {
-    List<Object> parts = new ArrayList<>(elements((Product) command, 0));
-    Iterator<?> children = command.children().iterator();
-    while (children.hasNext()) {
-      Object child = children.next();
-      if (child instanceof Product) {
-        parts.add(child);
-        parts.addAll(elements((Product) child, 0));
-      }
+    /** Whether a command of Spark's own names a Hudi table. */
+    private boolean concernsHudi(LogicalPlan command) {
+        List<Object> parts = new ArrayList<>(elements((Product) command, 0));
+        Iterator<?> children = command.children().iterator();
+        while (children.hasNext()) {
+            Object child = children.next();
+            if (child instanceof Product) {
+                parts.add(child);
+                parts.addAll(elements((Product) child, 0));
+            }
+        }
+        return parts.stream().anyMatch(this::isHudi);
     }
-    return parts.stream().anyMatch(this::isHudi);
-  }
 
-  private boolean isHudi(Object part) {
-    if (part instanceof TableIdentifier) {
-      return isHudi(metadata((TableIdentifier) part));
+    private boolean isHudi(Object part) {
+        if (part instanceof TableIdentifier) {
+            return isHudi(metadata((TableIdentifier) part));
+        }
+        if (part instanceof CatalogTable) {
+            scala.Option<String> provider = ((CatalogTable) part).provider();
+            return provider.isDefined() && provider.get().equalsIgnoreCase("hudi");
+        }
+        if (part instanceof V1Table) {
+            return isHudi(((V1Table) part).v1Table());
+        }
+        return part instanceof Table && part.getClass().getName().startsWith(HUDI_CATALOG);
     }
-    if (part instanceof CatalogTable) {
-      scala.Option<String> provider = ((CatalogTable) part).provider();
-      return provider.isDefined() && provider.get().equalsIgnoreCase("hudi");
-    }
-    if (part instanceof V1Table) {
-      return isHudi(((V1Table) part).v1Table());
-    }
-    return part instanceof Table && part.getClass().getName().startsWith(HUDI_CATALOG);
-  }
 
-  /** Null: there is no such table. */
-  private CatalogTable metadata(TableIdentifier name) {
-    try {
-      return spark.sessionState().catalog().getTableMetadata(name);
-    } catch (Exception e) { // declared by nobody: Scala
-      return null;
+    /** Null when there is no such table. */
+    private CatalogTable metadata(TableIdentifier name) {
+        try {
+            return spark.sessionState().catalog().getTableMetadata(name);
+        } catch (Exception e) { // Scala does not declare checked exceptions
+            return null;
+        }
     }
-  }
 }

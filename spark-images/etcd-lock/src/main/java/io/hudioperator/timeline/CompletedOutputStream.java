@@ -11,88 +11,91 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A completed file. Its content is kept here until {@code close()}, and goes to the store only when it is whole: Hudi closes the stream also
- * when it could not write the content, and a file that is empty or cut off would be taken for a commit (F34).
+ * A completed file. The stream keeps the content until {@code close()}, and sends it to the store
+ * only when it is whole. Hudi closes the stream even when it could not write the content, and
+ * readers would take an empty or truncated file for a commit (F34).
  */
 final class CompletedOutputStream extends FSDataOutputStream {
-  private final Path path;
-  private final ByteArrayOutputStream content;
-  private final GuardedOutputStream.Check beforeSending;
-  private final StoreCall<FSDataOutputStream> create;
-  private final Publication publication;
-  private final Runnable answered;
-  private boolean closed;
+    private final Path path;
+    private final ByteArrayOutputStream content;
+    private final GuardedOutputStream.Check beforeSending;
+    private final StoreCall<FSDataOutputStream> create;
+    private final Publication publication;
+    private final Runnable answered;
+    private boolean closed;
 
-  /**
-   * {@code publication} null = the file itself completes no instant of the table: a temporary one, or the metadata table's. {@code answered}
-   * is run when the store has said that the file is there.
-   */
-  CompletedOutputStream(
-      Path path,
-      GuardedOutputStream.Check beforeSending,
-      StoreCall<FSDataOutputStream> create,
-      Publication publication,
-      Runnable answered) {
-    this(path, new ByteArrayOutputStream(), beforeSending, create, publication, answered);
-  }
-
-  private CompletedOutputStream(
-      Path path,
-      ByteArrayOutputStream content,
-      GuardedOutputStream.Check beforeSending,
-      StoreCall<FSDataOutputStream> create,
-      Publication publication,
-      Runnable answered) {
-    super(content, null, 0);
-    this.path = path;
-    this.content = content;
-    this.beforeSending = beforeSending;
-    this.create = create;
-    this.publication = publication;
-    this.answered = answered;
-  }
-
-  @Override
-  public void close() throws IOException {
-    if (closed) {
-      return;
+    /**
+     * @param publication null when the file itself completes no instant of the table: a temporary
+     *     file, or a file of the metadata table
+     * @param answered called when the store has acknowledged the file
+     */
+    CompletedOutputStream(
+            Path path,
+            GuardedOutputStream.Check beforeSending,
+            StoreCall<FSDataOutputStream> create,
+            Publication publication,
+            Runnable answered) {
+        this(path, new ByteArrayOutputStream(), beforeSending, create, publication, answered);
     }
-    closed = true;
-    requireWhole();
-    if (publication != null) {
-      publication.sends(content.size());
+
+    private CompletedOutputStream(
+            Path path,
+            ByteArrayOutputStream content,
+            GuardedOutputStream.Check beforeSending,
+            StoreCall<FSDataOutputStream> create,
+            Publication publication,
+            Runnable answered) {
+        super(content, null, 0);
+        this.path = path;
+        this.content = content;
+        this.beforeSending = beforeSending;
+        this.create = create;
+        this.publication = publication;
+        this.answered = answered;
     }
-    Uninterrupted.run(
-        () -> {
-          beforeSending.run();
-          FSDataOutputStream out = create.run();
-          content.writeTo(out); // when this throws the stream stays open: closed, it would send a part
-          out.close();
-          return null;
+
+    @Override
+    public void close() throws IOException {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        requireWhole();
+        if (publication != null) {
+            publication.sends(content.size());
+        }
+        Uninterrupted.run(() -> {
+            beforeSending.run();
+            FSDataOutputStream out = create.run();
+            // when this throws, the stream stays open: closing it would send a partial file
+            content.writeTo(out);
+            out.close();
+            return null;
         });
-    if (publication != null) {
-      publication.completed();
+        if (publication != null) {
+            publication.completed();
+        }
+        answered.run();
     }
-    answered.run();
-  }
 
-  /** Table version 9: every completed file is an Avro file with one record. */
-  private void requireWhole() throws IOException {
-    int records = 0;
-    Exception why = null;
-    try (DataFileStream<GenericRecord> in =
-        new DataFileStream<>(new ByteArrayInputStream(content.toByteArray()), new GenericDatumReader<>())) {
-      for (; in.hasNext(); in.next()) {
-        records++;
-      }
-    } catch (IOException | RuntimeException e) {
-      why = e;
+    /** In table version 9 every completed file is an Avro file with one record. */
+    private void requireWhole() throws IOException {
+        int records = 0;
+        Exception why = null;
+        try (DataFileStream<GenericRecord> in =
+                new DataFileStream<>(new ByteArrayInputStream(content.toByteArray()), new GenericDatumReader<>())) {
+            for (; in.hasNext(); in.next()) {
+                records++;
+            }
+        } catch (IOException | RuntimeException e) {
+            why = e;
+        }
+        if (why != null || records != 1) {
+            throw new IOException(
+                    "completed file " + path + " is not sent: its " + content.size()
+                            + " bytes must be an Avro file with one record, "
+                            + (why == null ? "it has " + records : String.valueOf(why.getMessage())),
+                    why);
+        }
     }
-    if (why != null || records != 1) {
-      throw new IOException(
-          "completed file " + path + " is not sent: its " + content.size() + " bytes must be an Avro file with one record, "
-              + (why == null ? "it has " + records : String.valueOf(why.getMessage())),
-          why);
-    }
-  }
 }

@@ -15,117 +15,132 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where files of a write may be created. Hudi makes the path of a data file from values of rows, and Hadoop resolves {@code ..} in it: a file
- * could land outside of the table, or in the metadata table. Tasks of executors write these files: they know the table from the configuration.
+ * Where files of a write may be created. Hudi builds the path of a data file from values of rows,
+ * and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the metadata
+ * table. Tasks of executors write these files; they know the table from the configuration.
  */
 public final class DataFiles {
-  /** Base path of the table that this process writes, for processes without a session (executors). */
-  static final String TABLE_PATH = "hudi.operator.guard.path";
+    /**
+     * Base path of the table that this process writes, for processes without a session (executors).
+     */
+    static final String TABLE_PATH = "hudi.operator.guard.path";
 
-  private static final String INSTANT = "_\\d{14,20}";
-  private static final Pattern DATA =
-      Pattern.compile("[^.].*_\\d+-\\d+-\\d+" + INSTANT + "\\.\\w+|\\..+" + INSTANT + "\\.log\\.\\d+(?:_\\d+-\\d+-\\d+)?(?:\\.cdc)?");
-  private static final String OF_PARTITION = ".hoodie_partition_metadata";
-  private static final Pattern PARTITION = Pattern.compile("\\.hoodie_partition_metadata.*");
-  private static final Pattern MARKER = Pattern.compile(".+\\.marker\\.(?:CREATE|APPEND|MERGE)");
-  private static final Pattern MARKERS = Pattern.compile("\\.hoodie/(?:metadata/\\.hoodie/)?\\.temp/\\d{14,20}/.+");
-  private static final Pattern METADATA_TABLE = Pattern.compile("\\.hoodie/metadata/[^/.][^/]*/[^/]+");
-  private static final Pattern OF_THE_TABLE_ITSELF = Pattern.compile("\\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.*|.+\\.parquet");
+    private static final String INSTANT = "_\\d{14,20}";
+    private static final Pattern DATA = Pattern.compile("[^.].*_\\d+-\\d+-\\d+" + INSTANT + "\\.\\w+|\\..+" + INSTANT
+            + "\\.log\\.\\d+(?:_\\d+-\\d+-\\d+)?(?:\\.cdc)?");
+    private static final String OF_PARTITION = ".hoodie_partition_metadata";
+    private static final Pattern PARTITION = Pattern.compile("\\.hoodie_partition_metadata.*");
+    private static final Pattern MARKER = Pattern.compile(".+\\.marker\\.(?:CREATE|APPEND|MERGE)");
+    private static final Pattern MARKERS = Pattern.compile("\\.hoodie/(?:metadata/\\.hoodie/)?\\.temp/\\d{14,20}/.+");
+    private static final Pattern METADATA_TABLE = Pattern.compile("\\.hoodie/metadata/[^/.][^/]*/[^/]+");
+    private static final Pattern OF_THE_TABLE_ITSELF =
+            Pattern.compile("\\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.*|.+\\.parquet");
 
-  private DataFiles() {}
+    private DataFiles() {}
 
-  /**
-   * Throws when a data file, a log file, a marker or a partition's metadata is about to be created where no write of this process belongs, and when
-   * a file with any other name is about to be created among the data of a table that this process writes (F78): whatever saves it, readers and
-   * services take it for a part of the table. A process that knows no table at all is not asked where.
-   */
-  public static void require(Path path, FileSystem fs) throws IOException {
-    if (!isNamedByHudi(path)) {
-      requireNotAmongData(path);
-      return;
-    }
-    List<String> bases = bases(fs.getConf());
-    String file = TablePath.comparable(path.toString());
-    for (String base : bases) {
-      if (file.startsWith(base + "/")) {
-        requireBelow(file.substring(base.length() + 1), path);
-        requireBesideOthers(base, path, fs);
-        return;
-      }
-    }
-    if (!bases.isEmpty()) {
-      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads out of the table " + String.join(", ", bases) + ": " + path);
-    }
-  }
-
-  /** Whether there is a rule for a file of that name in that folder. */
-  public static boolean concerns(Path path) {
-    return isNamedByHudi(path) || FolderRules.isWrittenHere(path);
-  }
-
-  private static void requireNotAmongData(Path path) throws TimelineRefusedException {
-    if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
-      throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path + "; save them elsewhere (docs/use/what-user-code-may-do.md)");
-    }
-  }
-
-  /** Whether the name is that of a data file, a log file, a marker or a partition's metadata. */
-  private static boolean isNamedByHudi(Path path) {
-    String name = path.getName();
-    return DATA.matcher(name).matches() || MARKER.matcher(name).matches() || PARTITION.matcher(name).matches();
-  }
-
-  private static void requireBelow(String relative, Path path) throws TimelineRefusedException {
-    boolean allowed;
-    if (MARKER.matcher(path.getName()).matches()) {
-      allowed = MARKERS.matcher(relative).matches();
-    } else if (relative.startsWith(".hoodie/")) {
-      allowed = METADATA_TABLE.matcher(relative).matches() && !OF_THE_TABLE_ITSELF.matcher(path.getName()).matches();
-    } else {
-      allowed = true;
-    }
-    if (!allowed) {
-      throw ErrorCode.BAD_DATA.refusal("the partition of a row leads into a folder of Hudi's own: " + path);
-    }
-  }
-
-  /**
-   * No partition lies in the folder of another one ({@code a/b} in {@code a}, F100): who lists folders does not look into a partition for more of
-   * them, and a metadata table that is made anew would leave its rows out for good.
-   */
-  private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
-    Path folder = file.getParent();
-    if (!PARTITION.matcher(file.getName()).matches() || TablePath.comparable(folder.toString()).equals(base)) {
-      return;
-    }
-    for (Path above = folder.getParent(); TablePath.comparable(above.toString()).startsWith(base + "/"); above = above.getParent()) {
-      if (fs.exists(new Path(above, OF_PARTITION))) {
-        throw nested(folder, above);
-      }
-    }
-    try {
-      for (FileStatus child : fs.listStatus(folder)) {
-        if (child.isDirectory() && !child.getPath().getName().startsWith(".")) {
-          throw nested(child.getPath(), folder);
+    /**
+     * Throws when a data file, a log file, a marker or a partition's metadata is about to be
+     * created outside the table that this process writes, or where this process must not write in
+     * it. Also throws when a file with any other name is about to be created among the data of that
+     * table (F78): readers and services would treat it as part of the table, whatever saved it. A
+     * process that knows no table is not restricted to one.
+     */
+    public static void require(Path path, FileSystem fs) throws IOException {
+        if (!isNamedByHudi(path)) {
+            requireNotAmongData(path);
+            return;
         }
-      }
-    } catch (FileNotFoundException e) {
-      return; // a new one, on an object store
+        List<String> bases = bases(fs.getConf());
+        String file = TablePath.comparable(path.toString());
+        for (String base : bases) {
+            if (file.startsWith(base + "/")) {
+                requireBelow(file.substring(base.length() + 1), path);
+                requireBesideOthers(base, path, fs);
+                return;
+            }
+        }
+        if (!bases.isEmpty()) {
+            throw ErrorCode.BAD_DATA.refusal(
+                    "the partition of a row points outside the table " + String.join(", ", bases) + ": " + path);
+        }
     }
-  }
 
-  private static TimelineRefusedException nested(Path inner, Path outer) {
-    return ErrorCode.BAD_DATA.refusal(
-        "the folder " + inner + " lies in " + outer + ", which is a partition: values of a partition column are not the beginning of others before a /");
-  }
-
-  private static List<String> bases(Configuration conf) {
-    List<String> bases = new ArrayList<>();
-    String said = conf.get(TABLE_PATH, "");
-    if (!said.isEmpty()) {
-      bases.add(TablePath.comparable(said));
+    /** Whether there is a rule for a file of that name in that folder. */
+    public static boolean concerns(Path path) {
+        return isNamedByHudi(path) || FolderRules.isWrittenHere(path);
     }
-    OpenSessions.all().forEach(session -> bases.add(TablePath.comparable(session.basePath())));
-    return bases;
-  }
+
+    private static void requireNotAmongData(Path path) throws TimelineRefusedException {
+        if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
+            throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path
+                    + "; save them elsewhere (docs/use/what-user-code-may-do.md)");
+        }
+    }
+
+    /** Whether the name is that of a data file, a log file, a marker or a partition's metadata. */
+    private static boolean isNamedByHudi(Path path) {
+        String name = path.getName();
+        return DATA.matcher(name).matches()
+                || MARKER.matcher(name).matches()
+                || PARTITION.matcher(name).matches();
+    }
+
+    private static void requireBelow(String relative, Path path) throws TimelineRefusedException {
+        boolean allowed;
+        if (MARKER.matcher(path.getName()).matches()) {
+            allowed = MARKERS.matcher(relative).matches();
+        } else if (relative.startsWith(".hoodie/")) {
+            allowed = METADATA_TABLE.matcher(relative).matches()
+                    && !OF_THE_TABLE_ITSELF.matcher(path.getName()).matches();
+        } else {
+            allowed = true;
+        }
+        if (!allowed) {
+            throw ErrorCode.BAD_DATA.refusal("the partition of a row points into a folder that Hudi reserves: " + path);
+        }
+    }
+
+    /**
+     * Refuses a partition in the folder of another one ({@code a/b} in {@code a}, F100). A listing
+     * of folders does not search a partition for further partitions, so a rebuilt metadata table
+     * would permanently omit its rows.
+     */
+    private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
+        Path folder = file.getParent();
+        if (!PARTITION.matcher(file.getName()).matches()
+                || TablePath.comparable(folder.toString()).equals(base)) {
+            return;
+        }
+        for (Path above = folder.getParent();
+                TablePath.comparable(above.toString()).startsWith(base + "/");
+                above = above.getParent()) {
+            if (fs.exists(new Path(above, OF_PARTITION))) {
+                throw nested(folder, above);
+            }
+        }
+        try {
+            for (FileStatus child : fs.listStatus(folder)) {
+                if (child.isDirectory() && !child.getPath().getName().startsWith(".")) {
+                    throw nested(child.getPath(), folder);
+                }
+            }
+        } catch (FileNotFoundException e) {
+            return; // a new partition on an object store
+        }
+    }
+
+    private static TimelineRefusedException nested(Path inner, Path outer) {
+        return ErrorCode.BAD_DATA.refusal("the folder " + inner + " lies in " + outer
+                + ", which is a partition: no value of a partition column may be another value followed by / and more");
+    }
+
+    private static List<String> bases(Configuration conf) {
+        List<String> bases = new ArrayList<>();
+        String configured = conf.get(TABLE_PATH, "");
+        if (!configured.isEmpty()) {
+            bases.add(TablePath.comparable(configured));
+        }
+        OpenSessions.all().forEach(session -> bases.add(TablePath.comparable(session.basePath())));
+        return bases;
+    }
 }

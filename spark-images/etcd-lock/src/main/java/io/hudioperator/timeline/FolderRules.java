@@ -12,91 +12,101 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Which folders nobody may delete or move, in JVMs without a session too: Hudi deletes a table's folders in Spark tasks, and an executor has
- * no session (F33). What a writer's executor must know of its driver's table comes with the Spark plugin.
+ * Folders that nobody may delete or move, also enforced in JVMs without a session: Hudi deletes a
+ * table's folders in Spark tasks, and an executor has no session (F33). The Spark plugin tells a
+ * writer's executor about its driver's table.
  */
 public final class FolderRules {
-  private static final String META = ".hoodie";
-  private static final String INSIDE = "/" + META + "/";
-  private static final String METADATA_TABLE = "/" + META + "/metadata";
-  /** Base paths of the tables that this JVM writes as a writer's executor. */
-  private static final Set<String> WRITTEN = ConcurrentHashMap.newKeySet();
+    private static final String META = ".hoodie";
+    private static final String INSIDE = "/" + META + "/";
+    private static final String METADATA_TABLE = "/" + META + "/metadata";
+    /** Base paths of the tables that this JVM writes as a writer's executor. */
+    private static final Set<String> WRITTEN = ConcurrentHashMap.newKeySet();
 
-  private FolderRules() {}
+    private FolderRules() {}
 
-  /** This JVM is an executor of a writer of that table. */
-  public static void executorOfWriter(String basePath) {
-    WRITTEN.add(TablePath.comparable(basePath));
-  }
-
-  public static void beforeDelete(Path named, boolean recursive, FileSystem fs) throws IOException {
-    Path path = plain(named);
-    String what = "delete " + path;
-    requireNoTable(what, path);
-    if (!recursive || isInside(path) || !isFolder(path, fs)) {
-      return;
+    /** This JVM is an executor of a writer of that table. */
+    public static void executorOfWriter(String basePath) {
+        WRITTEN.add(TablePath.comparable(basePath));
     }
-    requireNoTableBelow(what, path, fs);
-    if (isWrittenHere(path)) {
-      throw refusal("a writer deletes no folder of its table, what it wrote stays until the table's agent cleans it: " + what);
+
+    public static void beforeDelete(Path named, boolean recursive, FileSystem fs) throws IOException {
+        Path path = plain(named);
+        String what = "delete " + path;
+        requireNoTable(what, path);
+        if (!recursive || isInside(path) || !isFolder(path, fs)) {
+            return;
+        }
+        requireNoTableBelow(what, path, fs);
+        if (isWrittenHere(path)) {
+            throw refusal("a writer may not delete a folder of its table; the table's agent cleans up what it wrote: "
+                    + what);
+        }
     }
-  }
 
-  public static void beforeRename(Path source, Path target, FileSystem fs) throws IOException {
-    Path from = plain(source);
-    Path to = plain(target);
-    String what = "rename " + from + " to " + to;
-    requireNoTable(what, from);
-    requireNoTable(what, to);
-    if (!isInside(from)) {
-      requireNoTableBelow(what, from, fs);
+    public static void beforeRename(Path source, Path target, FileSystem fs) throws IOException {
+        Path from = plain(source);
+        Path to = plain(target);
+        String what = "rename " + from + " to " + to;
+        requireNoTable(what, from);
+        requireNoTable(what, to);
+        if (!isInside(from)) {
+            requireNoTableBelow(what, from, fs);
+        }
     }
-  }
 
-  /** Without the slash at the end that a path keeps when it was made from a URI. */
-  private static Path plain(Path path) {
-    return new Path(path.toString());
-  }
-
-  /** Neither {@code .hoodie} nor, without a session that answers for it, the metadata table. */
-  private static void requireNoTable(String what, Path path) throws TimelineRefusedException {
-    String text = path.toString();
-    boolean metadataTable = text.endsWith(METADATA_TABLE) || text.endsWith(METADATA_TABLE + "/" + META);
-    if (metadataTable) {
-      String base = text.substring(0, text.lastIndexOf(METADATA_TABLE));
-      if (OpenSessions.byPath(base) == null) {
-        throw refusal("this process has no session at the table: " + what);
-      }
-    } else if (META.equals(path.getName())) {
-      throw refusal("a table's timeline is deleted or moved by nobody: " + what);
+    /** The path without the trailing slash that it keeps when it was made from a URI. */
+    private static Path plain(Path path) {
+        return new Path(path.toString());
     }
-  }
 
-  private static void requireNoTableBelow(String what, Path path, FileSystem fs) throws IOException {
-    String outer = TablePath.comparable(path.toString()) + "/";
-    boolean written = WRITTEN.stream().anyMatch(base -> (base + "/").startsWith(outer));
-    if (written || fs.exists(new Path(path, META))) {
-      throw refusal("a Hudi table lies there; delete its HudiTable, then the folder: " + what);
+    /**
+     * Refuses {@code .hoodie}, and the metadata table when this process has no session for its
+     * table.
+     */
+    private static void requireNoTable(String what, Path path) throws TimelineRefusedException {
+        String text = path.toString();
+        boolean metadataTable = text.endsWith(METADATA_TABLE) || text.endsWith(METADATA_TABLE + "/" + META);
+        if (metadataTable) {
+            String base = text.substring(0, text.lastIndexOf(METADATA_TABLE));
+            if (OpenSessions.byPath(base) == null) {
+                throw refusal("this process has no session at the table: " + what);
+            }
+        } else if (META.equals(path.getName())) {
+            throw refusal("nobody may delete or move a table's timeline: " + what);
+        }
     }
-  }
 
-  @SuppressWarnings("deprecation") // of a path that is gone it is false, where getFileStatus throws
-  private static boolean isFolder(Path path, FileSystem fs) throws IOException {
-    return fs.isDirectory(path);
-  }
+    private static void requireNoTableBelow(String what, Path path, FileSystem fs) throws IOException {
+        String outer = TablePath.comparable(path.toString()) + "/";
+        boolean written = WRITTEN.stream().anyMatch(base -> (base + "/").startsWith(outer));
+        if (written || fs.exists(new Path(path, META))) {
+            throw refusal("the folder contains a Hudi table; delete its HudiTable first, then the folder: " + what);
+        }
+    }
 
-  private static boolean isInside(Path path) {
-    return path.toString().contains(INSIDE);
-  }
+    @SuppressWarnings("deprecation") // false when the path does not exist, where getFileStatus throws
+    private static boolean isFolder(Path path, FileSystem fs) throws IOException {
+        return fs.isDirectory(path);
+    }
 
-  /** Below a table that this process writes as a writer or as a writer's executor. */
-  static boolean isWrittenHere(Path path) {
-    String text = TablePath.comparable(path.toString());
-    return WRITTEN.stream().anyMatch(base -> text.startsWith(base + "/"))
-        || OpenSessions.all().stream().filter(Session::isWriter).anyMatch(s -> text.startsWith(TablePath.comparable(s.basePath()) + "/"));
-  }
+    private static boolean isInside(Path path) {
+        return path.toString().contains(INSIDE);
+    }
 
-  private static TimelineRefusedException refusal(String detail) {
-    return ErrorCode.NOT_OWNER.refusal(detail);
-  }
+    /**
+     * Whether the path is below a table that this process writes as a writer or as a writer's
+     * executor.
+     */
+    static boolean isWrittenHere(Path path) {
+        String text = TablePath.comparable(path.toString());
+        return WRITTEN.stream().anyMatch(base -> text.startsWith(base + "/"))
+                || OpenSessions.all().stream()
+                        .filter(Session::isWriter)
+                        .anyMatch(s -> text.startsWith(TablePath.comparable(s.basePath()) + "/"));
+    }
+
+    private static TimelineRefusedException refusal(String detail) {
+        return ErrorCode.NOT_OWNER.refusal(detail);
+    }
 }

@@ -1,4 +1,7 @@
 package io.hudioperator.timeline;
 
-/** A file system through which a table may be written: each call that can change a timeline passes {@link TimelineGuard}. */
+/**
+ * A file system through which a table may be written: each call that can change a timeline passes
+ * {@link TimelineGuard}.
+ */
 public interface Guarded {}

@@ -4,40 +4,42 @@ import java.io.IOException;
 import org.apache.hadoop.fs.FSDataOutputStream;
 
 /**
- * Asks once more when the stream is closed: on object stores that is when the request goes out. {@code close()} returns or throws when the
- * store's client has really answered, whoever interrupts the caller (F31).
+ * Checks again when the stream is closed, because on object stores that is when the request is
+ * sent. {@code close()} returns or throws only after the store's client has answered, even if the
+ * caller is interrupted (F31).
  */
 final class GuardedOutputStream extends FSDataOutputStream {
-  /** The question; throws to refuse. */
-  interface Check {
-    void run() throws IOException;
-  }
-
-  private final FSDataOutputStream inner;
-  private final Check beforeClose;
-  private final Runnable answered;
-  private boolean closed;
-
-  /** {@code answered} is run when the store has said that the file is there. */
-  GuardedOutputStream(FSDataOutputStream inner, Check beforeClose, Runnable answered) throws IOException {
-    super(inner, null, inner.getPos());
-    this.inner = inner;
-    this.beforeClose = beforeClose;
-    this.answered = answered;
-  }
-
-  @Override
-  public void close() throws IOException {
-    if (closed) {
-      return;
+    /** The check; throws to refuse. */
+    interface Check {
+        void run() throws IOException;
     }
-    closed = true;
-    Uninterrupted.run(
-        () -> {
-          beforeClose.run(); // refused: the inner stream stays open, so an object store is never asked
-          inner.close();
-          return null;
+
+    private final FSDataOutputStream inner;
+    private final Check beforeClose;
+    private final Runnable answered;
+    private boolean closed;
+
+    /** @param answered called when the store has acknowledged the file */
+    GuardedOutputStream(FSDataOutputStream inner, Check beforeClose, Runnable answered) throws IOException {
+        super(inner, null, inner.getPos());
+        this.inner = inner;
+        this.beforeClose = beforeClose;
+        this.answered = answered;
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        Uninterrupted.run(() -> {
+            // when refused, the inner stream stays open and an object store never gets the
+            // request
+            beforeClose.run();
+            inner.close();
+            return null;
         });
-    answered.run();
-  }
+        answered.run();
+    }
 }

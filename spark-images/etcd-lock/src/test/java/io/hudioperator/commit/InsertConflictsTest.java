@@ -55,360 +55,452 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Of two commits that bring one new key, of which neither sees the other, one is refused (I13, F58); with files that Hudi's own writer has made. */
+/**
+ * When two commits insert the same new key and neither sees the other, one of them is refused (I13,
+ * F58). The files are made by Hudi's own writer.
+ */
 class InsertConflictsTest {
-  private static final List<String> COLUMNS =
-      List.of("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name");
-  private static final Schema SCHEMA =
-      Schema.createRecord(
-          "row", null, "test", false, COLUMNS.stream().map(name -> new Schema.Field(name, Schema.create(Schema.Type.STRING))).collect(Collectors.toList()));
+    private static final List<String> COLUMNS = List.of(
+            "_hoodie_commit_time",
+            "_hoodie_commit_seqno",
+            "_hoodie_record_key",
+            "_hoodie_partition_path",
+            "_hoodie_file_name");
+    private static final Schema SCHEMA = Schema.createRecord(
+            "row",
+            null,
+            "test",
+            false,
+            COLUMNS.stream()
+                    .map(name -> new Schema.Field(name, Schema.create(Schema.Type.STRING)))
+                    .collect(Collectors.toList()));
 
-  private final TestTable table = new TestTable();
-  private Session session;
-  private HoodieTableMetaClient metaClient;
-  private int files;
+    private final TestTable table = new TestTable();
+    private Session session;
+    private HoodieTableMetaClient metaClient;
+    private int files;
 
-  @BeforeEach
-  void begin() throws Exception {
-    session = table.session("ns.a");
-    metaClient = table.create(HoodieTableType.COPY_ON_WRITE);
-  }
+    @BeforeEach
+    void begin() throws Exception {
+        session = table.session("ns.a");
+        metaClient = table.create(HoodieTableType.COPY_ON_WRITE);
+    }
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  /** Writes a base file with these keys; `footers`: with their range and their Bloom filter. Returns its name. */
-  private String write(String partition, String group, boolean footers, String... keys) throws Exception {
-    String name = group + "_0-0-0_" + TestTable.time(files++) + ".parquet";
-    HoodieConfig config = new HoodieConfig();
-    config.setValue("hoodie.parquet.compression.codec", "uncompressed");
-    config.setValue("hoodie.parquet.bloom.filter.enabled", Boolean.toString(footers));
-    StoragePath path = new StoragePath(new StoragePath(table.basePath(), partition), name);
-    try (HoodieAvroFileWriter writer =
-        (HoodieAvroFileWriter)
-            HoodieFileWriterFactory.getFileWriter(
-                TestTable.time(0), path, metaClient.getStorage(), config, HoodieSchema.fromAvroSchema(SCHEMA), new LocalTaskContextSupplier(),
+    /**
+     * Writes a base file with these keys. Returns its name.
+     *
+     * @param footers whether the footer contains the key range and the Bloom filter
+     */
+    private String write(String partition, String group, boolean footers, String... keys) throws Exception {
+        String name = group + "_0-0-0_" + TestTable.time(files++) + ".parquet";
+        HoodieConfig config = new HoodieConfig();
+        config.setValue("hoodie.parquet.compression.codec", "uncompressed");
+        config.setValue("hoodie.parquet.bloom.filter.enabled", Boolean.toString(footers));
+        StoragePath path = new StoragePath(new StoragePath(table.basePath(), partition), name);
+        try (HoodieAvroFileWriter writer = (HoodieAvroFileWriter) HoodieFileWriterFactory.getFileWriter(
+                TestTable.time(0),
+                path,
+                metaClient.getStorage(),
+                config,
+                HoodieSchema.fromAvroSchema(SCHEMA),
+                new LocalTaskContextSupplier(),
                 HoodieRecord.HoodieRecordType.AVRO)) {
-      for (String key : keys) {
-        GenericRecord row = new GenericData.Record(SCHEMA);
-        COLUMNS.forEach(column -> row.put(column, column.equals("_hoodie_record_key") ? key : partition));
-        writer.writeAvro(key, row);
-      }
+            for (String key : keys) {
+                GenericRecord row = new GenericData.Record(SCHEMA);
+                COLUMNS.forEach(column -> row.put(column, column.equals("_hoodie_record_key") ? key : partition));
+                writer.writeAvro(key, row);
+            }
+        }
+        return name;
     }
-    return name;
-  }
 
-  private static HoodieWriteStat stat(String partition, String group, String name, String previous) {
-    HoodieWriteStat stat = new HoodieWriteStat();
-    stat.setPartitionPath(partition);
-    stat.setFileId(group);
-    stat.setPath(partition + "/" + name);
-    stat.setNumWrites(1);
-    stat.setNumInserts(1);
-    stat.setPrevCommit(previous.isEmpty() ? HoodieWriteStat.NULL_COMMIT : "20200101000000000");
-    stat.setPrevBaseFile(previous);
-    return stat;
-  }
-
-  private static HoodieCommitMetadata content(WriteOperationType operation, HoodieWriteStat... stats) {
-    HoodieCommitMetadata content = new HoodieCommitMetadata();
-    content.setOperationType(operation);
-    Arrays.stream(stats).forEach(stat -> content.addWriteStat(stat.getPartitionPath(), stat));
-    return content;
-  }
-
-  /** A commit that makes one file group. */
-  private HoodieCommitMetadata inserts(String partition, String group, String... keys) throws Exception {
-    HoodieWriteStat stat = stat(partition, group, write(partition, group, true, keys), "");
-    stat.setNumWrites(keys.length);
-    return content(WriteOperationType.UPSERT, stat);
-  }
-
-  private EtcdLockProvider provider(String index) {
-    Properties options = new Properties();
-    options.putAll(
-        Map.of("hoodie.base.path", table.folder.toString(), "hoodie.write.lock.etcd.table_id", table.id, "hoodie.index.type", index));
-    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
-  }
-
-  private void lookAhead() {
-    EtcdLockProvider provider = provider("SIMPLE");
-    assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-    provider.unlock();
-  }
-
-  /** What could be compared before the lock is not read again under it; what is committed meanwhile is. */
-  @Test
-  void keysAreComparedBeforeTheLock() throws Exception {
-    String pending = request();
-    HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
-    String file = mine.getWriteStats().get(0).getPath();
-    Path marker = table.folder.resolve(".hoodie/.temp/" + pending + "/" + file + ".marker.CREATE");
-    Files.createDirectories(marker.getParent());
-    Files.createFile(marker);
-    String apart = commit(inserts("p", "g", "b", "m"));
-    lookAhead();
-    String same = commit(inserts("p", "h", "b", "k"));
-    lookAhead();
-    String later = commit(inserts("p", "i", "b", "m"));
-    Files.delete(table.folder.resolve(file));
-    InsertConflicts underTheLock = new InsertConflicts(InsertRule.KEY, false, metaClient);
-    assertEquals(Set.of(), underTheLock.between(mine, apart), "nothing is read");
-    assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
-    assertEquals(Set.of("p/f", "p/i"), underTheLock.between(mine, later), "it is read, and is gone");
-    assertEquals(Set.of("p/f", "p/g"), new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
-  }
-
-  private String request() {
-    String time = TestTable.time(0);
-    HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "commit", time);
-    assertTrue(table.acquire(session));
-    metaClient.getActiveTimeline().createNewInstant(requested);
-    metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
-    session.release();
-    return time;
-  }
-
-  /** Somebody else's commit; returns its requested time. */
-  private String commit(HoodieCommitMetadata content) {
-    String time = request();
-    assertTrue(table.acquire(session));
-    session.conflictsChecked(time);
-    metaClient.getActiveTimeline().saveAsComplete(metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time), Option.of(content));
-    session.release();
-    metaClient.reloadActiveTimeline();
-    return time;
-  }
-
-  private Set<String> shared(InsertRule rule, HoodieCommitMetadata mine, HoodieCommitMetadata other) {
-    return new InsertConflicts(rule, false, metaClient).between(mine, commit(other));
-  }
-
-  private Set<String> shared(HoodieCommitMetadata mine, HoodieCommitMetadata other) {
-    return shared(InsertRule.KEY, mine, other);
-  }
-
-  /** Asks as Hudi does, under the lock, for a commit that began before the other one. */
-  private void askedByHudi(String index, HoodieCommitMetadata mine, HoodieCommitMetadata theirs) throws Exception {
-    String time = request();
-    commit(theirs);
-    askedByHudi(index, mine, time);
-  }
-
-  private void askedByHudi(String index, HoodieCommitMetadata mine, String time) throws Exception {
-    Properties options = new Properties();
-    options.putAll(
-        Map.of(
-            "hoodie.base.path", table.folder.toString(),
-            "hoodie.write.lock.etcd.table_id", table.id,
-            "hoodie.write.lock.provider", EtcdLockProvider.class.getName(),
-            "hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL",
-            "hoodie.clean.failed.writes.policy", "LAZY",
-            "hoodie.index.type", index,
-            "hoodie.index.bucket.engine", "SIMPLE",
-            "hoodie.datasource.write.recordkey.field", "id"));
-    HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
-    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time);
-    FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
-    assertTrue(table.acquire(session));
-    try {
-      List<HoodieInstant> found = strategy.getCandidateInstants(metaClient, current, Option.empty(), Option.of(config)).collect(Collectors.toList());
-      assertEquals(1, found.size());
-      ConcurrentOperation other = new ConcurrentOperation(found.get(0), metaClient);
-      ConcurrentOperation own = new ConcurrentOperation(current, mine);
-      if (strategy.hasConflict(own, other)) {
-        strategy.resolveConflict(null, own, other);
-      }
-    } finally {
-      session.release();
+    private static HoodieWriteStat stat(String partition, String group, String name, String previous) {
+        HoodieWriteStat stat = new HoodieWriteStat();
+        stat.setPartitionPath(partition);
+        stat.setFileId(group);
+        stat.setPath(partition + "/" + name);
+        stat.setNumWrites(1);
+        stat.setNumInserts(1);
+        stat.setPrevCommit(previous.isEmpty() ? HoodieWriteStat.NULL_COMMIT : "20200101000000000");
+        stat.setPrevBaseFile(previous);
+        return stat;
     }
-  }
 
-  @Test
-  void theLaterCommitOfOneNewKeyIsRefused() throws Exception {
-    HoodieWriteConflictException e =
-        assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "a", "k"), inserts("p", "g", "b", "k")));
-    assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
-    assertEquals("[\"p/f\",\"p/g\"]", Json.parse(session.lastConflict()).get("fileGroups").toString());
-    askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), inserts("p", "i", "b", "d"));
-  }
-
-  /** The runtime looks keys up before its write is requested: what completes in between is compared because of that read (F62). */
-  @Test
-  void whatCompletesBetweenTheLookAndTheRequestIsCompared() throws Exception {
-    session.reads().read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-    session.reads().forget(commit(inserts("p", "g", "b", "k")));
-    HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
-    String time = request();
-    HoodieWriteConflictException e = assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", mine, time));
-    assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
-    askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), time);
-  }
-
-  @Test
-  void theGateSaysWhatIsCompared() throws Exception {
-    table.gateSays("insertConflicts", "Partition");
-    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "a"), inserts("p", "g", "b")));
-    table.gateSays("insertConflicts", "Ignore");
-    askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k"));
-    table.gateSays("insertConflicts", "Key");
-    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k")));
-  }
-
-  /** Two commits to one bucket are a conflict already, and different buckets have no key in common: nothing is read. */
-  @Test
-  void bucketsAreNotComparedByKey() throws Exception {
-    HoodieCommitMetadata mine = content(WriteOperationType.UPSERT, stat("p", "00000001-a", ".00000001-a_1.log.1_0-0-0", ""));
-    HoodieCommitMetadata theirs = content(WriteOperationType.UPSERT, stat("p", "00000002-a", ".00000002-a_1.log.1_0-0-0", ""));
-    askedByHudi("BUCKET", mine, theirs);
-    table.gateSays("insertConflicts", "Partition");
-    assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("BUCKET", mine, theirs));
-  }
-
-  @ParameterizedTest
-  @CsvSource({"p, true, true", "p, true, false", "p, false, false", "q, true, true"})
-  void exactWithAndWithoutFooters(String partition, boolean mine, boolean theirs) throws Exception {
-    HoodieCommitMetadata one = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", mine, "a", "c", "k", "z"), ""));
-    HoodieCommitMetadata same = content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "k"), ""));
-    HoodieCommitMetadata other = content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "l"), ""));
-    assertEquals(partition.equals("p") ? Set.of("p/f", "p/g") : Set.of(), shared(one, same));
-    assertEquals(Set.of(), shared(one, other));
-  }
-
-  /** Few keys against many: the Bloom filter of the many is asked before they are read. */
-  @Test
-  void fewKeysAgainstMany() throws Exception {
-    String[] many = IntStream.range(0, 100).mapToObj(n -> "key-" + n).toArray(String[]::new);
-    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "key-50"), inserts("p", "g", many)));
-    assertEquals(Set.of(), shared(inserts("p", "f", "key-50-"), inserts("p", "g", many)));
-    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", many), inserts("p", "f", "key-50")));
-  }
-
-  @Test
-  void everyFileIsCompared() throws Exception {
-    HoodieWriteStat[] mine = new HoodieWriteStat[20];
-    HoodieWriteStat[] theirs = new HoodieWriteStat[20];
-    for (int n = 0; n < mine.length; n++) {
-      mine[n] = stat("p", "f" + n, write("p", "f" + n, true, "a" + n, "last" + (n == 19 ? "" : n), "z"  + n), "");
-      theirs[n] = stat("p", "g" + n, write("p", "g" + n, true, "b" + n, "last" + (n == 18 ? "" : "-" + n), "y" + n), "");
+    private static HoodieCommitMetadata content(WriteOperationType operation, HoodieWriteStat... stats) {
+        HoodieCommitMetadata content = new HoodieCommitMetadata();
+        content.setOperationType(operation);
+        Arrays.stream(stats).forEach(stat -> content.addWriteStat(stat.getPartitionPath(), stat));
+        return content;
     }
-    assertEquals(Set.of("p/f19", "p/g18"), shared(content(WriteOperationType.UPSERT, mine), content(WriteOperationType.UPSERT, theirs)));
-  }
 
-  /** New keys are packed into a small file: what that had before was not inserted. */
-  @Test
-  void keysOfTheVersionBeforeWereNotInserted() throws Exception {
-    String before = write("p", "f", true, "k");
-    HoodieCommitMetadata packed = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, "k", "n"), before));
-    assertEquals(Set.of(), shared(packed, inserts("p", "g", "k", "m")));
-    assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", "k", "n")));
-    assertEquals(Set.of(), shared(inserts("p", "g", "k"), packed));
-    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", "n"), packed));
-  }
-
-  /** Which orders a range has been made in is not known: with such keys UTF-16 and UTF-8 have two. */
-  @Test
-  void rangesOfKeysThatAreOrderedInTwoWaysTellNothing() throws Exception {
-    String smile = "\uD83D\uDE00";
-    String wave = "\uFF5Ex";
-    HoodieCommitMetadata one = inserts("p", "f", "a", smile);
-    HoodieCommitMetadata two = inserts("p", "g", smile, wave);
-    orderedByBytes(two, smile, wave);
-    assertEquals(Set.of("p/f", "p/g"), shared(one, two));
-    assertEquals(Set.of(), shared(one, inserts("p", "h", wave)));
-  }
-
-  /** Changes the file's range to what a writer says that orders keys by their bytes in UTF-8: least and greatest key change places in the footer. */
-  private void orderedByBytes(HoodieCommitMetadata of, String least, String greatest) throws Exception {
-    Path file = Path.of(table.folder.toString(), of.getWriteStats().get(0).getPath());
-    String text = Files.readString(file, StandardCharsets.ISO_8859_1);
-    String changed = text;
-    for (String[] each : new String[][] {{"hoodie_min_record_key", least, greatest}, {"hoodie_max_record_key", greatest, least}}) {
-      int at = changed.indexOf(bytes(each[1]), changed.lastIndexOf(each[0]));
-      assertTrue(at > 0 && bytes(each[1]).length() == bytes(each[2]).length());
-      changed = changed.substring(0, at) + bytes(each[2]) + changed.substring(at + bytes(each[1]).length());
+    /** A commit that creates one file group. */
+    private HoodieCommitMetadata inserts(String partition, String group, String... keys) throws Exception {
+        HoodieWriteStat stat = stat(partition, group, write(partition, group, true, keys), "");
+        stat.setNumWrites(keys.length);
+        return content(WriteOperationType.UPSERT, stat);
     }
-    assertNotEquals(text, changed);
-    Files.writeString(file, changed, StandardCharsets.ISO_8859_1);
-    Files.deleteIfExists(file.resolveSibling("." + file.getFileName() + ".crc"));
-  }
 
-  private static String bytes(String text) {
-    return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
-  }
-
-  @ParameterizedTest
-  @EnumSource(value = WriteOperationType.class, names = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BOOTSTRAP"})
-  void servicesInsertNothing(WriteOperationType service) throws Exception {
-    HoodieCommitMetadata moved = inserts("p", "f", "k");
-    moved.setOperationType(service);
-    assertEquals(Set.of(), shared(moved, inserts("p", "g", "k")));
-    assertEquals(Set.of(), shared(inserts("p", "g", "k"), moved));
-  }
-
-  @Test
-  void onlyInsertsCount() throws Exception {
-    HoodieCommitMetadata updates = inserts("p", "f", "k");
-    updates.getWriteStats().forEach(stat -> stat.setPrevCommit("20200101000000000"));
-    updates.getWriteStats().forEach(stat -> stat.setNumInserts(0));
-    assertEquals(Set.of(), shared(updates, inserts("p", "g", "k")));
-    assertEquals(Set.of(), shared(InsertRule.PARTITION, updates, inserts("p", "g", "k")));
-  }
-
-  @Test
-  void whatCannotBeReadIsAConflict() throws Exception {
-    HoodieCommitMetadata gone = inserts("p", "g", "a");
-    Files.delete(Path.of(table.folder.toString(), gone.getWriteStats().get(0).getPath()));
-    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), gone));
-    HoodieCommitMetadata log = content(WriteOperationType.UPSERT, stat("p", "g", ".g_20200101000000000.log.1_0-0-0", ""));
-    assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), log));
-  }
-
-  @Test
-  void manyKeysThatWereThereBefore() throws Exception {
-    String[] keys = IntStream.range(0, 250_000).mapToObj(n -> String.format("key-%09d", n)).toArray(String[]::new);
-    String before = write("p", "f", true, keys);
-    String[] more = Arrays.copyOf(keys, keys.length + 1);
-    more[keys.length] = "key-new";
-    HoodieCommitMetadata packed = content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, more), before));
-    assertEquals(Set.of(), shared(packed, inserts("p", "g", keys)));
-    assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", more)));
-  }
-
-  /** Printed: what a commit pays, under the lock, for a million keys inserted beside a million; 10 files each. */
-  @Test
-  @Tag("extra")
-  void theCostOfAMillionKeysBesideAMillion() throws Exception {
-    for (String keys : List.of("ordered", "random")) {
-      HoodieCommitMetadata mine = million(keys, "f", 0);
-      String theirs = commit(million(keys, "g", 1));
-      for (int round = 0; round < 3; round++) {
-        long begin = System.nanoTime();
-        assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, metaClient).between(mine, theirs));
-        System.out.println("COST " + keys + " keys: " + (System.nanoTime() - begin) / 1_000_000 + " ms");
-      }
+    private EtcdLockProvider provider(String index) {
+        Properties options = new Properties();
+        options.putAll(Map.of(
+                "hoodie.base.path",
+                table.folder.toString(),
+                "hoodie.write.lock.etcd.table_id",
+                table.id,
+                "hoodie.index.type",
+                index));
+        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
     }
-  }
 
-  private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {
-    Random random = new Random(seed);
-    HoodieWriteStat[] stats = new HoodieWriteStat[10];
-    for (int file = 0; file < stats.length; file++) {
-      String[] keys = new String[100_000];
-      for (int n = 0; n < keys.length; n++) {
-        keys[n] = how.equals("random") ? new UUID(random.nextLong(), random.nextLong()).toString() : String.format("%d-%02d-%06d", seed, file, n);
-      }
-      stats[file] = stat("p", group + file, write("p", group + file, true, keys), "");
-      stats[file].setNumWrites(keys.length);
+    private void lookAhead() {
+        EtcdLockProvider provider = provider("SIMPLE");
+        assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+        provider.unlock();
     }
-    return content(WriteOperationType.UPSERT, stats);
-  }
 
-  @Test
-  void anUnknownWordOfALaterVersionIsTheStrictest() {
-    assertEquals(InsertRule.KEY, InsertRule.of(""));
-    assertEquals(InsertRule.PARTITION, InsertRule.of("Range"));
-  }
+    /**
+     * Files that were compared before the lock are not read again under it. Files that were
+     * committed in the meantime are.
+     */
+    @Test
+    void keysAreComparedBeforeTheLock() throws Exception {
+        String pending = request();
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String file = mine.getWriteStats().get(0).getPath();
+        Path marker = table.folder.resolve(".hoodie/.temp/" + pending + "/" + file + ".marker.CREATE");
+        Files.createDirectories(marker.getParent());
+        Files.createFile(marker);
+        String apart = commit(inserts("p", "g", "b", "m"));
+        lookAhead();
+        String same = commit(inserts("p", "h", "b", "k"));
+        lookAhead();
+        String later = commit(inserts("p", "i", "b", "m"));
+        Files.delete(table.folder.resolve(file));
+        InsertConflicts underTheLock = new InsertConflicts(InsertRule.KEY, false, metaClient);
+        assertEquals(Set.of(), underTheLock.between(mine, apart), "the file is not read again");
+        assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
+        assertEquals(Set.of("p/f", "p/i"), underTheLock.between(mine, later), "the file is read, and it is gone");
+        assertEquals(
+                Set.of("p/f", "p/g"),
+                new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
+    }
+
+    private String request() {
+        String time = TestTable.time(0);
+        HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "commit", time);
+        assertTrue(table.acquire(session));
+        metaClient.getActiveTimeline().createNewInstant(requested);
+        metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
+        session.release();
+        return time;
+    }
+
+    /** A commit of another process; returns its requested time. */
+    private String commit(HoodieCommitMetadata content) {
+        String time = request();
+        assertTrue(table.acquire(session));
+        session.conflictsChecked(time);
+        metaClient
+                .getActiveTimeline()
+                .saveAsComplete(
+                        metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time), Option.of(content));
+        session.release();
+        metaClient.reloadActiveTimeline();
+        return time;
+    }
+
+    private Set<String> shared(InsertRule rule, HoodieCommitMetadata mine, HoodieCommitMetadata other) {
+        return new InsertConflicts(rule, false, metaClient).between(mine, commit(other));
+    }
+
+    private Set<String> shared(HoodieCommitMetadata mine, HoodieCommitMetadata other) {
+        return shared(InsertRule.KEY, mine, other);
+    }
+
+    /**
+     * Calls the strategy as Hudi does under the lock, for a commit that began before the other one.
+     */
+    private void askedByHudi(String index, HoodieCommitMetadata mine, HoodieCommitMetadata theirs) throws Exception {
+        String time = request();
+        commit(theirs);
+        askedByHudi(index, mine, time);
+    }
+
+    private void askedByHudi(String index, HoodieCommitMetadata mine, String time) throws Exception {
+        Properties options = new Properties();
+        options.putAll(Map.of(
+                "hoodie.base.path",
+                table.folder.toString(),
+                "hoodie.write.lock.etcd.table_id",
+                table.id,
+                "hoodie.write.lock.provider",
+                EtcdLockProvider.class.getName(),
+                "hoodie.write.concurrency.mode",
+                "OPTIMISTIC_CONCURRENCY_CONTROL",
+                "hoodie.clean.failed.writes.policy",
+                "LAZY",
+                "hoodie.index.type",
+                index,
+                "hoodie.index.bucket.engine",
+                "SIMPLE",
+                "hoodie.datasource.write.recordkey.field",
+                "id"));
+        HoodieWriteConfig config = HoodieWriteConfig.newBuilder()
+                .withPath(table.basePath())
+                .forTable("t")
+                .withProperties(options)
+                .build();
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time);
+        FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
+        assertTrue(table.acquire(session));
+        try {
+            List<HoodieInstant> found = strategy.getCandidateInstants(
+                            metaClient, current, Option.empty(), Option.of(config))
+                    .collect(Collectors.toList());
+            assertEquals(1, found.size());
+            ConcurrentOperation other = new ConcurrentOperation(found.get(0), metaClient);
+            ConcurrentOperation own = new ConcurrentOperation(current, mine);
+            if (strategy.hasConflict(own, other)) {
+                strategy.resolveConflict(null, own, other);
+            }
+        } finally {
+            session.release();
+        }
+    }
+
+    @Test
+    void theLaterCommitOfOneNewKeyIsRefused() throws Exception {
+        HoodieWriteConflictException e = assertThrows(
+                HoodieWriteConflictException.class,
+                () -> askedByHudi("SIMPLE", inserts("p", "f", "a", "k"), inserts("p", "g", "b", "k")));
+        assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
+        assertEquals(
+                "[\"p/f\",\"p/g\"]",
+                Json.parse(session.lastConflict()).get("fileGroups").toString());
+        askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), inserts("p", "i", "b", "d"));
+    }
+
+    /**
+     * The runtime looks up keys before its write is requested. Commits that complete in between are
+     * compared because of that read (F62).
+     */
+    @Test
+    void whatCompletesBetweenTheLookAndTheRequestIsCompared() throws Exception {
+        session.reads().read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+        session.reads().forget(commit(inserts("p", "g", "b", "k")));
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String time = request();
+        HoodieWriteConflictException e =
+                assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("SIMPLE", mine, time));
+        assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/g"), e.getMessage());
+        askedByHudi("SIMPLE", inserts("p", "h", "a", "c"), time);
+    }
+
+    @Test
+    void theGateSaysWhatIsCompared() throws Exception {
+        table.gateSays("insertConflicts", "Partition");
+        assertThrows(
+                HoodieWriteConflictException.class,
+                () -> askedByHudi("SIMPLE", inserts("p", "f", "a"), inserts("p", "g", "b")));
+        table.gateSays("insertConflicts", "Ignore");
+        askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k"));
+        table.gateSays("insertConflicts", "Key");
+        assertThrows(
+                HoodieWriteConflictException.class,
+                () -> askedByHudi("SIMPLE", inserts("p", "f", "k"), inserts("p", "g", "k")));
+    }
+
+    /**
+     * Two commits to one bucket already conflict, and different buckets have no key in common. So
+     * nothing is read.
+     */
+    @Test
+    void bucketsAreNotComparedByKey() throws Exception {
+        HoodieCommitMetadata mine =
+                content(WriteOperationType.UPSERT, stat("p", "00000001-a", ".00000001-a_1.log.1_0-0-0", ""));
+        HoodieCommitMetadata theirs =
+                content(WriteOperationType.UPSERT, stat("p", "00000002-a", ".00000002-a_1.log.1_0-0-0", ""));
+        askedByHudi("BUCKET", mine, theirs);
+        table.gateSays("insertConflicts", "Partition");
+        assertThrows(HoodieWriteConflictException.class, () -> askedByHudi("BUCKET", mine, theirs));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"p, true, true", "p, true, false", "p, false, false", "q, true, true"})
+    void exactWithAndWithoutFooters(String partition, boolean mine, boolean theirs) throws Exception {
+        HoodieCommitMetadata one =
+                content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", mine, "a", "c", "k", "z"), ""));
+        HoodieCommitMetadata same =
+                content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "k"), ""));
+        HoodieCommitMetadata other =
+                content(WriteOperationType.UPSERT, stat(partition, "g", write(partition, "g", theirs, "b", "l"), ""));
+        assertEquals(partition.equals("p") ? Set.of("p/f", "p/g") : Set.of(), shared(one, same));
+        assertEquals(Set.of(), shared(one, other));
+    }
+
+    /**
+     * Few keys against many: the Bloom filter of the large file is consulted before the file is
+     * read.
+     */
+    @Test
+    void fewKeysAgainstMany() throws Exception {
+        String[] many = IntStream.range(0, 100).mapToObj(n -> "key-" + n).toArray(String[]::new);
+        assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "key-50"), inserts("p", "g", many)));
+        assertEquals(Set.of(), shared(inserts("p", "f", "key-50-"), inserts("p", "g", many)));
+        assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", many), inserts("p", "f", "key-50")));
+    }
+
+    @Test
+    void everyFileIsCompared() throws Exception {
+        HoodieWriteStat[] mine = new HoodieWriteStat[20];
+        HoodieWriteStat[] theirs = new HoodieWriteStat[20];
+        for (int n = 0; n < mine.length; n++) {
+            mine[n] = stat("p", "f" + n, write("p", "f" + n, true, "a" + n, "last" + (n == 19 ? "" : n), "z" + n), "");
+            theirs[n] = stat(
+                    "p", "g" + n, write("p", "g" + n, true, "b" + n, "last" + (n == 18 ? "" : "-" + n), "y" + n), "");
+        }
+        assertEquals(
+                Set.of("p/f19", "p/g18"),
+                shared(content(WriteOperationType.UPSERT, mine), content(WriteOperationType.UPSERT, theirs)));
+    }
+
+    /** New keys are packed into a small file. Keys that the file already had were not inserted. */
+    @Test
+    void keysOfTheVersionBeforeWereNotInserted() throws Exception {
+        String before = write("p", "f", true, "k");
+        HoodieCommitMetadata packed =
+                content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, "k", "n"), before));
+        assertEquals(Set.of(), shared(packed, inserts("p", "g", "k", "m")));
+        assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", "k", "n")));
+        assertEquals(Set.of(), shared(inserts("p", "g", "k"), packed));
+        assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "g", "n"), packed));
+    }
+
+    /** The order of a range is not known. UTF-16 and UTF-8 order these keys differently. */
+    @Test
+    void rangesOfKeysThatAreOrderedInTwoWaysTellNothing() throws Exception {
+        String smile = "\uD83D\uDE00";
+        String wave = "\uFF5Ex";
+        HoodieCommitMetadata one = inserts("p", "f", "a", smile);
+        HoodieCommitMetadata two = inserts("p", "g", smile, wave);
+        orderedByBytes(two, smile, wave);
+        assertEquals(Set.of("p/f", "p/g"), shared(one, two));
+        assertEquals(Set.of(), shared(one, inserts("p", "h", wave)));
+    }
+
+    /**
+     * Rewrites the file's range as a writer would that orders keys by UTF-8 bytes: swaps the least
+     * and the greatest key in the footer.
+     */
+    private void orderedByBytes(HoodieCommitMetadata of, String least, String greatest) throws Exception {
+        Path file = Path.of(table.folder.toString(), of.getWriteStats().get(0).getPath());
+        String text = Files.readString(file, StandardCharsets.ISO_8859_1);
+        String changed = text;
+        for (String[] each :
+                new String[][] {{"hoodie_min_record_key", least, greatest}, {"hoodie_max_record_key", greatest, least}
+                }) {
+            int at = changed.indexOf(bytes(each[1]), changed.lastIndexOf(each[0]));
+            assertTrue(at > 0 && bytes(each[1]).length() == bytes(each[2]).length());
+            changed = changed.substring(0, at)
+                    + bytes(each[2])
+                    + changed.substring(at + bytes(each[1]).length());
+        }
+        assertNotEquals(text, changed);
+        Files.writeString(file, changed, StandardCharsets.ISO_8859_1);
+        Files.deleteIfExists(file.resolveSibling("." + file.getFileName() + ".crc"));
+    }
+
+    private static String bytes(String text) {
+        return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = WriteOperationType.class,
+            names = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BOOTSTRAP"})
+    void servicesInsertNothing(WriteOperationType service) throws Exception {
+        HoodieCommitMetadata moved = inserts("p", "f", "k");
+        moved.setOperationType(service);
+        assertEquals(Set.of(), shared(moved, inserts("p", "g", "k")));
+        assertEquals(Set.of(), shared(inserts("p", "g", "k"), moved));
+    }
+
+    @Test
+    void onlyInsertsCount() throws Exception {
+        HoodieCommitMetadata updates = inserts("p", "f", "k");
+        updates.getWriteStats().forEach(stat -> stat.setPrevCommit("20200101000000000"));
+        updates.getWriteStats().forEach(stat -> stat.setNumInserts(0));
+        assertEquals(Set.of(), shared(updates, inserts("p", "g", "k")));
+        assertEquals(Set.of(), shared(InsertRule.PARTITION, updates, inserts("p", "g", "k")));
+    }
+
+    @Test
+    void whatCannotBeReadIsAConflict() throws Exception {
+        HoodieCommitMetadata gone = inserts("p", "g", "a");
+        Files.delete(
+                Path.of(table.folder.toString(), gone.getWriteStats().get(0).getPath()));
+        assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), gone));
+        HoodieCommitMetadata log =
+                content(WriteOperationType.UPSERT, stat("p", "g", ".g_20200101000000000.log.1_0-0-0", ""));
+        assertEquals(Set.of("p/f", "p/g"), shared(inserts("p", "f", "z"), log));
+    }
+
+    @Test
+    void manyKeysThatWereThereBefore() throws Exception {
+        String[] keys = IntStream.range(0, 250_000)
+                .mapToObj(n -> String.format("key-%09d", n))
+                .toArray(String[]::new);
+        String before = write("p", "f", true, keys);
+        String[] more = Arrays.copyOf(keys, keys.length + 1);
+        more[keys.length] = "key-new";
+        HoodieCommitMetadata packed =
+                content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, more), before));
+        assertEquals(Set.of(), shared(packed, inserts("p", "g", keys)));
+        assertEquals(Set.of("p/f", "p/g"), shared(packed, inserts("p", "g", more)));
+    }
+
+    /**
+     * Prints the cost, under the lock, of comparing a million inserted keys with another million,
+     * in 10 files each.
+     */
+    @Test
+    @Tag("extra")
+    void theCostOfAMillionKeysBesideAMillion() throws Exception {
+        for (String keys : List.of("ordered", "random")) {
+            HoodieCommitMetadata mine = million(keys, "f", 0);
+            String theirs = commit(million(keys, "g", 1));
+            for (int round = 0; round < 3; round++) {
+                long begin = System.nanoTime();
+                assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, metaClient).between(mine, theirs));
+                System.out.println("COST " + keys + " keys: " + (System.nanoTime() - begin) / 1_000_000 + " ms");
+            }
+        }
+    }
+
+    private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {
+        Random random = new Random(seed);
+        HoodieWriteStat[] stats = new HoodieWriteStat[10];
+        for (int file = 0; file < stats.length; file++) {
+            String[] keys = new String[100_000];
+            for (int n = 0; n < keys.length; n++) {
+                keys[n] = how.equals("random")
+                        ? new UUID(random.nextLong(), random.nextLong()).toString()
+                        : String.format("%d-%02d-%06d", seed, file, n);
+            }
+            stats[file] = stat("p", group + file, write("p", group + file, true, keys), "");
+            stats[file].setNumWrites(keys.length);
+        }
+        return content(WriteOperationType.UPSERT, stats);
+    }
+
+    @Test
+    void anUnknownWordOfALaterVersionIsTheStrictest() {
+        assertEquals(InsertRule.KEY, InsertRule.of(""));
+        assertEquals(InsertRule.PARTITION, InsertRule.of("Range"));
+    }
 }

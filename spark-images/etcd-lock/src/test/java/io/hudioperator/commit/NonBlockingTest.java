@@ -29,130 +29,143 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tables whose writers do not block each other: Hudi asks no conflict strategy there, so each lock cycle of the provider checks what the
- * strategy would have checked, and only the gate can switch that on (I9, F5).
+ * Tables whose writers do not block each other. Hudi does not call the conflict strategy for them,
+ * so each lock cycle of the provider runs the checks that the strategy would run, and only the gate
+ * can switch this mode on (I9, F5).
  */
 class NonBlockingTest {
-  private final TestTable table = new TestTable();
-  private final String instant = TestTable.time(0);
-  private Session session;
-  private HoodieTableMetaClient metaClient;
+    private final TestTable table = new TestTable();
+    private final String instant = TestTable.time(0);
+    private Session session;
+    private HoodieTableMetaClient metaClient;
 
-  @BeforeEach
-  void begin() throws Exception {
-    session = table.session("ns.a");
-    metaClient = table.create(HoodieTableType.MERGE_ON_READ);
-  }
+    @BeforeEach
+    void begin() throws Exception {
+        session = table.session("ns.a");
+        metaClient = table.create(HoodieTableType.MERGE_ON_READ);
+    }
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  private EtcdLockProvider provider(boolean guarded, Map<String, String> more) {
-    Properties options = new Properties();
-    options.setProperty("hoodie.base.path", table.folder.toString());
-    options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
-    options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
-    options.putAll(more);
-    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(guarded)));
-  }
+    private EtcdLockProvider provider(boolean guarded, Map<String, String> more) {
+        Properties options = new Properties();
+        options.setProperty("hoodie.base.path", table.folder.toString());
+        options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
+        options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
+        options.putAll(more);
+        return new EtcdLockProvider(
+                new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(guarded)));
+    }
 
-  private boolean lock(EtcdLockProvider provider) {
-    return provider.tryLock(5, TimeUnit.SECONDS);
-  }
+    private boolean lock(EtcdLockProvider provider) {
+        return provider.tryLock(5, TimeUnit.SECONDS);
+    }
 
-  private void request() {
-    metaClient.getActiveTimeline().createNewInstant(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", instant));
-    metaClient
-        .getActiveTimeline()
-        .transitionRequestedToInflight(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", instant), Option.empty());
-  }
+    private void request() {
+        metaClient
+                .getActiveTimeline()
+                .createNewInstant(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", instant));
+        metaClient
+                .getActiveTimeline()
+                .transitionRequestedToInflight(
+                        metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", instant),
+                        Option.empty());
+    }
 
-  private void complete(Map<String, String> metadata) {
-    HoodieCommitMetadata content = new HoodieCommitMetadata();
-    content.setOperationType(WriteOperationType.UPSERT);
-    metadata.forEach(content::addMetadata);
-    metaClient
-        .getActiveTimeline()
-        .saveAsComplete(metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", instant), Option.of(content));
-  }
+    private void complete(Map<String, String> metadata) {
+        HoodieCommitMetadata content = new HoodieCommitMetadata();
+        content.setOperationType(WriteOperationType.UPSERT);
+        metadata.forEach(content::addMetadata);
+        metaClient
+                .getActiveTimeline()
+                .saveAsComplete(
+                        metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", instant),
+                        Option.of(content));
+    }
 
-  private void commit(Map<String, String> more, Map<String, String> metadata) {
-    EtcdLockProvider provider = provider(true, more);
-    assertTrue(lock(provider));
-    request();
-    complete(metadata);
-    provider.unlock();
-  }
+    private void commit(Map<String, String> more, Map<String, String> metadata) {
+        EtcdLockProvider provider = provider(true, more);
+        assertTrue(lock(provider));
+        request();
+        complete(metadata);
+        provider.unlock();
+    }
 
-  @Test
-  void aCommitNeedsNoConflictCheckWhereTheGateSaysSo() {
-    table.concurrency("NonBlocking");
-    commit(Map.of(), Map.of());
-    assertNull(table.instant(instant));
-    assertEquals(1, metaClient.reloadActiveTimeline().filterCompletedInstants().countInstants());
-  }
+    @Test
+    void aCommitNeedsNoConflictCheckWhereTheGateSaysSo() {
+        table.concurrency("NonBlocking");
+        commit(Map.of(), Map.of());
+        assertNull(table.instant(instant));
+        assertEquals(
+                1, metaClient.reloadActiveTimeline().filterCompletedInstants().countInstants());
+    }
 
-  @Test
-  void theOptionAloneDoesNotSwitchConflictChecksOff() {
-    EtcdLockProvider provider = provider(true, Map.of());
-    assertTrue(lock(provider));
-    request();
-    assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of())));
-    provider.unlock();
-    assertEquals("Pending", table.state(instant));
-  }
+    @Test
+    void theOptionAloneDoesNotSwitchConflictChecksOff() {
+        EtcdLockProvider provider = provider(true, Map.of());
+        assertTrue(lock(provider));
+        request();
+        assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of())));
+        provider.unlock();
+        assertEquals("Pending", table.state(instant));
+    }
 
-  @Test
-  void aLockThatTheProviderDidNotTakeAllowsNoCommit() {
-    table.concurrency("NonBlocking");
-    assertTrue(table.acquire(session));
-    request();
-    assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of())));
-  }
+    @Test
+    void aLockThatTheProviderDidNotTakeAllowsNoCommit() {
+        table.concurrency("NonBlocking");
+        assertTrue(table.acquire(session));
+        request();
+        assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of())));
+    }
 
-  @Test
-  void withoutTheStorageWrapperTheLockIsGivenBack() {
-    table.concurrency("NonBlocking");
-    assertCode(ErrorCode.NO_GUARD, assertThrows(HoodieException.class, () -> lock(provider(false, Map.of()))));
-    assertFalse(session.holdsLock());
-    assertNull(table.lock());
-  }
+    @Test
+    void withoutTheStorageWrapperTheLockIsGivenBack() {
+        table.concurrency("NonBlocking");
+        assertCode(ErrorCode.NO_GUARD, assertThrows(HoodieException.class, () -> lock(provider(false, Map.of()))));
+        assertFalse(session.holdsLock());
+        assertNull(table.lock());
+    }
 
-  @Test
-  void progressThatMovedStopsTheCommit() {
-    table.concurrency("NonBlocking");
-    Map<String, String> progress = Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, "0");
-    commit(progress, Map.of(CommitChecks.METADATA_WRITER, "ns/w", CommitChecks.METADATA_INC, "another"));
-    assertCode(ErrorCode.PROGRESS_MOVED, assertThrows(HoodieException.class, () -> lock(provider(true, progress))));
-    assertNull(table.lock());
-    EtcdLockProvider other = provider(true, Map.of(CommitChecks.PROGRESS_WRITER, "ns/other", CommitChecks.PROGRESS_BASE, "0"));
-    assertTrue(lock(other), "another writer's progress is its own");
-    other.unlock();
-  }
+    @Test
+    void progressThatMovedStopsTheCommit() {
+        table.concurrency("NonBlocking");
+        Map<String, String> progress = Map.of(CommitChecks.PROGRESS_WRITER, "ns/w", CommitChecks.PROGRESS_BASE, "0");
+        commit(progress, Map.of(CommitChecks.METADATA_WRITER, "ns/w", CommitChecks.METADATA_INC, "another"));
+        assertCode(ErrorCode.PROGRESS_MOVED, assertThrows(HoodieException.class, () -> lock(provider(true, progress))));
+        assertNull(table.lock());
+        EtcdLockProvider other =
+                provider(true, Map.of(CommitChecks.PROGRESS_WRITER, "ns/other", CommitChecks.PROGRESS_BASE, "0"));
+        assertTrue(lock(other), "another writer's progress is its own");
+        other.unlock();
+    }
 
-  /** Readers, and the index of later writers, go by the metadata table: a commit that leaves it out is not seen, and then overwritten (F32). */
-  @Test
-  void aCommitThatLeavesOutTheMetadataTableIsRefused() {
-    table.concurrency("NonBlocking");
-    Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
-    commit(without, Map.of()); // there is none
-    EtcdLockProvider making = provider(true, without);
-    assertTrue(lock(making), "the table's properties are changed under the lock");
-    metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
-    making.unlock();
-    HoodieException e = assertThrows(HoodieException.class, () -> lock(provider(true, without)));
-    assertCode(ErrorCode.OPTION, e);
-    assertTrue(e.getMessage().contains("hoodie.metadata.enable = 'false'"), e.getMessage());
-    assertNull(table.lock());
-    EtcdLockProvider keeping = provider(true, Map.of("hoodie.metadata.enable", "true"));
-    assertTrue(lock(keeping));
-    keeping.unlock();
-  }
+    /**
+     * Readers, and the index of later writers, use the metadata table. They do not see a commit
+     * that leaves it out, and a later write overwrites that commit (F32).
+     */
+    @Test
+    void aCommitThatLeavesOutTheMetadataTableIsRefused() {
+        table.concurrency("NonBlocking");
+        Map<String, String> without = Map.of("hoodie.metadata.enable", "false");
+        commit(without, Map.of()); // the table has no metadata table yet
+        EtcdLockProvider making = provider(true, without);
+        assertTrue(lock(making), "the table's properties are changed under the lock");
+        metaClient.getTableConfig().setMetadataPartitionState(metaClient, "files", true);
+        making.unlock();
+        HoodieException e = assertThrows(HoodieException.class, () -> lock(provider(true, without)));
+        assertCode(ErrorCode.OPTION, e);
+        assertTrue(e.getMessage().contains("hoodie.metadata.enable = 'false'"), e.getMessage());
+        assertNull(table.lock());
+        EtcdLockProvider keeping = provider(true, Map.of("hoodie.metadata.enable", "true"));
+        assertTrue(lock(keeping));
+        keeping.unlock();
+    }
 
-  private static Throwable refusal(Runnable change) {
-    Throwable thrown = assertThrows(HoodieIOException.class, change::run);
-    return thrown.getCause() == null ? thrown : thrown.getCause();
-  }
+    private static Throwable refusal(Runnable change) {
+        Throwable thrown = assertThrows(HoodieIOException.class, change::run);
+        return thrown.getCause() == null ? thrown : thrown.getCause();
+    }
 }

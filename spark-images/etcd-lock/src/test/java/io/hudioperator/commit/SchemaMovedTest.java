@@ -28,127 +28,147 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A commit whose columns were fitted to a schema that the table no longer has is a conflict: the write is done again (R57). */
+/**
+ * A commit whose columns were fitted to an outdated schema of the table is a conflict: the write is
+ * repeated (R57).
+ */
 class SchemaMovedTest {
-  private static final String OLD = schema("");
-  private static final String NEW = schema(",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
-  private static final String OTHER = schema(",{\"name\":\"d\",\"type\":[\"null\",\"string\"],\"default\":null}");
+    private static final String OLD = schema("");
+    private static final String NEW = schema(",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
+    private static final String OTHER = schema(",{\"name\":\"d\",\"type\":[\"null\",\"string\"],\"default\":null}");
 
-  private final TestTable table = new TestTable();
-  private Session session;
-  private HoodieTableMetaClient metaClient;
+    private final TestTable table = new TestTable();
+    private Session session;
+    private HoodieTableMetaClient metaClient;
 
-  private static String schema(String more) {
-    return "{\"type\":\"record\",\"name\":\"t\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"}" + more + "]}";
-  }
-
-  @BeforeEach
-  void begin() throws Exception {
-    session = table.session("ns.a");
-    metaClient = table.create(HoodieTableType.MERGE_ON_READ);
-  }
-
-  @AfterEach
-  void close() {
-    table.close();
-  }
-
-  /** Commits with that schema; returns the completion time. */
-  private String commit(int second, WriteOperationType operation, String schema) {
-    assertTrue(table.acquire(session));
-    String time = TestTable.time(second);
-    HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time);
-    HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
-    metaClient.getActiveTimeline().createNewInstant(requested);
-    metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
-    session.conflictsChecked(time);
-    HoodieCommitMetadata content = new HoodieCommitMetadata();
-    content.setOperationType(operation);
-    content.addMetadata(HoodieCommitMetadata.SCHEMA_KEY, schema);
-    metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
-    session.release();
-    return metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
-  }
-
-  private Properties options(String base, String mine) {
-    Map<String, String> all = new HashMap<>();
-    all.put("hoodie.base.path", table.folder.toString());
-    all.put("hoodie.write.lock.etcd.table_id", table.id);
-    all.put("hoodie.write.lock.provider", EtcdLockProvider.class.getName());
-    all.put("hoodie.clean.failed.writes.policy", "LAZY");
-    all.put(CommitChecks.SCHEMA_BASE, base);
-    all.put(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), mine);
-    Properties options = new Properties();
-    options.putAll(all);
-    return options;
-  }
-
-  /** What Hudi does under the lock in the optimistic mode; `begun`: the last commit that it had seen when it began to write, or null. */
-  private void check(String base, String mine, HoodieInstant begun) {
-    Properties options = options(base, mine);
-    options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
-    HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
-    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", TestTable.time(9));
-    assertTrue(table.acquire(session));
-    try {
-      new FencedConflictResolutionStrategy().getCandidateInstants(metaClient, current, Option.ofNullable(begun), Option.of(config));
-    } finally {
-      session.release();
+    private static String schema(String more) {
+        return "{\"type\":\"record\",\"name\":\"t\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"}" + more + "]}";
     }
-  }
 
-  private HoodieInstant last() {
-    return metaClient.reloadActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant().get();
-  }
-
-  @Test
-  void betweenTheLookAndTheBeginningOfTheWrite() {
-    String base = commit(0, WriteOperationType.UPSERT, OLD);
-    HoodieInstant first = last();
-    String moved = commit(1, WriteOperationType.UPSERT, NEW);
-    HoodieInstant second = last();
-    for (String mine : new String[] {OLD, OTHER}) {
-      assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, () -> check(base, mine, second)));
+    @BeforeEach
+    void begin() throws Exception {
+        session = table.session("ns.a");
+        metaClient = table.create(HoodieTableType.MERGE_ON_READ);
     }
-    check(base, NEW, second); // both have brought the same column
-    check(moved, OTHER, second); // the columns were fitted to what is there now
-    check(base, OLD, first); // Hudi has begun before it, and looks by itself
-    check(base, OLD, null);
-  }
 
-  @Test
-  void aCommitWithTheSameSchemaMovesNothing() {
-    String base = commit(0, WriteOperationType.UPSERT, OLD);
-    commit(1, WriteOperationType.UPSERT, OLD);
-    check(base, OTHER, last());
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  @Test
-  void aTableServiceMovesNothing() {
-    String base = commit(0, WriteOperationType.UPSERT, OLD);
-    commit(1, WriteOperationType.COMPACT, NEW);
-    check(base, OLD, last());
-  }
+    /** Commits with that schema; returns the completion time. */
+    private String commit(int second, WriteOperationType operation, String schema) {
+        assertTrue(table.acquire(session));
+        String time = TestTable.time(second);
+        HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time);
+        HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
+        metaClient.getActiveTimeline().createNewInstant(requested);
+        metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
+        session.conflictsChecked(time);
+        HoodieCommitMetadata content = new HoodieCommitMetadata();
+        content.setOperationType(operation);
+        content.addMetadata(HoodieCommitMetadata.SCHEMA_KEY, schema);
+        metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
+        session.release();
+        return metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
+    }
 
-  @Test
-  void inTheNonBlockingModeNothingMayHaveMoved() {
-    String base = commit(0, WriteOperationType.UPSERT, OLD);
-    String moved = commit(1, WriteOperationType.UPSERT, NEW);
-    table.concurrency("NonBlocking");
-    assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, () -> lock(base)));
-    assertNull(table.lock());
-    EtcdLockProvider good = provider(moved);
-    assertTrue(good.tryLock(5, TimeUnit.SECONDS));
-    good.unlock();
-  }
+    private Properties options(String base, String mine) {
+        Map<String, String> all = new HashMap<>();
+        all.put("hoodie.base.path", table.folder.toString());
+        all.put("hoodie.write.lock.etcd.table_id", table.id);
+        all.put("hoodie.write.lock.provider", EtcdLockProvider.class.getName());
+        all.put("hoodie.clean.failed.writes.policy", "LAZY");
+        all.put(CommitChecks.SCHEMA_BASE, base);
+        all.put(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), mine);
+        Properties options = new Properties();
+        options.putAll(all);
+        return options;
+    }
 
-  private boolean lock(String base) {
-    return provider(base).tryLock(5, TimeUnit.SECONDS);
-  }
+    /**
+     * What Hudi does under the lock in the optimistic mode.
+     *
+     * @param begun the last commit that Hudi had seen when it began to write, or null
+     */
+    private void check(String base, String mine, HoodieInstant begun) {
+        Properties options = options(base, mine);
+        options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
+        HoodieWriteConfig config = HoodieWriteConfig.newBuilder()
+                .withPath(table.basePath())
+                .forTable("t")
+                .withProperties(options)
+                .build();
+        HoodieInstant current =
+                metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", TestTable.time(9));
+        assertTrue(table.acquire(session));
+        try {
+            new FencedConflictResolutionStrategy()
+                    .getCandidateInstants(metaClient, current, Option.ofNullable(begun), Option.of(config));
+        } finally {
+            session.release();
+        }
+    }
 
-  private EtcdLockProvider provider(String base) {
-    Properties options = options(base, OLD);
-    options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
-    return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
-  }
+    private HoodieInstant last() {
+        return metaClient
+                .reloadActiveTimeline()
+                .getCommitsTimeline()
+                .filterCompletedInstants()
+                .lastInstant()
+                .get();
+    }
+
+    @Test
+    void betweenTheLookAndTheBeginningOfTheWrite() {
+        String base = commit(0, WriteOperationType.UPSERT, OLD);
+        HoodieInstant first = last();
+        String moved = commit(1, WriteOperationType.UPSERT, NEW);
+        HoodieInstant second = last();
+        for (String mine : new String[] {OLD, OTHER}) {
+            assertCode(
+                    ErrorCode.SCHEMA_MOVED,
+                    assertThrows(HoodieWriteConflictException.class, () -> check(base, mine, second)));
+        }
+        check(base, NEW, second); // both added the same column
+        check(moved, OTHER, second); // the columns were fitted to the current schema
+        check(base, OLD, first); // Hudi began before that commit and checks it itself
+        check(base, OLD, null);
+    }
+
+    @Test
+    void aCommitWithTheSameSchemaMovesNothing() {
+        String base = commit(0, WriteOperationType.UPSERT, OLD);
+        commit(1, WriteOperationType.UPSERT, OLD);
+        check(base, OTHER, last());
+    }
+
+    @Test
+    void aTableServiceMovesNothing() {
+        String base = commit(0, WriteOperationType.UPSERT, OLD);
+        commit(1, WriteOperationType.COMPACT, NEW);
+        check(base, OLD, last());
+    }
+
+    @Test
+    void inTheNonBlockingModeNothingMayHaveMoved() {
+        String base = commit(0, WriteOperationType.UPSERT, OLD);
+        String moved = commit(1, WriteOperationType.UPSERT, NEW);
+        table.concurrency("NonBlocking");
+        assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, () -> lock(base)));
+        assertNull(table.lock());
+        EtcdLockProvider good = provider(moved);
+        assertTrue(good.tryLock(5, TimeUnit.SECONDS));
+        good.unlock();
+    }
+
+    private boolean lock(String base) {
+        return provider(base).tryLock(5, TimeUnit.SECONDS);
+    }
+
+    private EtcdLockProvider provider(String base) {
+        Properties options = options(base, OLD);
+        options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
+        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+    }
 }

@@ -41,313 +41,364 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A commit made from rows of the table meets everything that completed since they were read, not only since its write began (I9). */
+/**
+ * A commit that was made from rows of the table is compared with everything that completed since
+ * they were read, not only since its write began (I9).
+ */
 class SnapshotMovedTest {
-  private static final String NOW = "20991231235959999";
+    private static final String NOW = "20991231235959999";
 
-  private final TestTable table = new TestTable();
-  private String named = "";
-  private Session session;
-  private HoodieTableMetaClient metaClient;
-  private final List<String> requested = new ArrayList<>();
-  private FencedConflictResolutionStrategy strategy;
+    private final TestTable table = new TestTable();
+    private String named = "";
+    private Session session;
+    private HoodieTableMetaClient metaClient;
+    private final List<String> requested = new ArrayList<>();
+    private FencedConflictResolutionStrategy strategy;
 
-  @BeforeEach
-  void begin() throws Exception {
-    session = table.session("ns.a");
-    metaClient = table.create(HoodieTableType.MERGE_ON_READ);
-  }
-
-  @AfterEach
-  void close() {
-    table.close();
-  }
-
-  private static HoodieCommitMetadata content(WriteOperationType operation, String group, long deletes) {
-    HoodieCommitMetadata content = new HoodieCommitMetadata();
-    content.setOperationType(operation);
-    if (!group.isEmpty()) {
-      HoodieWriteStat stat = new HoodieWriteStat();
-      stat.setPartitionPath("p");
-      stat.setFileId(group);
-      stat.setNumDeletes(deletes);
-      content.addWriteStat("p", stat);
+    @BeforeEach
+    void begin() throws Exception {
+        session = table.session("ns.a");
+        metaClient = table.create(HoodieTableType.MERGE_ON_READ);
     }
-    return content;
-  }
 
-  /** Commits as "another" process or in this one; returns the completion time. */
-  private String commit(int number, HoodieCommitMetadata content, String who) {
-    String completed = commit(number, content);
-    if (who.equals("another")) {
-      session.reads().forget(requested.get(number));
+    @AfterEach
+    void close() {
+        table.close();
     }
-    return completed;
-  }
 
-  private String commit(int number, HoodieCommitMetadata content) {
-    assertTrue(table.acquire(session));
-    String time = TestTable.time(0);
-    requested.add(time);
-    assertEquals(number + 1, requested.size());
-    HoodieInstant begun = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time);
-    metaClient.getActiveTimeline().createNewInstant(begun);
-    metaClient.getActiveTimeline().transitionRequestedToInflight(begun, Option.empty());
-    session.conflictsChecked(time);
-    HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
-    metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
-    session.release();
-    return metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
-  }
-
-  private Properties options(String base, SnapshotCheck.Isolation isolation) {
-    Properties options = new Properties();
-    options.putAll(
-        Map.of(
-            "hoodie.base.path", table.folder.toString(),
-            "hoodie.write.lock.etcd.table_id", table.id,
-            "hoodie.write.lock.provider", EtcdLockProvider.class.getName(),
-            "hoodie.clean.failed.writes.policy", "LAZY",
-            SnapshotCheck.FLOOR, requested.get(0),
-            SnapshotCheck.ISOLATION, isolation.name().toLowerCase(Locale.ROOT)));
-    if (!named.isEmpty()) {
-      options.setProperty(SnapshotCheck.READ, named);
+    private static HoodieCommitMetadata content(WriteOperationType operation, String group, long deletes) {
+        HoodieCommitMetadata content = new HoodieCommitMetadata();
+        content.setOperationType(operation);
+        if (!group.isEmpty()) {
+            HoodieWriteStat stat = new HoodieWriteStat();
+            stat.setPartitionPath("p");
+            stat.setFileId(group);
+            stat.setNumDeletes(deletes);
+            content.addWriteStat("p", stat);
+        }
+        return content;
     }
-    if (!base.isEmpty()) {
-      options.setProperty(SnapshotCheck.BASE, base);
+
+    /** Commits as "another" process or in this one; returns the completion time. */
+    private String commit(int number, HoodieCommitMetadata content, String who) {
+        String completed = commit(number, content);
+        if (who.equals("another")) {
+            session.reads().forget(requested.get(number));
+        }
+        return completed;
     }
-    return options;
-  }
 
-  /** Requested times that a commit begun now would be compared with; none of them completes after it has begun. */
-  private Set<String> candidates(String base, SnapshotCheck.Isolation isolation) {
-    Properties options = options(base, isolation);
-    options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
-    HoodieWriteConfig config = HoodieWriteConfig.newBuilder().withPath(table.basePath()).forTable("t").withProperties(options).build();
-    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
-    HoodieInstant last = metaClient.reloadActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant().get();
-    strategy = new FencedConflictResolutionStrategy();
-    assertTrue(table.acquire(session));
-    try {
-      return strategy.getCandidateInstants(metaClient, current, Option.of(last), Option.of(config)).map(HoodieInstant::requestedTime).collect(Collectors.toSet());
-    } finally {
-      session.release();
+    private String commit(int number, HoodieCommitMetadata content) {
+        assertTrue(table.acquire(session));
+        String time = TestTable.time(0);
+        requested.add(time);
+        assertEquals(number + 1, requested.size());
+        HoodieInstant begun = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time);
+        metaClient.getActiveTimeline().createNewInstant(begun);
+        metaClient.getActiveTimeline().transitionRequestedToInflight(begun, Option.empty());
+        session.conflictsChecked(time);
+        HoodieInstant inflight = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", time);
+        metaClient.getActiveTimeline().saveAsComplete(inflight, Option.of(content));
+        session.release();
+        return metaClient.reloadActiveTimeline().getLatestCompletionTime().get();
     }
-  }
 
-  @Test
-  void whatCompletedBetweenTheReadAndTheBeginningOfTheWrite() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    for (SnapshotCheck.Isolation isolation : Set.of(SnapshotCheck.Isolation.FRAME, SnapshotCheck.Isolation.SNAPSHOT)) {
-      assertEquals(Set.of(requested.get(1)), candidates(read, isolation));
-      assertEquals(Set.of(), candidates(later, isolation));
-      assertEquals(Set.of(), candidates("", isolation));
+    private Properties options(String base, SnapshotCheck.Isolation isolation) {
+        Properties options = new Properties();
+        options.putAll(Map.of(
+                "hoodie.base.path",
+                table.folder.toString(),
+                "hoodie.write.lock.etcd.table_id",
+                table.id,
+                "hoodie.write.lock.provider",
+                EtcdLockProvider.class.getName(),
+                "hoodie.clean.failed.writes.policy",
+                "LAZY",
+                SnapshotCheck.FLOOR,
+                requested.get(0),
+                SnapshotCheck.ISOLATION,
+                isolation.name().toLowerCase(Locale.ROOT)));
+        if (!named.isEmpty()) {
+            options.setProperty(SnapshotCheck.READ, named);
+        }
+        if (!base.isEmpty()) {
+            options.setProperty(SnapshotCheck.BASE, base);
+        }
+        return options;
     }
-  }
 
-  @Test
-  void onesOwnCommitsAreKnown() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    commit(1, content(WriteOperationType.UPSERT, "f", 0));
-    assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
-  }
-
-  /** F40: the same process, but another thread that has read for itself. */
-  @Test
-  void whatAnotherThreadHasCommittedIsNotKnown() throws Exception {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    Thread other = new Thread(() -> commit(1, content(WriteOperationType.UPSERT, "f", 0)));
-    other.start();
-    other.join();
-    assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
-  }
-
-  /** F40: one thread commits what was made from two reads. */
-  @Test
-  void whatWasMadeFromAnotherReadIsNotKnown() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    commit(1, content(WriteOperationType.UPSERT, "f", 0));
-    session.reads().write(requested.get(1)).madeFrom("B");
-    named = "A";
-    assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
-    named = "B";
-    assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
-  }
-
-  /** F59: no option says when rows were read; the thread that writes has read them. */
-  @Test
-  void whatTheThreadHasReadIsComparedWithoutAnOption() throws Exception {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = session.reads();
-    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next write may be made from the same rows");
-    Thread other = new Thread(() -> reads.begun(NOW));
-    other.start();
-    other.join();
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "and so may another thread that has read nothing");
-    reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-    reads.begun(NOW);
-    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
-
-  private TableReads.Base now() {
-    return TableReads.Base.of(metaClient.reloadActiveTimeline());
-  }
-
-  /** F88: UPDATE, with a value that the program has read before. */
-  @Test
-  void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads.Base before = now();
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = session.reads();
-    reads.read(before);
-    for (String what : List.of("the first time", "tried again")) {
-      reads.readByStatement(now());
-      reads.begun(NOW);
-      assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+    /**
+     * Requested times of the commits with which a commit that begins now would be compared; none of
+     * them completes after it has begun.
+     */
+    private Set<String> candidates(String base, SnapshotCheck.Isolation isolation) {
+        Properties options = options(base, isolation);
+        options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
+        HoodieWriteConfig config = HoodieWriteConfig.newBuilder()
+                .withPath(table.basePath())
+                .forTable("t")
+                .withProperties(options)
+                .build();
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
+        HoodieInstant last = metaClient
+                .reloadActiveTimeline()
+                .getCommitsTimeline()
+                .filterCompletedInstants()
+                .lastInstant()
+                .get();
+        strategy = new FencedConflictResolutionStrategy();
+        assertTrue(table.acquire(session));
+        try {
+            return strategy.getCandidateInstants(metaClient, current, Option.of(last), Option.of(config))
+                    .map(HoodieInstant::requestedTime)
+                    .collect(Collectors.toSet());
+        } finally {
+            session.release();
+        }
     }
-    reads.read(now());
-    reads.readByStatement(now());
-    reads.begun(NOW);
-    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
 
-  /** A program that reads nothing else: each statement is compared since its own read. */
-  @Test
-  void whatAStatementReadsCountsForItAlone() {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads.Base before = now();
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = session.reads();
-    reads.readByStatement(before);
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-    reads.readByStatement(now());
-    reads.begun(NOW);
-    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
-
-  /** F88: rows that a pool of threads has read are written by a thread that has read, later, something else. */
-  @Test
-  void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads.Base before = now();
-    commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = session.reads();
-    Thread other = new Thread(() -> reads.read(before));
-    other.start();
-    other.join();
-    reads.read(now());
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-    reads.begun(NOW);
-    assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "tried again without a read");
-    reads.read(now());
-    reads.begun(NOW);
-    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
-
-  /** One thread reads, others write, again and again: only what was read since the last write counts. */
-  @Test
-  void aThreadThatOnlyReadsHoldsNobodyUpForEver() throws Exception {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    TableReads reads = session.reads();
-    for (int number = 1; number < 3; number++) {
-      reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
-      Thread writer = new Thread(() -> reads.begun(NOW));
-      writer.start();
-      writer.join();
-      assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-      commit(number, content(WriteOperationType.UPSERT, "f", 0), "another");
+    @Test
+    void whatCompletedBetweenTheReadAndTheBeginningOfTheWrite() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        for (SnapshotCheck.Isolation isolation :
+                Set.of(SnapshotCheck.Isolation.FRAME, SnapshotCheck.Isolation.SNAPSHOT)) {
+            assertEquals(Set.of(requested.get(1)), candidates(read, isolation));
+            assertEquals(Set.of(), candidates(later, isolation));
+            assertEquals(Set.of(), candidates("", isolation));
+        }
     }
-  }
 
-  /** F63: a relation of an empty table does not say of which one; it is not the one that had commits when this process began. */
-  @Test
-  void anEmptyTableIsNotTheOneThatHadCommits() {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-    StatementRules.read(new EmptyRelation(null, new StructType()), false);
-    session.reads().begun(NOW);
-    assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
+    @Test
+    void onesOwnCommitsAreKnown() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        commit(1, content(WriteOperationType.UPSERT, "f", 0));
+        assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+    }
 
-  @Test
-  void anEmptyTableMayBeTheOneThatHadNone() {
-    session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-    StatementRules.read(new EmptyRelation(null, new StructType()), false);
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    session.reads().begun(NOW);
-    assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
-  }
+    /** F40: another thread of the same process that has made its own read. */
+    @Test
+    void whatAnotherThreadHasCommittedIsNotKnown() throws Exception {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        Thread other = new Thread(() -> commit(1, content(WriteOperationType.UPSERT, "f", 0)));
+        other.start();
+        other.join();
+        assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+    }
 
-  /** F60: a thread that has not acquired the lock commits nothing under that of another one. */
-  @Test
-  void theLockOfAnotherThreadIsNotEnough() throws Exception {
-    commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    Thread other = new Thread(() -> assertTrue(table.acquire(session)));
-    other.start();
-    other.join();
-    HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
-    assertCode(
-        ErrorCode.NOT_OWNER,
-        assertThrows(
-            HoodieException.class,
-            () -> new FencedConflictResolutionStrategy().getCandidateInstants(metaClient, current, Option.empty(), Option.empty())));
-    session.release();
-  }
+    /** F40: one thread commits what was made from two reads. */
+    @Test
+    void whatWasMadeFromAnotherReadIsNotKnown() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        commit(1, content(WriteOperationType.UPSERT, "f", 0));
+        session.reads().write(requested.get(1)).madeFrom("B");
+        named = "A";
+        assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+        named = "B";
+        assertEquals(Set.of(), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+    }
 
-  @Test
-  void serializableMeansThatNobodyHasCommittedRows() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    commit(1, content(WriteOperationType.COMPACT, "g", 0), "another");
-    commit(2, content(WriteOperationType.UPSERT, "", 0), "another");
-    assertEquals(Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
-    commit(3, content(WriteOperationType.UPSERT, "g", 0), "another");
-    assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieWriteConflictException.class, () -> candidates(read, SnapshotCheck.Isolation.SERIALIZABLE)));
-  }
+    /** F59: no option says when rows were read; the thread that writes has read them. */
+    @Test
+    void whatTheThreadHasReadIsComparedWithoutAnOption() throws Exception {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.begun(NOW);
+        assertEquals(
+                Set.of(requested.get(1)),
+                candidates("", SnapshotCheck.Isolation.SNAPSHOT),
+                "the next write may be made from the same rows");
+        Thread other = new Thread(() -> reads.begun(NOW));
+        other.start();
+        other.join();
+        assertEquals(
+                Set.of(requested.get(1)),
+                candidates("", SnapshotCheck.Isolation.SNAPSHOT),
+                "and so may another thread that has read nothing");
+        reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
 
-  /** A record that was read in that partition may be gone: to write it again would bring it back, in another file group. */
-  @Test
-  void whoeverRemovedRecordsOfThePartitionIsInTheWay() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    HoodieCommitMetadata removing = content(WriteOperationType.UPSERT, "g", 1);
-    commit(1, removing, "another");
-    HoodieCommitMetadata other = content(WriteOperationType.UPSERT, "g", 0);
-    commit(2, other, "another");
-    assertEquals(Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
-    ConcurrentOperation mine = operation(HoodieInstant.State.INFLIGHT, TestTable.time(0), content(WriteOperationType.UPSERT, "f", 0));
-    assertTrue(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(1), removing)));
-    assertFalse(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(2), other)));
-  }
+    private TableReads.Base now() {
+        return TableReads.Base.of(metaClient.reloadActiveTimeline());
+    }
 
-  private ConcurrentOperation operation(HoodieInstant.State state, String time, HoodieCommitMetadata metadata) {
-    return new ConcurrentOperation(metaClient.createNewInstant(state, "deltacommit", time), metadata);
-  }
+    /** F88: UPDATE with a value that the program read earlier. */
+    @Test
+    void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(before);
+        for (String what : List.of("the first time", "tried again")) {
+            reads.readByStatement(now());
+            reads.begun(NOW);
+            assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+        }
+        reads.read(now());
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
 
-  @Test
-  void inTheNonBlockingModeAnUpdateMeetsEveryCommit() {
-    String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-    String later = commit(1, content(WriteOperationType.UPSERT, "g", 0), "another");
-    table.concurrency("NonBlocking");
-    assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieWriteConflictException.class, () -> lock(read, SnapshotCheck.Isolation.SNAPSHOT)));
-    assertNull(table.lock());
-    assertTrue(lock(later, SnapshotCheck.Isolation.SNAPSHOT));
-    assertTrue(lock(read, SnapshotCheck.Isolation.FRAME));
-  }
+    /** A program that reads nothing else: each statement is compared since its own read. */
+    @Test
+    void whatAStatementReadsCountsForItAlone() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.readByStatement(before);
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
 
-  private boolean lock(String base, SnapshotCheck.Isolation isolation) {
-    Properties options = options(base, isolation);
-    options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
-    EtcdLockProvider provider = new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
-    boolean locked = provider.tryLock(5, TimeUnit.SECONDS);
-    provider.unlock();
-    return locked;
-  }
+    /**
+     * F88: rows that a thread pool has read are written by a thread that has read something else
+     * later.
+     */
+    @Test
+    void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        Thread other = new Thread(() -> reads.read(before));
+        other.start();
+        other.join();
+        reads.read(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.begun(NOW);
+        assertEquals(
+                Set.of(requested.get(1)),
+                candidates("", SnapshotCheck.Isolation.SNAPSHOT),
+                "tried again without a read");
+        reads.read(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    /** One thread reads and others write, repeatedly: only reads since the last write count. */
+    @Test
+    void aThreadThatOnlyReadsHoldsNobodyUpForEver() throws Exception {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        for (int number = 1; number < 3; number++) {
+            reads.read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+            Thread writer = new Thread(() -> reads.begun(NOW));
+            writer.start();
+            writer.join();
+            assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+            commit(number, content(WriteOperationType.UPSERT, "f", 0), "another");
+        }
+    }
+
+    /**
+     * F63: a relation of an empty table does not say which table it is. It cannot be a table that
+     * had commits when this process began.
+     */
+    @Test
+    void anEmptyTableIsNotTheOneThatHadCommits() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+        StatementRules.read(new EmptyRelation(null, new StructType()), false);
+        session.reads().begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    @Test
+    void anEmptyTableMayBeTheOneThatHadNone() {
+        session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
+        StatementRules.read(new EmptyRelation(null, new StructType()), false);
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        session.reads().begun(NOW);
+        assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    /** F60: a thread that has not acquired the lock commits nothing under another thread's lock. */
+    @Test
+    void theLockOfAnotherThreadIsNotEnough() throws Exception {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        Thread other = new Thread(() -> assertTrue(table.acquire(session)));
+        other.start();
+        other.join();
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", NOW);
+        assertCode(
+                ErrorCode.NOT_OWNER,
+                assertThrows(
+                        HoodieException.class,
+                        () -> new FencedConflictResolutionStrategy()
+                                .getCandidateInstants(metaClient, current, Option.empty(), Option.empty())));
+        session.release();
+    }
+
+    @Test
+    void serializableMeansThatNobodyHasCommittedRows() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        commit(1, content(WriteOperationType.COMPACT, "g", 0), "another");
+        commit(2, content(WriteOperationType.UPSERT, "", 0), "another");
+        assertEquals(
+                Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+        commit(3, content(WriteOperationType.UPSERT, "g", 0), "another");
+        assertCode(
+                ErrorCode.SNAPSHOT_MOVED,
+                assertThrows(
+                        HoodieWriteConflictException.class,
+                        () -> candidates(read, SnapshotCheck.Isolation.SERIALIZABLE)));
+    }
+
+    /**
+     * A record that was read in that partition may be gone. Writing it again would bring it back,
+     * in another file group.
+     */
+    @Test
+    void whoeverRemovedRecordsOfThePartitionIsInTheWay() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        HoodieCommitMetadata removing = content(WriteOperationType.UPSERT, "g", 1);
+        commit(1, removing, "another");
+        HoodieCommitMetadata other = content(WriteOperationType.UPSERT, "g", 0);
+        commit(2, other, "another");
+        assertEquals(Set.of(requested.get(1), requested.get(2)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+        ConcurrentOperation mine =
+                operation(HoodieInstant.State.INFLIGHT, TestTable.time(0), content(WriteOperationType.UPSERT, "f", 0));
+        assertTrue(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(1), removing)));
+        assertFalse(strategy.hasConflict(mine, operation(HoodieInstant.State.COMPLETED, requested.get(2), other)));
+    }
+
+    private ConcurrentOperation operation(HoodieInstant.State state, String time, HoodieCommitMetadata metadata) {
+        return new ConcurrentOperation(metaClient.createNewInstant(state, "deltacommit", time), metadata);
+    }
+
+    @Test
+    void inTheNonBlockingModeAnUpdateMeetsEveryCommit() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        String later = commit(1, content(WriteOperationType.UPSERT, "g", 0), "another");
+        table.concurrency("NonBlocking");
+        assertCode(
+                ErrorCode.SNAPSHOT_MOVED,
+                assertThrows(HoodieWriteConflictException.class, () -> lock(read, SnapshotCheck.Isolation.SNAPSHOT)));
+        assertNull(table.lock());
+        assertTrue(lock(later, SnapshotCheck.Isolation.SNAPSHOT));
+        assertTrue(lock(read, SnapshotCheck.Isolation.FRAME));
+    }
+
+    private boolean lock(String base, SnapshotCheck.Isolation isolation) {
+        Properties options = options(base, isolation);
+        options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
+        EtcdLockProvider provider = new EtcdLockProvider(
+                new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+        boolean locked = provider.tryLock(5, TimeUnit.SECONDS);
+        provider.unlock();
+        return locked;
+    }
 }

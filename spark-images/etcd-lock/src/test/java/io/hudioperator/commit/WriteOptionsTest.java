@@ -19,213 +19,269 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a write may say otherwise than its table (F32), and that the list of Hudi's options is whole. */
+/**
+ * Which options of a write may differ from its table (F32), and that the list of Hudi's options is
+ * complete.
+ */
 class WriteOptionsTest {
-  private static final Map<String, String> RENDERED =
-      Map.of(
-          "hoodie.metadata.enable", "true",
-          "hoodie.index.type", "SIMPLE",
-          "hoodie.datasource.write.recordkey.field", "id",
-          "hoodie.datasource.write.keygenerator.class", "org.apache.hudi.keygen.SimpleKeyGenerator",
-          "hoodie.clean.failed.writes.policy", "LAZY",
-          "hoodie.table.services.enabled", "false",
-          "hoodie.write.markers.type", "DIRECT");
-  private static final Map<String, String> OF_THE_TABLE = Map.of("hoodie.record.merge.mode", "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields", "ts");
+    private static final Map<String, String> RENDERED = Map.of(
+            "hoodie.metadata.enable", "true",
+            "hoodie.index.type", "SIMPLE",
+            "hoodie.datasource.write.recordkey.field", "id",
+            "hoodie.datasource.write.keygenerator.class", "org.apache.hudi.keygen.SimpleKeyGenerator",
+            "hoodie.clean.failed.writes.policy", "LAZY",
+            "hoodie.table.services.enabled", "false",
+            "hoodie.write.markers.type", "DIRECT");
+    private static final Map<String, String> OF_THE_TABLE =
+            Map.of("hoodie.record.merge.mode", "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields", "ts");
 
-  private static final Set<String> OF_SPARK = Set.of("hoodie.metadata.index.column.stats.enable", "hoodie.metadata.streaming.write.enabled"); // true there
+    // true with Spark
+    private static final Set<String> OF_SPARK =
+            Set.of("hoodie.metadata.index.column.stats.enable", "hoodie.metadata.streaming.write.enabled");
 
-  @TempDir private Path conf;
+    @TempDir
+    private Path conf;
 
-  private List<String> problems(Map<String, String> write) throws Exception {
-    StringBuilder lines = new StringBuilder("# rendered\n");
-    RENDERED.forEach((k, v) -> lines.append(k).append('=').append(v).append('\n'));
-    Files.writeString(conf.resolve("hudi-defaults.conf"), lines.toString());
-    Files.writeString(conf.resolve("job.json"), "{\"hudiOptions\": {\"hoodie.parquet.outputtimestamptype\": \"TIMESTAMP_MILLIS\"}}");
-    Map<String, String> env = Map.of("HUDI_CONF_DIR", conf.toString(), "HUDI_OPERATOR_JOB", conf.resolve("job.json").toString());
-    return WriteOptions.of(env).problems(properties(write), properties(OF_THE_TABLE));
-  }
-
-  private static Properties properties(Map<String, String> options) {
-    Properties properties = new Properties();
-    properties.putAll(options);
-    return properties;
-  }
-
-  private void passes(String name, String value) throws Exception {
-    assertEquals(List.of(), problems(Map.of(name, value)));
-  }
-
-  private void refused(String name, String value, String rule) throws Exception {
-    List<String> found = problems(Map.of(name, value));
-    assertEquals(1, found.size(), name);
-    assertTrue(found.get(0).startsWith(name + " = '" + value + "': "), found.get(0));
-    assertTrue(found.get(0).endsWith(rule), found.get(0));
-  }
-
-  @Test
-  void whatTheOperatorHasRenderedStays() throws Exception {
-    for (Map.Entry<String, String> option : RENDERED.entrySet()) {
-      passes(option.getKey(), option.getValue());
-      refused(option.getKey(), "another", "it must be " + option.getValue());
+    private List<String> problems(Map<String, String> write) throws Exception {
+        StringBuilder lines = new StringBuilder("# rendered\n");
+        RENDERED.forEach((k, v) -> lines.append(k).append('=').append(v).append('\n'));
+        Files.writeString(conf.resolve("hudi-defaults.conf"), lines.toString());
+        Files.writeString(
+                conf.resolve("job.json"),
+                "{\"hudiOptions\": {\"hoodie.parquet.outputtimestamptype\": \"TIMESTAMP_MILLIS\"}}");
+        Map<String, String> env = Map.of(
+                "HUDI_CONF_DIR",
+                conf.toString(),
+                "HUDI_OPERATOR_JOB",
+                conf.resolve("job.json").toString());
+        return WriteOptions.of(env).problems(properties(write), properties(OF_THE_TABLE));
     }
-    passes("hoodie.metadata.enable", "TRUE");
-    refused("hoodie.metadata.enable", "false", "it must be true");
-    refused("hoodie.datasource.write.recordkey.field", "ID", "it must be id");
-  }
 
-  @Test
-  void otherNamesOfAnOptionAreTheOption() throws Exception {
-    refused("hoodie.cleaner.policy.failed.writes", "EAGER", "it must be LAZY");
-    passes("hoodie.cleaner.policy.failed.writes", "lazy");
-  }
+    private static Properties properties(Map<String, String> options) {
+        Properties properties = new Properties();
+        properties.putAll(options);
+        return properties;
+    }
 
-  @Test
-  void whatTheTablesPropertiesSayStays() throws Exception {
-    passes("hoodie.record.merge.mode", "EVENT_TIME_ORDERING");
-    refused("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING", "not be set");
-    passes("hoodie.table.ordering.fields", "ts");
-    refused("hoodie.table.ordering.fields", "id", "not be set");
-  }
+    private void passes(String name, String value) throws Exception {
+        assertEquals(List.of(), problems(Map.of(name, value)));
+    }
 
-  @Test
-  void thePayloadClassIsTheOneOfTheMergeMode() throws Exception {
-    String payload = "hoodie.datasource.write.payload.class";
-    passes(payload, "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
-    refused(payload, "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload", "not be set");
-    passes("hoodie.write.record.merge.mode", "EVENT_TIME_ORDERING");
-    refused("hoodie.write.record.merge.mode", "COMMIT_TIME_ORDERING", "not be set");
-  }
+    private void refused(String name, String value, String rule) throws Exception {
+        List<String> found = problems(Map.of(name, value));
+        assertEquals(1, found.size(), name);
+        assertTrue(found.get(0).startsWith(name + " = '" + value + "': "), found.get(0));
+        assertTrue(found.get(0).endsWith(rule), found.get(0));
+    }
 
-  @Test
-  void thePayloadClassOfOtherMergeModes() {
-    Map<String, String> payloads =
-        Map.of(
-            "COMMIT_TIME_ORDERING", "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
-            "CUSTOM", "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
-    payloads.forEach(
-        (mode, payload) -> {
-          Properties write = new Properties();
-          List.of("hoodie.datasource.write.payload.class", "hoodie.compaction.payload.class", "_hoodie.merger.payload.class").forEach(n -> write.setProperty(n, payload));
-          assertEquals(List.of(), new WriteOptions(Map.of()).problems(write, properties(Map.of("hoodie.record.merge.mode", mode))), mode);
+    @Test
+    void whatTheOperatorHasRenderedStays() throws Exception {
+        for (Map.Entry<String, String> option : RENDERED.entrySet()) {
+            passes(option.getKey(), option.getValue());
+            refused(option.getKey(), "another", "it must be " + option.getValue());
+        }
+        passes("hoodie.metadata.enable", "TRUE");
+        refused("hoodie.metadata.enable", "false", "it must be true");
+        refused("hoodie.datasource.write.recordkey.field", "ID", "it must be id");
+    }
+
+    @Test
+    void otherNamesOfAnOptionAreTheOption() throws Exception {
+        refused("hoodie.cleaner.policy.failed.writes", "EAGER", "it must be LAZY");
+        passes("hoodie.cleaner.policy.failed.writes", "lazy");
+    }
+
+    @Test
+    void whatTheTablesPropertiesSayStays() throws Exception {
+        passes("hoodie.record.merge.mode", "EVENT_TIME_ORDERING");
+        refused("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING", "not be set");
+        passes("hoodie.table.ordering.fields", "ts");
+        refused("hoodie.table.ordering.fields", "id", "not be set");
+    }
+
+    @Test
+    void thePayloadClassIsTheOneOfTheMergeMode() throws Exception {
+        String payload = "hoodie.datasource.write.payload.class";
+        passes(payload, "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
+        refused(payload, "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload", "not be set");
+        passes("hoodie.write.record.merge.mode", "EVENT_TIME_ORDERING");
+        refused("hoodie.write.record.merge.mode", "COMMIT_TIME_ORDERING", "not be set");
+    }
+
+    @Test
+    void thePayloadClassOfOtherMergeModes() {
+        Map<String, String> payloads = Map.of(
+                "COMMIT_TIME_ORDERING", "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+                "CUSTOM", "org.apache.hudi.common.model.DefaultHoodieRecordPayload");
+        payloads.forEach((mode, payload) -> {
+            Properties write = new Properties();
+            List.of(
+                            "hoodie.datasource.write.payload.class",
+                            "hoodie.compaction.payload.class",
+                            "_hoodie.merger.payload.class")
+                    .forEach(n -> write.setProperty(n, payload));
+            assertEquals(
+                    List.of(),
+                    new WriteOptions(Map.of()).problems(write, properties(Map.of("hoodie.record.merge.mode", mode))),
+                    mode);
         });
-  }
-
-  @Test
-  void whatMergeIntoSetsIsForMergeInto() throws Exception {
-    String classes = "hoodie.write.record.merge.custom.implementation.classes";
-    String merger = "org.apache.hudi.common.model.HoodieAvroRecordMerger";
-    refused(classes, merger, "not be set");
-    String expressions = "org.apache.spark.sql.hudi.command.payload.ExpressionPayload";
-    assertEquals(List.of(), problems(Map.of(classes, merger, "hoodie.datasource.write.payload.class", expressions)));
-  }
-
-  @Test
-  void theLayoutOfABucketIndexIsForABucketIndex() throws Exception {
-    refused("hoodie.storage.layout.type", "BUCKET", "it must be DEFAULT");
-    WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
-    assertEquals(List.of(), ofBuckets.problems(properties(Map.of("hoodie.storage.layout.type", "BUCKET")), new Properties()));
-  }
-
-  /** Hudi's bulk insert gives rows of a bucket that is there a second file group; the next writer that looks for the bucket fails for ever (F75). */
-  @Test
-  void nobodyBulkInsertsIntoBuckets() throws Exception {
-    WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
-    for (String operation : List.of("bulk_insert", "BULK_INSERT")) {
-      List<String> told = ofBuckets.problems(properties(Map.of("hoodie.datasource.write.operation", operation)), new Properties());
-      assertEquals(1, told.size());
-      assertTrue(told.get(0).contains("it must be insert or upsert"), told.get(0));
     }
-    assertEquals(List.of(), ofBuckets.problems(properties(Map.of("hoodie.datasource.write.operation", "insert")), new Properties()));
-    passes("hoodie.datasource.write.operation", "bulk_insert");
-  }
 
-  /** F92: the row writer makes another key of a timestamp than every other write does. */
-  @Test
-  void aBulkInsertMakesNoKeysOfItsOwn() {
-    String time = "[\"null\",{\"type\":\"long\",\"logicalType\":\"timestamp-micros\"}]";
-    String schema =
-        "{\"type\":\"record\",\"name\":\"r\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"},{\"name\":\"seen\",\"type\":" + time
-            + "},{\"name\":\"k\",\"type\":[\"null\",{\"type\":\"record\",\"name\":\"s\",\"fields\":[{\"name\":\"at\",\"type\":" + time + "}]}]}]}";
-    Map<String, String> write = new TreeMap<>(Map.of("hoodie.datasource.write.operation", "BULK_INSERT", "hoodie.avro.schema", schema));
-    WriteOptions options = new WriteOptions(Map.of("hoodie.datasource.write.recordkey.field", Set.of("id", "seen", "id,k.at")));
-    for (String keys : List.of("seen", "id,k.at")) {
-      write.put("hoodie.datasource.write.recordkey.field", keys);
-      write.remove("hoodie.datasource.write.row.writer.enable");
-      List<String> told = options.problems(properties(write), new Properties());
-      assertEquals(1, told.size());
-      assertTrue(told.get(0).startsWith("hoodie.datasource.write.row.writer.enable = '': of a table with a timestamp in its key"), told.get(0));
-      write.put("hoodie.datasource.write.row.writer.enable", "false");
-      assertEquals(List.of(), options.problems(properties(write), new Properties()));
+    @Test
+    void whatMergeIntoSetsIsForMergeInto() throws Exception {
+        String classes = "hoodie.write.record.merge.custom.implementation.classes";
+        String merger = "org.apache.hudi.common.model.HoodieAvroRecordMerger";
+        refused(classes, merger, "not be set");
+        String expressions = "org.apache.spark.sql.hudi.command.payload.ExpressionPayload";
+        assertEquals(
+                List.of(), problems(Map.of(classes, merger, "hoodie.datasource.write.payload.class", expressions)));
     }
-    write.put("hoodie.datasource.write.recordkey.field", "id");
-    write.put("hoodie.datasource.write.row.writer.enable", "true");
-    assertEquals(List.of(), options.problems(properties(write), new Properties()));
-    write.remove("hoodie.datasource.write.recordkey.field");
-    assertEquals(1, options.problems(properties(write), properties(Map.of("hoodie.table.recordkey.fields", "seen"))).size());
-  }
 
-  @Test
-  void whatNobodySaysIsHudisOwn() throws Exception {
-    passes("hoodie.clean.commits.retained", "10");
-    refused("hoodie.clean.commits.retained", "1", "it must be 10");
-    refused("hoodie.write.record.merge.custom.implementation.classes", "my.Merger", "not be set");
-    refused("hoodie.populate.meta.fields", "false", "it must be true");
-    refused("hoodie.allow.operation.metadata.field", "true", "it must be false");
-  }
+    @Test
+    void theLayoutOfABucketIndexIsForABucketIndex() throws Exception {
+        refused("hoodie.storage.layout.type", "BUCKET", "it must be DEFAULT");
+        WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
+        assertEquals(
+                List.of(),
+                ofBuckets.problems(properties(Map.of("hoodie.storage.layout.type", "BUCKET")), new Properties()));
+    }
 
-  @Test
-  void whatDecidesNothingIsFree() throws Exception {
-    passes("hoodie.upsert.shuffle.parallelism", "7");
-    passes("hoodie.parquet.max.file.size", "1");
-    passes("hoodie.datasource.write.operation", "delete");
-    passes("spark.anything", "else");
-    passes("hoodie.write.lock.etcd.progress_base", "0");
-  }
+    /**
+     * Hudi's bulk insert puts rows of an existing bucket into a second file group. Every later
+     * writer that looks up the bucket fails (F75).
+     */
+    @Test
+    void nobodyBulkInsertsIntoBuckets() throws Exception {
+        WriteOptions ofBuckets = new WriteOptions(Map.of("hoodie.index.type", Set.of("BUCKET")));
+        for (String operation : List.of("bulk_insert", "BULK_INSERT")) {
+            List<String> told = ofBuckets.problems(
+                    properties(Map.of("hoodie.datasource.write.operation", operation)), new Properties());
+            assertEquals(1, told.size());
+            assertTrue(told.get(0).contains("it must be insert or upsert"), told.get(0));
+        }
+        assertEquals(
+                List.of(),
+                ofBuckets.problems(
+                        properties(Map.of("hoodie.datasource.write.operation", "insert")), new Properties()));
+        passes("hoodie.datasource.write.operation", "bulk_insert");
+    }
 
-  @Test
-  void whatAHudiWriterMaySayItsWritesMaySay() throws Exception {
-    passes("hoodie.parquet.outputtimestamptype", "TIMESTAMP_MILLIS");
-    refused("hoodie.parquet.outputtimestamptype", "INT96", "it must be TIMESTAMP_MILLIS");
-  }
+    /** F92: for a timestamp the row writer generates a different key than every other write. */
+    @Test
+    void aBulkInsertMakesNoKeysOfItsOwn() {
+        String time = "[\"null\",{\"type\":\"long\",\"logicalType\":\"timestamp-micros\"}]";
+        String schema = "{\"type\":\"record\",\"name\":\"r\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"},"
+                + "{\"name\":\"seen\",\"type\":" + time
+                + "},{\"name\":\"k\",\"type\":[\"null\",{\"type\":\"record\",\"name\":\"s\","
+                + "\"fields\":[{\"name\":\"at\",\"type\":" + time + "}]}]}]}";
+        Map<String, String> write =
+                new TreeMap<>(Map.of("hoodie.datasource.write.operation", "BULK_INSERT", "hoodie.avro.schema", schema));
+        WriteOptions options =
+                new WriteOptions(Map.of("hoodie.datasource.write.recordkey.field", Set.of("id", "seen", "id,k.at")));
+        for (String keys : List.of("seen", "id,k.at")) {
+            write.put("hoodie.datasource.write.recordkey.field", keys);
+            write.remove("hoodie.datasource.write.row.writer.enable");
+            List<String> told = options.problems(properties(write), new Properties());
+            assertEquals(1, told.size());
+            assertTrue(
+                    told.get(0)
+                            .startsWith(
+                                    "hoodie.datasource.write.row.writer.enable = '': for a table with a timestamp in"
+                                            + " its key"),
+                    told.get(0));
+            write.put("hoodie.datasource.write.row.writer.enable", "false");
+            assertEquals(List.of(), options.problems(properties(write), new Properties()));
+        }
+        write.put("hoodie.datasource.write.recordkey.field", "id");
+        write.put("hoodie.datasource.write.row.writer.enable", "true");
+        assertEquals(List.of(), options.problems(properties(write), new Properties()));
+        write.remove("hoodie.datasource.write.recordkey.field");
+        assertEquals(
+                1,
+                options.problems(properties(write), properties(Map.of("hoodie.table.recordkey.fields", "seen")))
+                        .size());
+    }
 
-  @Test
-  void anOptionThatNobodyHasLookedAtIsRefused() throws Exception {
-    refused("hoodie.brand.new", "1", "the operator does not know this option: it must not be set");
-    assertEquals(2, problems(Map.of("hoodie.brand.new", "1", "hoodie.metadata.enable", "false", "hoodie.parquet.block.size", "1")).size(), "each is named");
-  }
+    @Test
+    void whatNobodySaysIsHudisOwn() throws Exception {
+        passes("hoodie.clean.commits.retained", "10");
+        refused("hoodie.clean.commits.retained", "1", "it must be 10");
+        refused("hoodie.write.record.merge.custom.implementation.classes", "my.Merger", "not be set");
+        refused("hoodie.populate.meta.fields", "false", "it must be true");
+        refused("hoodie.allow.operation.metadata.field", "true", "it must be false");
+    }
 
-  @Test
-  void withoutWhatTheOperatorHasRenderedNothingIsWritten() {
-    HoodieException e = assertThrows(HoodieException.class, () -> WriteOptions.of(Map.of("HUDI_CONF_DIR", conf.resolve("none").toString())));
-    TestTable.assertCode(ErrorCode.OPTION, e);
-  }
+    @Test
+    void whatDecidesNothingIsFree() throws Exception {
+        passes("hoodie.upsert.shuffle.parallelism", "7");
+        passes("hoodie.parquet.max.file.size", "1");
+        passes("hoodie.datasource.write.operation", "delete");
+        passes("spark.anything", "else");
+        passes("hoodie.write.lock.etcd.progress_base", "0");
+    }
 
-  @Test
-  void everyOptionOfHudisClassesIsOnTheList() throws Exception {
-    HudiOptions hudi = HudiOptions.ofTheJar();
-    assertTrue(hudi.found.size() > 600, () -> hudi.found.size() + " options found, not read: " + hudi.unreadable);
-    assertEquals(List.of(), hudi.without(WriteOptions.names()), "decide for each of these in hudi_options.tsv");
-    Set<String> needHive = Set.of("org.apache.hudi.hive.HiveSyncConfig", "org.apache.hudi.hive.replication.GlobalHiveSyncConfig");
-    assertEquals(needHive, hudi.unreadable, "of these the names alone are known");
-    WriteOptions nothing = new WriteOptions(Map.of());
-    Map<String, String> defaults = new TreeMap<>();
-    hudi.found.forEach((name, property) -> {
-      if (property.hasDefaultValue() && !OF_SPARK.contains(name)) {
-        defaults.put(name, String.valueOf(property.defaultValue()));
-      }
-    });
-    assertEquals(List.of(), nothing.problems(properties(defaults), new Properties()), "what Hudi has of itself when nobody says anything");
-  }
+    @Test
+    void whatAHudiWriterMaySayItsWritesMaySay() throws Exception {
+        passes("hoodie.parquet.outputtimestamptype", "TIMESTAMP_MILLIS");
+        refused("hoodie.parquet.outputtimestamptype", "INT96", "it must be TIMESTAMP_MILLIS");
+    }
 
-  /** A class as a later Hudi might bring it. */
-  static final class LaterConfig extends HoodieConfig {
-    static final ConfigProperty<String> LATER = ConfigProperty.key("hoodie.later.option").defaultValue("1").withAlternatives("hoodie.later.name");
-  }
+    @Test
+    void anOptionThatNobodyHasLookedAtIsRefused() throws Exception {
+        refused("hoodie.brand.new", "1", "the operator does not know this option: it must not be set");
+        assertEquals(
+                2,
+                problems(Map.of(
+                                "hoodie.brand.new",
+                                "1",
+                                "hoodie.metadata.enable",
+                                "false",
+                                "hoodie.parquet.block.size",
+                                "1"))
+                        .size(),
+                "each is named");
+    }
 
-  @Test
-  void anOptionThatALaterHudiBringsIsMissed() throws Exception {
-    HudiOptions hudi = HudiOptions.ofTheJar();
-    hudi.add(LaterConfig.class.getName());
-    assertEquals(List.of("hoodie.later.name", "hoodie.later.option"), hudi.without(WriteOptions.names()));
-  }
+    @Test
+    void withoutWhatTheOperatorHasRenderedNothingIsWritten() {
+        HoodieException e = assertThrows(
+                HoodieException.class,
+                () -> WriteOptions.of(
+                        Map.of("HUDI_CONF_DIR", conf.resolve("none").toString())));
+        TestTable.assertCode(ErrorCode.OPTION, e);
+    }
+
+    @Test
+    void everyOptionOfHudisClassesIsOnTheList() throws Exception {
+        HudiOptions hudi = HudiOptions.ofTheJar();
+        assertTrue(hudi.found.size() > 600, () -> hudi.found.size() + " options found, not read: " + hudi.unreadable);
+        assertEquals(List.of(), hudi.without(WriteOptions.names()), "decide for each of these in hudi_options.tsv");
+        Set<String> needHive =
+                Set.of("org.apache.hudi.hive.HiveSyncConfig", "org.apache.hudi.hive.replication.GlobalHiveSyncConfig");
+        assertEquals(needHive, hudi.unreadable, "only the names of these options are known");
+        WriteOptions nothing = new WriteOptions(Map.of());
+        Map<String, String> defaults = new TreeMap<>();
+        hudi.found.forEach((name, property) -> {
+            if (property.hasDefaultValue() && !OF_SPARK.contains(name)) {
+                defaults.put(name, String.valueOf(property.defaultValue()));
+            }
+        });
+        assertEquals(
+                List.of(),
+                nothing.problems(properties(defaults), new Properties()),
+                "Hudi's defaults when nothing is set");
+    }
+
+    /** A class that a later Hudi might add. */
+    static final class LaterConfig extends HoodieConfig {
+        static final ConfigProperty<String> LATER =
+                ConfigProperty.key("hoodie.later.option").defaultValue("1").withAlternatives("hoodie.later.name");
+    }
+
+    @Test
+    void anOptionThatALaterHudiBringsIsMissed() throws Exception {
+        HudiOptions hudi = HudiOptions.ofTheJar();
+        hudi.add(LaterConfig.class.getName());
+        assertEquals(List.of("hoodie.later.name", "hoodie.later.option"), hudi.without(WriteOptions.names()));
+    }
 }

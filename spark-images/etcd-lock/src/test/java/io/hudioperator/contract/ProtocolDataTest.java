@@ -16,66 +16,69 @@ import java.util.stream.Collectors;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
-/** The names that other parts compute by themselves. */
+/** The names that other parts also compute. */
 class ProtocolDataTest {
 
-  @Test
-  void everyErrorCodeIsInTheDataFileAndTheOtherWayRound() {
-    Set<String> named = new TreeSet<>();
-    ProtocolData.data().get("errors").fieldNames().forEachRemaining(named::add);
-    Set<String> raised = Arrays.stream(ErrorCode.values()).map(ErrorCode::code).collect(Collectors.toCollection(TreeSet::new));
-    assertEquals(named, raised);
-  }
+    @Test
+    void everyErrorCodeIsInTheDataFileAndTheOtherWayRound() {
+        Set<String> named = new TreeSet<>();
+        ProtocolData.data().get("errors").fieldNames().forEachRemaining(named::add);
+        Set<String> raised =
+                Arrays.stream(ErrorCode.values()).map(ErrorCode::code).collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(named, raised);
+    }
 
-  @Test
-  void keys() {
-    TableKeys keys = new TableKeys("/hudi/", "0123");
-    assertEquals("/hudi/control/0123/gate", keys.gate());
-    assertEquals("/hudi/control/0123/admit/ns.pod", keys.admit("ns.pod"));
-    assertEquals("/hudi/control/0123/fence/i", keys.fence("i"));
-    assertEquals("/hudi/tables/0123/writer/i", keys.writer("i"));
-    assertEquals("/hudi/tables/0123/alive/i", keys.alive("i"));
-    assertEquals("/hudi/tables/0123/lock", keys.lock());
-    assertEquals("/hudi/tables/0123/queue/i-n", keys.queue("i-n"));
-    assertEquals("/hudi/tables/0123/instant/t", keys.instant("t"));
-    assertEquals("/hudi/tables/0123/clock", keys.clock());
-    assertEquals("/hudi/tables/0123/settle/i", keys.settle("i"));
-  }
+    @Test
+    void keys() {
+        TableKeys keys = new TableKeys("/hudi/", "0123");
+        assertEquals("/hudi/control/0123/gate", keys.gate());
+        assertEquals("/hudi/control/0123/admit/ns.pod", keys.admit("ns.pod"));
+        assertEquals("/hudi/control/0123/fence/i", keys.fence("i"));
+        assertEquals("/hudi/tables/0123/writer/i", keys.writer("i"));
+        assertEquals("/hudi/tables/0123/alive/i", keys.alive("i"));
+        assertEquals("/hudi/tables/0123/lock", keys.lock());
+        assertEquals("/hudi/tables/0123/queue/i-n", keys.queue("i-n"));
+        assertEquals("/hudi/tables/0123/instant/t", keys.instant("t"));
+        assertEquals("/hudi/tables/0123/clock", keys.clock());
+        assertEquals("/hudi/tables/0123/settle/i", keys.settle("i"));
+    }
 
-  @Test
-  void canonicalPaths() {
-    assertEquals("s3a://Lake/a/B", TablePath.canonical("S3://Lake//a/B/"));
-    assertEquals("s3a://lake/a", TablePath.canonical("s3n://lake/a"));
-    assertEquals("hdfs://ns/a", TablePath.canonical("hdfs://ns/a//"));
-    assertEquals("file://tmp/x", TablePath.canonical("file:///tmp/x"));
-    assertEquals("file://tmp/x", TablePath.canonical("file:/tmp/x"));
-    assertEquals("/tmp/x", TablePath.canonical("/tmp//x/"));
-    assertEquals(TablePath.comparable("/tmp/x"), TablePath.comparable("file:///tmp/x"));
-    assertEquals(TablePath.tableId("s3://lake/a/"), TablePath.tableId("s3a://lake/a"));
-    // printf s3a://lake/flights | sha256sum
-    assertEquals("f36cb7a236448a3c", TablePath.tableId("s3a://lake/flights"));
-  }
+    @Test
+    void canonicalPaths() {
+        assertEquals("s3a://Lake/a/B", TablePath.canonical("S3://Lake//a/B/"));
+        assertEquals("s3a://lake/a", TablePath.canonical("s3n://lake/a"));
+        assertEquals("hdfs://ns/a", TablePath.canonical("hdfs://ns/a//"));
+        assertEquals("file://tmp/x", TablePath.canonical("file:///tmp/x"));
+        assertEquals("file://tmp/x", TablePath.canonical("file:/tmp/x"));
+        assertEquals("/tmp/x", TablePath.canonical("/tmp//x/"));
+        assertEquals(TablePath.comparable("/tmp/x"), TablePath.comparable("file:///tmp/x"));
+        assertEquals(TablePath.tableId("s3://lake/a/"), TablePath.tableId("s3a://lake/a"));
+        // printf s3a://lake/flights | sha256sum
+        assertEquals("f36cb7a236448a3c", TablePath.tableId("s3a://lake/flights"));
+    }
 
-  @Test
-  void instantTimes() {
-    assertEquals("20250102030405006", InstantTime.of(1735787045006L));
-    assertEquals(1735787045006L, InstantTime.millis("20250102030405006"));
-    assertTrue(InstantTime.isAfter("20250102030405", "20250102030405006"));
-    assertTrue(InstantTime.isAfter("20250102030405007", "20250102030405006"));
-  }
+    @Test
+    void instantTimes() {
+        assertEquals("20250102030405006", InstantTime.of(1735787045006L));
+        assertEquals(1735787045006L, InstantTime.millis("20250102030405006"));
+        assertTrue(InstantTime.isAfter("20250102030405", "20250102030405006"));
+        assertTrue(InstantTime.isAfter("20250102030405007", "20250102030405006"));
+    }
 
-  @Test
-  void durationsComeFromTheSettingThenTheGateThenTheDataFile() {
-    Durations d = Durations.of(Map.of("drainSeconds", "3"), Json.parse("{\"lock\":{\"drainSeconds\":4,\"silenceSeconds\":5}}"));
-    assertEquals(3, d.drain);
-    assertEquals(5, d.silence);
-    assertEquals(ProtocolData.duration("leaseSeconds"), d.lease);
-  }
+    @Test
+    void durationsComeFromTheSettingThenTheGateThenTheDataFile() {
+        Durations d = Durations.of(
+                Map.of("drainSeconds", "3"), Json.parse("{\"lock\":{\"drainSeconds\":4,\"silenceSeconds\":5}}"));
+        assertEquals(3, d.drain);
+        assertEquals(5, d.silence);
+        assertEquals(ProtocolData.duration("leaseSeconds"), d.lease);
+    }
 
-  @Test
-  void endpointsMustBeUrls() {
-    EtcdSettings bare = EtcdSettings.of(Map.of("endpoints", "127.0.0.1:2379"), Map.of());
-    TestTable.assertCode(ErrorCode.OPTION, assertThrows(HoodieException.class, () -> new GrpcEtcdClient(bare)));
-    TestTable.assertCode(ErrorCode.OPTION, assertThrows(HoodieException.class, () -> EtcdSettings.of(Map.of(), Map.of())));
-  }
+    @Test
+    void endpointsMustBeUrls() {
+        EtcdSettings bare = EtcdSettings.of(Map.of("endpoints", "127.0.0.1:2379"), Map.of());
+        TestTable.assertCode(ErrorCode.OPTION, assertThrows(HoodieException.class, () -> new GrpcEtcdClient(bare)));
+        TestTable.assertCode(
+                ErrorCode.OPTION, assertThrows(HoodieException.class, () -> EtcdSettings.of(Map.of(), Map.of())));
+    }
 }

@@ -14,72 +14,74 @@ import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What the Python side of a pod sees of etcd. */
+/** etcd as the Python side of a pod sees it. */
 class EtcdFacadeTest {
-  private final TestTable table = new TestTable();
+    private final TestTable table = new TestTable();
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
-
-  @Test
-  void compareAndSet() {
-    long first = table.etcd.casPut("done/x", "1", 0);
-    assertTrue(first > 0);
-    assertEquals(-1, table.etcd.casPut("done/x", "2", 0));
-    long second = table.etcd.casPut("done/x", "2", first);
-    assertTrue(second > first);
-    KeyValue kv = table.etcd.get("done/x");
-    assertEquals("2", kv.value());
-    assertEquals(second, kv.modRevision());
-    assertEquals(first, kv.createRevision());
-    assertEquals("/hudi/tables/" + table.id + "/done/x", kv.key());
-    assertEquals("2", table.etcd.get(kv.key()).value());
-    assertFalse(table.etcd.delete("done/x", first));
-    assertTrue(table.etcd.delete("done/x", second));
-    assertNull(table.etcd.get("done/x"));
-  }
-
-  @Test
-  void aRange() {
-    table.etcd.put("report/b", "2");
-    table.etcd.put("report/a", "1");
-    table.etcd.put("reports", "no");
-    assertEquals(2, table.etcd.range("report/").size());
-    assertEquals("1", table.etcd.range("report/").get(0).value());
-  }
-
-  @Test
-  void aRangeThatIsTooLargeIsNotCutOff() throws Exception {
-    for (int first = 0; first < 10_000; first += 100) {
-      Txn txn = Txn.when();
-      for (int i = first; i < first + 100; i++) {
-        txn.then(Txn.Op.put(table.keys.tablePrefix() + "many/" + i, "", 0));
-      }
-      table.client.txn(txn);
+    @AfterEach
+    void close() {
+        table.close();
     }
-    assertEquals(10_000, table.etcd.range("many/").size());
-    table.etcd.put("many/one-more", "");
-    HoodieException e = assertThrows(HoodieException.class, () -> table.etcd.range("many/"));
-    assertTrue(e.getMessage().contains("more than 10000 keys"), e.getMessage());
-  }
 
-  @Test
-  void aLostAnswerOfCompareAndSetIsFoundOut() {
-    FaultyEtcd faulty = new FaultyEtcd(table.client, "/hudi");
-    EtcdFacade facade = new EtcdFacade(faulty, table.keys.prefix(), table.keys.tablePrefix(), table.keys.controlPrefix());
-    faulty.loseAnswerOf(t -> true);
-    long revision = facade.casPut("done/x", "1", 0);
-    assertEquals(table.etcd.get("done/x").modRevision(), revision);
-  }
-
-  @Test
-  void nobodyAnswers() {
-    EtcdSettings nobody = EtcdSettings.of(Map.of("endpoints", "http://127.0.0.1:1", "rpcTimeoutSeconds", "1"), Map.of());
-    try (GrpcEtcdClient client = new GrpcEtcdClient(nobody)) {
-      EtcdFacade facade = new EtcdFacade(client, "/hudi", "/hudi/tables/x/", "/hudi/control/x/");
-      TestTable.assertCode(ErrorCode.ETCD_SILENT, assertThrows(HoodieException.class, () -> facade.get("a")));
+    @Test
+    void compareAndSet() {
+        long first = table.etcd.casPut("done/x", "1", 0);
+        assertTrue(first > 0);
+        assertEquals(-1, table.etcd.casPut("done/x", "2", 0));
+        long second = table.etcd.casPut("done/x", "2", first);
+        assertTrue(second > first);
+        KeyValue kv = table.etcd.get("done/x");
+        assertEquals("2", kv.value());
+        assertEquals(second, kv.modRevision());
+        assertEquals(first, kv.createRevision());
+        assertEquals("/hudi/tables/" + table.id + "/done/x", kv.key());
+        assertEquals("2", table.etcd.get(kv.key()).value());
+        assertFalse(table.etcd.delete("done/x", first));
+        assertTrue(table.etcd.delete("done/x", second));
+        assertNull(table.etcd.get("done/x"));
     }
-  }
+
+    @Test
+    void aRange() {
+        table.etcd.put("report/b", "2");
+        table.etcd.put("report/a", "1");
+        table.etcd.put("reports", "no");
+        assertEquals(2, table.etcd.range("report/").size());
+        assertEquals("1", table.etcd.range("report/").get(0).value());
+    }
+
+    @Test
+    void aRangeThatIsTooLargeIsNotCutOff() throws Exception {
+        for (int first = 0; first < 10_000; first += 100) {
+            Txn txn = Txn.when();
+            for (int i = first; i < first + 100; i++) {
+                txn.then(Txn.Op.put(table.keys.tablePrefix() + "many/" + i, "", 0));
+            }
+            table.client.txn(txn);
+        }
+        assertEquals(10_000, table.etcd.range("many/").size());
+        table.etcd.put("many/one-more", "");
+        HoodieException e = assertThrows(HoodieException.class, () -> table.etcd.range("many/"));
+        assertTrue(e.getMessage().contains("more than 10000 keys"), e.getMessage());
+    }
+
+    @Test
+    void aLostAnswerOfCompareAndSetIsFoundOut() {
+        FaultyEtcd faulty = new FaultyEtcd(table.client, "/hudi");
+        EtcdFacade facade =
+                new EtcdFacade(faulty, table.keys.prefix(), table.keys.tablePrefix(), table.keys.controlPrefix());
+        faulty.loseAnswerOf(t -> true);
+        long revision = facade.casPut("done/x", "1", 0);
+        assertEquals(table.etcd.get("done/x").modRevision(), revision);
+    }
+
+    @Test
+    void nobodyAnswers() {
+        EtcdSettings nobody =
+                EtcdSettings.of(Map.of("endpoints", "http://127.0.0.1:1", "rpcTimeoutSeconds", "1"), Map.of());
+        try (GrpcEtcdClient client = new GrpcEtcdClient(nobody)) {
+            EtcdFacade facade = new EtcdFacade(client, "/hudi", "/hudi/tables/x/", "/hudi/control/x/");
+            TestTable.assertCode(ErrorCode.ETCD_SILENT, assertThrows(HoodieException.class, () -> facade.get("a")));
+        }
+    }
 }

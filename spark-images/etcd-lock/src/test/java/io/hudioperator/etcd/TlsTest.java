@@ -17,109 +17,176 @@ import java.util.Map;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
-/** etcd is reached with a client certificate of its authority, or not at all. */
+/** etcd accepts only connections with a client certificate of its authority. */
 class TlsTest {
-  private final Path folder;
+    private final Path folder;
 
-  TlsTest() throws IOException {
-    folder = Files.createTempDirectory("tls-");
-  }
-
-  private void openssl(String... arguments) throws Exception {
-    List<String> command = new java.util.ArrayList<>(List.of("openssl"));
-    command.addAll(Arrays.asList(arguments));
-    Process process = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true).start();
-    String output = new String(process.getInputStream().readAllBytes());
-    assertEquals(0, process.waitFor(), () -> String.join(" ", command) + "\n" + output);
-  }
-
-  private void authority(String name) throws Exception {
-    openssl(
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=" + name, "-keyout",
-        name + ".key", "-out", name + ".crt");
-  }
-
-  private void issue(String name, String authority, String extensions) throws Exception {
-    Files.writeString(folder.resolve(name + ".ext"), extensions);
-    openssl(
-        "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + name, "-keyout", name + ".key",
-        "-out", name + ".csr");
-    openssl(
-        "x509", "-req", "-in", name + ".csr", "-CA", authority + ".crt", "-CAkey", authority + ".key", "-CAcreateserial", "-days", "2", "-extfile",
-        name + ".ext", "-out", name + ".crt");
-  }
-
-  private String file(String name) {
-    return folder.resolve(name).toString();
-  }
-
-  private Map<String, String> identity(String ca, String name) {
-    Map<String, String> identity = new HashMap<>();
-    identity.put("ca", file(ca + ".crt"));
-    if (name != null) {
-      identity.put("cert", file(name + ".crt"));
-      identity.put("key", file(name + ".key"));
+    TlsTest() throws IOException {
+        folder = Files.createTempDirectory("tls-");
     }
-    return identity;
-  }
 
-  private static String read(EtcdServer etcd, Map<String, String> identity) throws EtcdException {
-    Map<String, String> settings = new HashMap<>(identity);
-    settings.put("endpoints", etcd.endpoints());
-    settings.put("rpcTimeoutSeconds", "2");
-    try (GrpcEtcdClient client = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
-      client.txn(Txn.when().then(Txn.Op.put("/k", "v", 0)));
-      return client.txn(Txn.when().then(Txn.Op.get("/k"))).one(0).value();
+    private void openssl(String... arguments) throws Exception {
+        List<String> command = new java.util.ArrayList<>(List.of("openssl"));
+        command.addAll(Arrays.asList(arguments));
+        Process process = new ProcessBuilder(command)
+                .directory(folder.toFile())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(process.getInputStream().readAllBytes());
+        assertEquals(0, process.waitFor(), () -> String.join(" ", command) + "\n" + output);
     }
-  }
 
-  /** The same key in the form that Helm (RSA) and cert-manager write. */
-  private void issueTraditional(String name, String algorithm) throws Exception {
-    Files.writeString(folder.resolve(name + ".ext"), "extendedKeyUsage=clientAuth\n");
-    String[] newKey = algorithm.equals("rsa") ? new String[] {"rsa:2048"} : new String[] {"ec", "-pkeyopt", "ec_paramgen_curve:secp384r1"};
-    List<String> request = new java.util.ArrayList<>(List.of("req", "-new", "-newkey"));
-    request.addAll(Arrays.asList(newKey));
-    request.addAll(List.of("-nodes", "-subj", "/CN=hudi-writer", "-keyout", name + ".pkcs8", "-out", name + ".csr"));
-    openssl(request.toArray(new String[0]));
-    openssl(
-        "x509", "-req", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", name + ".ext",
-        "-out", name + ".crt");
-    List<String> convert = new java.util.ArrayList<>(List.of(algorithm, "-in", name + ".pkcs8", "-out", name + ".key"));
-    if (algorithm.equals("rsa")) {
-      convert.add("-traditional");
+    private void authority(String name) throws Exception {
+        openssl(
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=" + name,
+                "-keyout",
+                name + ".key",
+                "-out",
+                name + ".crt");
     }
-    openssl(convert.toArray(new String[0]));
-    String begin = "-----BEGIN " + algorithm.toUpperCase(java.util.Locale.ROOT) + " PRIVATE KEY-----";
-    assertTrue(Files.readString(folder.resolve(name + ".key")).contains(begin));
-  }
 
-  @Test
-  void anEncryptedOrMissingKeyIsAnError() throws Exception {
-    authority("ca");
-    Map<String, String> settings = new HashMap<>(identity("ca", "ca"));
-    settings.put("endpoints", "https://127.0.0.1:1");
-    Files.writeString(folder.resolve("ca.key"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
-    HoodieException e = assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
-    TestTable.assertCode(ErrorCode.OPTION, e);
-  }
-
-  @Test
-  void onlyAnIdentityOfTheAuthorityIsServed() throws Exception {
-    authority("ca");
-    authority("other");
-    issue("server", "ca", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
-    issue("hudi-writer", "ca", "extendedKeyUsage=clientAuth\n");
-    issue("stranger", "other", "extendedKeyUsage=clientAuth\n");
-    issueTraditional("pkcs1", "rsa");
-    issueTraditional("sec1", "ec");
-    Map<String, String> writer = identity("ca", "hudi-writer");
-    try (EtcdServer etcd = EtcdServer.startedWithTls(file("ca.crt"), file("server.crt"), file("server.key"), writer)) {
-      assertEquals("v", read(etcd, writer));
-      assertEquals("v", read(etcd, identity("ca", "pkcs1")));
-      assertEquals("v", read(etcd, identity("ca", "sec1")));
-      assertThrows(EtcdException.class, () -> read(etcd, identity("ca", null)), "no certificate");
-      assertThrows(EtcdException.class, () -> read(etcd, identity("ca", "stranger")), "certificate of another authority");
-      assertThrows(EtcdException.class, () -> read(etcd, identity("other", "hudi-writer")), "server of another authority");
+    private void issue(String name, String authority, String extensions) throws Exception {
+        Files.writeString(folder.resolve(name + ".ext"), extensions);
+        openssl(
+                "req",
+                "-new",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-subj",
+                "/CN=" + name,
+                "-keyout",
+                name + ".key",
+                "-out",
+                name + ".csr");
+        openssl(
+                "x509",
+                "-req",
+                "-in",
+                name + ".csr",
+                "-CA",
+                authority + ".crt",
+                "-CAkey",
+                authority + ".key",
+                "-CAcreateserial",
+                "-days",
+                "2",
+                "-extfile",
+                name + ".ext",
+                "-out",
+                name + ".crt");
     }
-  }
+
+    private String file(String name) {
+        return folder.resolve(name).toString();
+    }
+
+    private Map<String, String> identity(String ca, String name) {
+        Map<String, String> identity = new HashMap<>();
+        identity.put("ca", file(ca + ".crt"));
+        if (name != null) {
+            identity.put("cert", file(name + ".crt"));
+            identity.put("key", file(name + ".key"));
+        }
+        return identity;
+    }
+
+    private static String read(EtcdServer etcd, Map<String, String> identity) throws EtcdException {
+        Map<String, String> settings = new HashMap<>(identity);
+        settings.put("endpoints", etcd.endpoints());
+        settings.put("rpcTimeoutSeconds", "2");
+        try (GrpcEtcdClient client = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
+            client.txn(Txn.when().then(Txn.Op.put("/k", "v", 0)));
+            return client.txn(Txn.when().then(Txn.Op.get("/k"))).one(0).value();
+        }
+    }
+
+    /** The same key in the form that Helm (RSA) and cert-manager write. */
+    private void issueTraditional(String name, String algorithm) throws Exception {
+        Files.writeString(folder.resolve(name + ".ext"), "extendedKeyUsage=clientAuth\n");
+        String[] newKey = algorithm.equals("rsa")
+                ? new String[] {"rsa:2048"}
+                : new String[] {"ec", "-pkeyopt", "ec_paramgen_curve:secp384r1"};
+        List<String> request = new java.util.ArrayList<>(List.of("req", "-new", "-newkey"));
+        request.addAll(Arrays.asList(newKey));
+        request.addAll(
+                List.of("-nodes", "-subj", "/CN=hudi-writer", "-keyout", name + ".pkcs8", "-out", name + ".csr"));
+        openssl(request.toArray(new String[0]));
+        openssl(
+                "x509",
+                "-req",
+                "-in",
+                name + ".csr",
+                "-CA",
+                "ca.crt",
+                "-CAkey",
+                "ca.key",
+                "-CAcreateserial",
+                "-days",
+                "2",
+                "-extfile",
+                name + ".ext",
+                "-out",
+                name + ".crt");
+        List<String> convert =
+                new java.util.ArrayList<>(List.of(algorithm, "-in", name + ".pkcs8", "-out", name + ".key"));
+        if (algorithm.equals("rsa")) {
+            convert.add("-traditional");
+        }
+        openssl(convert.toArray(new String[0]));
+        String begin = "-----BEGIN " + algorithm.toUpperCase(java.util.Locale.ROOT) + " PRIVATE KEY-----";
+        assertTrue(Files.readString(folder.resolve(name + ".key")).contains(begin));
+    }
+
+    @Test
+    void anEncryptedOrMissingKeyIsAnError() throws Exception {
+        authority("ca");
+        Map<String, String> settings = new HashMap<>(identity("ca", "ca"));
+        settings.put("endpoints", "https://127.0.0.1:1");
+        Files.writeString(
+                folder.resolve("ca.key"),
+                "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
+        HoodieException e =
+                assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
+        TestTable.assertCode(ErrorCode.OPTION, e);
+    }
+
+    @Test
+    void onlyAnIdentityOfTheAuthorityIsServed() throws Exception {
+        authority("ca");
+        authority("other");
+        issue("server", "ca", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
+        issue("hudi-writer", "ca", "extendedKeyUsage=clientAuth\n");
+        issue("stranger", "other", "extendedKeyUsage=clientAuth\n");
+        issueTraditional("pkcs1", "rsa");
+        issueTraditional("sec1", "ec");
+        Map<String, String> writer = identity("ca", "hudi-writer");
+        try (EtcdServer etcd =
+                EtcdServer.startedWithTls(file("ca.crt"), file("server.crt"), file("server.key"), writer)) {
+            assertEquals("v", read(etcd, writer));
+            assertEquals("v", read(etcd, identity("ca", "pkcs1")));
+            assertEquals("v", read(etcd, identity("ca", "sec1")));
+            assertThrows(EtcdException.class, () -> read(etcd, identity("ca", null)), "no certificate");
+            assertThrows(
+                    EtcdException.class,
+                    () -> read(etcd, identity("ca", "stranger")),
+                    "certificate of another authority");
+            assertThrows(
+                    EtcdException.class,
+                    () -> read(etcd, identity("other", "hudi-writer")),
+                    "server of another authority");
+        }
+    }
 }

@@ -15,37 +15,49 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.Test;
 
-/** The marker of the lock authority where a file is seen from its creation on: on HDFS, and here on local files. */
+/**
+ * The marker of the lock authority on stores where a file is visible as soon as it is created:
+ * HDFS, and the local files used here.
+ */
 class AuthorityMarkerTest {
 
-  /** An empty marker would be another authority's, and nobody would get this table's lock any more (F66). */
-  @Test
-  void whoDiesWhileItWritesTheMarkerStopsNobody() throws IOException {
-    try (TestTable table = new TestTable()) {
-      Session session = table.session("ns.a");
-      Configuration dying = new Configuration();
-      dying.set("fs.file.impl", Dying.class.getName());
-      dying.setBoolean("fs.file.impl.disable.cache", true);
-      TableStorage storage = new TableStorage(table.basePath(), dying);
-      assertThrows(Death.class, () -> storage.verifyAuthority(table.id, "cluster", "/hudi", TestTable.AUTHORITY));
-      assertTrue(table.acquire(session));
-      session.release();
-      assertTrue(table.acquire(session), "its own marker is there");
-      session.release();
-      assertTrue(Files.size(table.folder.resolve(".hoodie/hudi-operator/" + table.id)) > 0);
+    /**
+     * An empty marker would count as another authority's, and nobody could get this table's lock
+     * any more (F66).
+     */
+    @Test
+    void whoDiesWhileItWritesTheMarkerStopsNobody() throws IOException {
+        try (TestTable table = new TestTable()) {
+            Session session = table.session("ns.a");
+            Configuration dying = new Configuration();
+            dying.set("fs.file.impl", Dying.class.getName());
+            dying.setBoolean("fs.file.impl.disable.cache", true);
+            TableStorage storage = new TableStorage(table.basePath(), dying);
+            assertThrows(Death.class, () -> storage.verifyAuthority(table.id, "cluster", "/hudi", TestTable.AUTHORITY));
+            assertTrue(table.acquire(session));
+            session.release();
+            assertTrue(table.acquire(session), "its own marker is there");
+            session.release();
+            assertTrue(Files.size(table.folder.resolve(".hoodie/hudi-operator/" + table.id)) > 0);
+        }
     }
-  }
 
-  private static final class Death extends Error {}
+    private static final class Death extends Error {}
 
-  /** Its process ends when the file was created and not yet written. */
-  public static final class Dying extends LocalFileSystem {
-    @Override
-    public FSDataOutputStream create(
-        Path path, FsPermission permission, boolean overwrite, int bufferSize, short replication, long blockSize, Progressable progress)
-        throws IOException {
-      super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress);
-      throw new Death();
+    /** Its process dies after the file was created and before it was written. */
+    public static final class Dying extends LocalFileSystem {
+        @Override
+        public FSDataOutputStream create(
+                Path path,
+                FsPermission permission,
+                boolean overwrite,
+                int bufferSize,
+                short replication,
+                long blockSize,
+                Progressable progress)
+                throws IOException {
+            super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress);
+            throw new Death();
+        }
     }
-  }
 }

@@ -15,57 +15,60 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Guards two lines of InstantProtocol.publish: {@code !isPendingOfMine(seen)} ({@link #abandonedBefore}, {@link #ofSomebodyElse}) and
- * {@code modRevision(keys.instant(time), seen.modRevision())} ({@link #abandonedBetweenReadAndTransaction}). Each test was seen to fail with
- * its line taken out (I7, F4).
+ * Guards two lines of InstantProtocol.publish: {@code !isPendingOfMine(seen)} ({@link
+ * #abandonedBefore}, {@link #ofSomebodyElse}) and {@code modRevision(keys.instant(time),
+ * seen.modRevision())} ({@link #abandonedBetweenReadAndTransaction}). Each test was seen to fail
+ * with its line removed (I7, F4).
  */
 class MutationPendingCompareTest {
-  private final TestTable table = new TestTable();
-  private final Session session = table.session("ns.a");
-  private String instant;
+    private final TestTable table = new TestTable();
+    private final Session session = table.session("ns.a");
+    private String instant;
 
-  @BeforeEach
-  void begin() throws TimelineRefusedException {
-    assertTrue(table.acquire(session));
-    instant = TestTable.time(0);
-    session.instants().beforeRequested(instant, "commit");
-    session.conflictsChecked(instant);
-  }
+    @BeforeEach
+    void begin() throws TimelineRefusedException {
+        assertTrue(table.acquire(session));
+        instant = TestTable.time(0);
+        session.instants().beforeRequested(instant, "commit");
+        session.conflictsChecked(instant);
+    }
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  private void publishIsRefused() {
-    assertCode(
-        ErrorCode.NOT_PENDING,
-        assertThrows(TimelineRefusedException.class, () -> session.instants().beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
-    assertEquals(instant, table.clock());
-  }
+    private void publishIsRefused() {
+        assertCode(
+                ErrorCode.NOT_PENDING,
+                assertThrows(
+                        TimelineRefusedException.class,
+                        () -> session.instants().beforeCompleted(instant, TestTable.time(1), "commit", () -> -1)));
+        assertEquals(instant, table.clock());
+    }
 
-  @Test
-  void abandonedBefore() {
-    assertTrue(session.abandon(instant));
-    publishIsRefused();
-  }
+    @Test
+    void abandonedBefore() {
+        assertTrue(session.abandon(instant));
+        publishIsRefused();
+    }
 
-  @Test
-  void abandonedBetweenReadAndTransaction() {
-    table.faults(session).before(FaultyEtcd.puts(table.keys.clock()), () -> assertTrue(session.abandon(instant)));
-    publishIsRefused();
-    assertEquals("Abandoned", table.state(instant));
-  }
+    @Test
+    void abandonedBetweenReadAndTransaction() {
+        table.faults(session).before(FaultyEtcd.puts(table.keys.clock()), () -> assertTrue(session.abandon(instant)));
+        publishIsRefused();
+        assertEquals("Abandoned", table.state(instant));
+    }
 
-  @Test
-  void ofSomebodyElse() {
-    table.etcd.put("instant/" + instant, "{\"inc\":\"somebody\",\"action\":\"commit\",\"state\":\"Pending\"}");
-    publishIsRefused();
-  }
+    @Test
+    void ofSomebodyElse() {
+        table.etcd.put("instant/" + instant, "{\"inc\":\"somebody\",\"action\":\"commit\",\"state\":\"Pending\"}");
+        publishIsRefused();
+    }
 
-  @Test
-  void withoutRecord() {
-    table.etcd.delete("instant/" + instant, 0);
-    publishIsRefused();
-  }
+    @Test
+    void withoutRecord() {
+        table.etcd.delete("instant/" + instant, 0);
+        publishIsRefused();
+    }
 }

@@ -12,44 +12,50 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Leave to publish is given once, however often it is asked for: what a lost request does later moves no clock (F38, I10). */
+/**
+ * A publication moves the clock once, however often it is requested: a lost request that is
+ * executed later moves nothing (F38, I10).
+ */
 class PublishTest {
-  private final TestTable table = new TestTable();
-  private final Session session = table.session("ns.agent", Map.of("role", "agent"));
+    private final TestTable table = new TestTable();
+    private final Session session = table.session("ns.agent", Map.of("role", "agent"));
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  private String begun(int after) throws TimelineRefusedException {
-    String instant = TestTable.time(after);
-    session.instants().beforeRequested(instant, "compaction");
-    return instant;
-  }
+    private String begun(int after) throws TimelineRefusedException {
+        String instant = TestTable.time(after);
+        session.instants().beforeRequested(instant, "compaction");
+        return instant;
+    }
 
-  @Test
-  void aRequestThatIsExecutedAfterItsRepetitionMovesNothing() throws Exception {
-    assertTrue(table.acquire(session));
-    String first = begun(0);
-    table.faults(session).hold(FaultyEtcd.puts(table.keys.clock()));
-    session.instants().beforeCompleted(first, TestTable.time(10), "commit", () -> 1).completed();
-    assertTrue(table.faults(session).holdsSomething(), "the first request had no answer");
-    String second = begun(20);
-    assertEquals(second, table.clock());
-    assertFalse(table.faults(session).deliver(table.client), "it is executed when the table's clock is past it");
-    assertEquals(second, table.clock());
-  }
+    @Test
+    void aRequestThatIsExecutedAfterItsRepetitionMovesNothing() throws Exception {
+        assertTrue(table.acquire(session));
+        String first = begun(0);
+        table.faults(session).hold(FaultyEtcd.puts(table.keys.clock()));
+        session.instants()
+                .beforeCompleted(first, TestTable.time(10), "commit", () -> 1)
+                .completed();
+        assertTrue(table.faults(session).holdsSomething(), "the first request had no answer");
+        String second = begun(20);
+        assertEquals(second, table.clock());
+        assertFalse(
+                table.faults(session).deliver(table.client), "when it is executed, the table's clock has passed it");
+        assertEquals(second, table.clock());
+    }
 
-  @Test
-  void anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess() throws Exception {
-    assertTrue(table.acquire(session));
-    String first = begun(0);
-    String completion = TestTable.time(10);
-    table.faults(session).loseAnswerOf(FaultyEtcd.puts(table.keys.clock()));
-    session.instants().beforeCompleted(first, completion, "commit", () -> 1).completed();
-    assertEquals(completion, table.clock());
-    session.release();
-    assertEquals(null, table.instant(first));
-  }
+    @Test
+    void anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess() throws Exception {
+        assertTrue(table.acquire(session));
+        String first = begun(0);
+        String completion = TestTable.time(10);
+        table.faults(session).loseAnswerOf(FaultyEtcd.puts(table.keys.clock()));
+        session.instants().beforeCompleted(first, completion, "commit", () -> 1).completed();
+        assertEquals(completion, table.clock());
+        session.release();
+        assertEquals(null, table.instant(first));
+    }
 }

@@ -20,147 +20,150 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The lock is not released while a publication is unknown (F1, I1), on a store that sends in close(). */
+/**
+ * The lock is not released while a publication is unknown (F1, I1), on a store that sends in
+ * close().
+ */
 class ReleaseTest {
-  private final TestTable table = new TestTable();
-  private GuardedFileSystem fs;
-  private Session session;
-  private String instant;
-  private String completion;
-  private String file;
+    private final TestTable table = new TestTable();
+    private GuardedFileSystem fs;
+    private Session session;
+    private String instant;
+    private String completion;
+    private String file;
 
-  @BeforeEach
-  void begin() throws IOException {
-    fs = SlowStore.guarded();
-    session = table.session("ns.a", java.util.Map.of("basePath", "slow:" + table.folder));
-    assertTrue(table.acquire(session));
-    instant = TestTable.time(0);
-    completion = TestTable.time(1);
-    file = instant + "_" + completion + ".commit";
-    fs.create(SlowStore.path(table, instant + ".commit.requested")).close();
-    session.conflictsChecked(instant);
-  }
+    @BeforeEach
+    void begin() throws IOException {
+        fs = SlowStore.guarded();
+        session = table.session("ns.a", java.util.Map.of("basePath", "slow:" + table.folder));
+        assertTrue(table.acquire(session));
+        instant = TestTable.time(0);
+        completion = TestTable.time(1);
+        file = instant + "_" + completion + ".commit";
+        fs.create(SlowStore.path(table, instant + ".commit.requested")).close();
+        session.conflictsChecked(instant);
+    }
 
-  @AfterEach
-  void close() {
-    SlowStore.reset();
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        SlowStore.reset();
+        table.close();
+    }
 
-  private long timedRelease() {
-    long start = System.nanoTime();
-    session.release();
-    return Duration.ofNanos(System.nanoTime() - start).toMillis();
-  }
+    private long timedRelease() {
+        long start = System.nanoTime();
+        session.release();
+        return Duration.ofNanos(System.nanoTime() - start).toMillis();
+    }
 
-  @Test
-  void anAnsweredPublicationIsReleasedAtOnceAndItsRecordIsGone() throws IOException {
-    TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED);
-    assertTrue(timedRelease() < 900);
-    assertNull(table.lock());
-    assertNull(table.instant(instant));
-    assertEquals(completion, table.clock());
-  }
+    @Test
+    void anAnsweredPublicationIsReleasedAtOnceAndItsRecordIsGone() throws IOException {
+        TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED);
+        assertTrue(timedRelease() < 900);
+        assertNull(table.lock());
+        assertNull(table.instant(instant));
+        assertEquals(completion, table.clock());
+    }
 
-  @Test
-  void aRequestThatDiedKeepsTheLockForTheDrainAndTheRecord() {
-    SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    assertTrue(timedRelease() >= 1000);
-    assertNull(table.lock());
-    assertEquals("Pending", table.state(instant));
-  }
+    @Test
+    void aRequestThatDiedKeepsTheLockForTheDrainAndTheRecord() {
+        SlowStore.DIES.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        assertTrue(timedRelease() >= 1000);
+        assertNull(table.lock());
+        assertEquals("Pending", table.state(instant));
+    }
 
-  @Test
-  void anInstantOnTheWireIsNotAbandonedBeforeTheRelease() throws Exception {
-    SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    assertFalse(session.abandon(instant)); // its file may still land: the owner's word would let the agent roll it back
-    assertEquals("Pending", table.state(instant));
-    session.release();
-    assertTrue(session.abandon(instant)); // the drain is over and a listing has not shown it
-    assertEquals("Abandoned", table.state(instant));
-  }
+    @Test
+    void anInstantOnTheWireIsNotAbandonedBeforeTheRelease() throws Exception {
+        SlowStore.DIES.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        // its file may still land, and the agent would roll it back on the owner's statement
+        assertFalse(session.abandon(instant));
+        assertEquals("Pending", table.state(instant));
+        session.release();
+        assertTrue(session.abandon(instant)); // the drain is over and a listing has not shown it
+        assertEquals("Abandoned", table.state(instant));
+    }
 
-  @Test
-  void aRequestThatLandsDuringTheDrainIsACompletedInstant() throws Exception {
-    SlowStore.STAYS_ON_THE_WIRE.add(file);
-    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    AtomicLong released = new AtomicLong();
-    Thread releasing =
-        new Thread(
-            () -> {
-              session.release();
-              released.set(System.nanoTime());
-            });
-    releasing.start();
-    Pause.millis(300);
-    assertNotNull(table.lock(), "still held while the request may land");
-    SlowStore.land();
-    releasing.join(10_000);
-    assertNull(table.lock());
-    assertNull(table.instant(instant), "completed: bookkept as a success");
-  }
+    @Test
+    void aRequestThatLandsDuringTheDrainIsACompletedInstant() throws Exception {
+        SlowStore.STAYS_ON_THE_WIRE.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        AtomicLong released = new AtomicLong();
+        Thread releasing = new Thread(() -> {
+            session.release();
+            released.set(System.nanoTime());
+        });
+        releasing.start();
+        Pause.millis(300);
+        assertNotNull(table.lock(), "still held while the request may land");
+        SlowStore.land();
+        releasing.join(10_000);
+        assertNull(table.lock());
+        assertNull(table.instant(instant), "completed: recorded as a success");
+    }
 
-  @Test
-  void aListingThatFailsDecidesNothing() throws Exception {
-    SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    SlowStore.listingFails = true;
-    Thread releasing = new Thread(session::release);
-    releasing.start();
-    Pause.millis(1800);
-    assertNotNull(table.lock());
-    SlowStore.listingFails = false;
-    releasing.join(10_000);
-    assertNull(table.lock());
-  }
+    @Test
+    void aListingThatFailsDecidesNothing() throws Exception {
+        SlowStore.DIES.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        SlowStore.listingFails = true;
+        Thread releasing = new Thread(session::release);
+        releasing.start();
+        Pause.millis(1800);
+        assertNotNull(table.lock());
+        SlowStore.listingFails = false;
+        releasing.join(10_000);
+        assertNull(table.lock());
+    }
 
-  @Test
-  void aStreamThatIsNeverClosedIsUnknown() throws IOException {
-    fs.create(SlowStore.path(table, file)); // neither sent nor refused
-    assertTrue(timedRelease() >= 1000);
-    assertEquals("Pending", table.state(instant));
-  }
+    @Test
+    void aStreamThatIsNeverClosedIsUnknown() throws IOException {
+        fs.create(SlowStore.path(table, file)); // neither sent nor refused
+        assertTrue(timedRelease() >= 1000);
+        assertEquals("Pending", table.state(instant));
+    }
 
-  @Test
-  void closingAfterTheLockWentAwaySendsNothing() throws IOException {
-    var out = fs.create(SlowStore.path(table, file));
-    out.write(TestTable.COMPLETED);
-    table.etcd.delete("lock", 0); // as the operator would after a proof of death
-    assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, out::close));
-    assertFalse(java.nio.file.Files.exists(table.folder.resolve(".hoodie/timeline/" + file)));
-    session.release();
-  }
+    @Test
+    void closingAfterTheLockWentAwaySendsNothing() throws IOException {
+        var out = fs.create(SlowStore.path(table, file));
+        out.write(TestTable.COMPLETED);
+        table.etcd.delete("lock", 0); // as the operator would after a proof of death
+        assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, out::close));
+        assertFalse(java.nio.file.Files.exists(table.folder.resolve(".hoodie/timeline/" + file)));
+        session.release();
+    }
 
-  @Test
-  void closingARequestedFileAfterTheLockWentAwaySendsNothing() throws IOException {
-    String second = TestTable.time(5);
-    var out = fs.create(SlowStore.path(table, second + ".commit.requested"));
-    table.etcd.delete("lock", 0);
-    assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, out::close));
-    assertFalse(java.nio.file.Files.exists(table.folder.resolve(".hoodie/timeline/" + second + ".commit.requested")));
-    assertEquals("Pending", table.state(second), "a record without a file: gone, nothing to do");
-    session.release();
-  }
+    @Test
+    void closingARequestedFileAfterTheLockWentAwaySendsNothing() throws IOException {
+        String second = TestTable.time(5);
+        var out = fs.create(SlowStore.path(table, second + ".commit.requested"));
+        table.etcd.delete("lock", 0);
+        assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, out::close));
+        assertFalse(
+                java.nio.file.Files.exists(table.folder.resolve(".hoodie/timeline/" + second + ".commit.requested")));
+        assertEquals("Pending", table.state(second), "a record without a file: gone, nothing to do");
+        session.release();
+    }
 
-  @Test
-  void nothingIsPublishedWhileReleasing() throws Exception {
-    SlowStore.DIES.add(file);
-    assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-    Thread releasing = new Thread(session::release);
-    releasing.start();
-    Pause.millis(200);
-    String later = instant + "_" + TestTable.time(50) + ".commit";
-    assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, later))));
-    releasing.join(10_000);
-  }
+    @Test
+    void nothingIsPublishedWhileReleasing() throws Exception {
+        SlowStore.DIES.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        Thread releasing = new Thread(session::release);
+        releasing.start();
+        Pause.millis(200);
+        String later = instant + "_" + TestTable.time(50) + ".commit";
+        assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, later))));
+        releasing.join(10_000);
+    }
 
-  @Test
-  void theReleaseOfAnUnlockedLockChangesNothing() {
-    table.etcd.delete("lock", 0);
-    table.etcd.put("lock", "{\"inc\":\"somebody\"}");
-    session.release();
-    assertEquals("{\"inc\":\"somebody\"}", table.lock().value());
-  }
+    @Test
+    void theReleaseOfAnUnlockedLockChangesNothing() {
+        table.etcd.delete("lock", 0);
+        table.etcd.put("lock", "{\"inc\":\"somebody\"}");
+        session.release();
+        assertEquals("{\"inc\":\"somebody\"}", table.lock().value());
+    }
 }

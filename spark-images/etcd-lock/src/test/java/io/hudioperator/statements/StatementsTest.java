@@ -23,76 +23,90 @@ import org.apache.spark.sql.hudi.command.procedures.HoodieProcedures;
 import org.junit.jupiter.api.Test;
 import scala.collection.Iterator;
 
-/** The list of what programs may do has everything that Hudi brings: what nobody has looked at fails here, and is refused in a driver. */
+/**
+ * The list of what programs may do covers everything that Hudi provides. A statement that is not
+ * listed fails here and is refused in a driver.
+ */
 class StatementsTest {
-  private static final String COMMANDS = "org/apache/spark/sql/hudi/command/";
+    private static final String COMMANDS = "org/apache/spark/sql/hudi/command/";
 
-  private static JsonNode list() {
-    try (InputStream in = Statements.class.getResourceAsStream("statements.json")) {
-      return Json.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    private static JsonNode list() {
+        try (InputStream in = Statements.class.getResourceAsStream("statements.json")) {
+            return Json.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
-  }
 
-  private static Set<String> names(JsonNode node) {
-    Set<String> names = new TreeSet<>();
-    node.fieldNames().forEachRemaining(names::add);
-    return names;
-  }
-
-  @Test
-  void everyProcedureOfHudisRegistryIsListed() {
-    Set<String> registered = new TreeSet<>();
-    Iterator<String> names = HoodieProcedures.procedures().keysIterator();
-    while (names.hasNext()) {
-      registered.add(names.next());
+    private static Set<String> names(JsonNode node) {
+        Set<String> names = new TreeSet<>();
+        node.fieldNames().forEachRemaining(names::add);
+        return names;
     }
-    assertTrue(registered.size() > 50);
-    assertEquals(registered, names(list().path("procedures")));
-  }
 
-  /** By name: a command is loaded only with all of Spark around it. */
-  @Test
-  void everyCommandOfHudiIsListed() throws Exception {
-    File bundle = new File(HoodieProcedures.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-    Set<String> commands;
-    try (JarFile jar = new JarFile(bundle)) {
-      commands =
-          jar.stream()
-              .map(e -> e.getName())
-              .filter(n -> n.startsWith(COMMANDS) && n.indexOf('/', COMMANDS.length()) < 0 && n.indexOf('$') < 0 && n.endsWith("Command.class"))
-              .map(n -> n.substring(COMMANDS.length(), n.length() - ".class".length()))
-              .collect(Collectors.toCollection(TreeSet::new));
+    @Test
+    void everyProcedureOfHudisRegistryIsListed() {
+        Set<String> registered = new TreeSet<>();
+        Iterator<String> names = HoodieProcedures.procedures().keysIterator();
+        while (names.hasNext()) {
+            registered.add(names.next());
+        }
+        assertTrue(registered.size() > 50);
+        assertEquals(registered, names(list().path("procedures")));
     }
-    commands.removeAll(Set.of("HoodieLeafRunnableCommand", "IndexBaseCommand", "CallProcedureHoodieCommand")); // two are abstract, one calls procedures
-    assertTrue(commands.size() > 20);
-    commands.removeAll(names(list().path("statements")));
-    assertEquals(Set.of(), commands);
-  }
 
-  @Test
-  void whatIsNotListedIsRefused() {
-    HoodieException e = assertThrows(HoodieException.class, () -> Statements.statement("MeltHoodieTableCommand").require());
-    assertCode(ErrorCode.STATEMENT, e);
-    assertTrue(e.getMessage().contains("MeltHoodieTableCommand"));
-    assertTrue(Statements.save("append", "melt").isRefused());
-    assertTrue(Statements.save("overwrite", "upsert").isRefused());
-    assertTrue(Statements.save("overwrite", "insert_overwrite").isRefused()); // F65: deletes the folder first
-    assertFalse(Statements.save("overwrite", "insert_overwrite_table").isRefused());
-    assertFalse(Statements.save("append", "upsert").isRefused());
-    for (String kind : names(list())) {
-      for (JsonNode entry : list().path(kind)) {
-        String verdict = entry.path("verdict").asText();
-        assertTrue(Set.of("works", "harmless", "refused").contains(verdict), entry.toString());
-        assertEquals(verdict.equals("refused"), entry.has("instead"), entry.toString());
-      }
+    /** Matched by name, because a command can be loaded only with all of Spark around it. */
+    @Test
+    void everyCommandOfHudiIsListed() throws Exception {
+        File bundle = new File(HoodieProcedures.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI());
+        Set<String> commands;
+        try (JarFile jar = new JarFile(bundle)) {
+            commands = jar.stream()
+                    .map(e -> e.getName())
+                    .filter(n -> n.startsWith(COMMANDS)
+                            && n.indexOf('/', COMMANDS.length()) < 0
+                            && n.indexOf('$') < 0
+                            && n.endsWith("Command.class"))
+                    .map(n -> n.substring(COMMANDS.length(), n.length() - ".class".length()))
+                    .collect(Collectors.toCollection(TreeSet::new));
+        }
+        // two are abstract, one calls procedures
+        commands.removeAll(Set.of("HoodieLeafRunnableCommand", "IndexBaseCommand", "CallProcedureHoodieCommand"));
+        assertTrue(commands.size() > 20);
+        commands.removeAll(names(list().path("statements")));
+        assertEquals(Set.of(), commands);
     }
-  }
 
-  @Test
-  void aRefusalSaysWhatToUseInstead() {
-    HoodieException e = assertThrows(HoodieException.class, () -> Statements.statement("TruncateHoodieTableCommand").require());
-    assertTrue(e.getMessage().contains("TRUNCATE TABLE is refused; use DELETE FROM"), e.getMessage());
-  }
+    @Test
+    void whatIsNotListedIsRefused() {
+        HoodieException e = assertThrows(
+                HoodieException.class,
+                () -> Statements.statement("MeltHoodieTableCommand").require());
+        assertCode(ErrorCode.STATEMENT, e);
+        assertTrue(e.getMessage().contains("MeltHoodieTableCommand"));
+        assertTrue(Statements.save("append", "melt").isRefused());
+        assertTrue(Statements.save("overwrite", "upsert").isRefused());
+        assertTrue(Statements.save("overwrite", "insert_overwrite").isRefused()); // F65: deletes the folder first
+        assertFalse(Statements.save("overwrite", "insert_overwrite_table").isRefused());
+        assertFalse(Statements.save("append", "upsert").isRefused());
+        for (String kind : names(list())) {
+            for (JsonNode entry : list().path(kind)) {
+                String verdict = entry.path("verdict").asText();
+                assertTrue(Set.of("works", "harmless", "refused").contains(verdict), entry.toString());
+                assertEquals(verdict.equals("refused"), entry.has("instead"), entry.toString());
+            }
+        }
+    }
+
+    @Test
+    void aRefusalSaysWhatToUseInstead() {
+        HoodieException e = assertThrows(
+                HoodieException.class,
+                () -> Statements.statement("TruncateHoodieTableCommand").require());
+        assertTrue(e.getMessage().contains("TRUNCATE TABLE is refused; use DELETE FROM"), e.getMessage());
+    }
 }

@@ -7,33 +7,38 @@ import org.apache.hudi.common.model.HoodieRecord.HoodieRecordType;
 import org.apache.hudi.common.model.HoodieRecordMerger;
 import org.apache.hudi.common.table.read.BufferedRecord;
 
-/** A merge that neither of Hudi's own does: of two versions the one with the smaller {@code ts} stays. Stands for what users write. */
+/**
+ * A merger that differs from both of Hudi's own: of two versions, the one with the smaller {@code
+ * ts} is kept. Represents a merger written by a user.
+ */
 public final class EarliestMerger implements HoodieRecordMerger {
-  /** What the table's properties call this merge. */
-  public static final String STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55";
+    /** The name of this merge in the table's properties. */
+    public static final String STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55";
 
-  private static final String FIELD = "ts";
+    private static final String FIELD = "ts";
 
-  @Override
-  public <T> BufferedRecord<T> merge(BufferedRecord<T> older, BufferedRecord<T> newer, RecordContext<T> context, TypedProperties properties)
-      throws IOException {
-    if (older.isDelete() || newer.isDelete()) {
-      return newer;
+    @Override
+    public <T> BufferedRecord<T> merge(
+            BufferedRecord<T> older, BufferedRecord<T> newer, RecordContext<T> context, TypedProperties properties)
+            throws IOException {
+        if (older.isDelete() || newer.isDelete()) {
+            return newer;
+        }
+        return time(newer, context) < time(older, context) ? newer : older;
     }
-    return time(newer, context) < time(older, context) ? newer : older;
-  }
 
-  private static <T> long time(BufferedRecord<T> version, RecordContext<T> context) {
-    return ((Number) context.getValue(version.getRecord(), context.getSchemaFromBufferRecord(version), FIELD)).longValue();
-  }
+    private static <T> long time(BufferedRecord<T> version, RecordContext<T> context) {
+        return ((Number) context.getValue(version.getRecord(), context.getSchemaFromBufferRecord(version), FIELD))
+                .longValue();
+    }
 
-  @Override
-  public HoodieRecordType getRecordType() {
-    return HoodieRecordType.SPARK;
-  }
+    @Override
+    public HoodieRecordType getRecordType() {
+        return HoodieRecordType.SPARK;
+    }
 
-  @Override
-  public String getMergingStrategy() {
-    return STRATEGY;
-  }
+    @Override
+    public String getMergingStrategy() {
+        return STRATEGY;
+    }
 }

@@ -26,299 +26,350 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * A real etcd, one process for each member, on free ports of the loopback interface; members can be killed, started again, frozen, and, when
- * they talk through proxies, cut off.
+ * A real etcd, one process for each member, on free ports of the loopback interface. Members can be
+ * killed, restarted, frozen, and, when they are connected through proxies, cut off.
  */
 public final class EtcdServer implements AutoCloseable {
-  private static EtcdServer shared;
+    private static EtcdServer shared;
 
-  private final List<Process> members = new ArrayList<>();
-  private final List<List<String>> commands = new ArrayList<>();
-  private final List<String> endpoints = new ArrayList<>();
-  private final List<String> ids = new ArrayList<>();
-  private final List<Integer> clientPorts = new ArrayList<>();
-  private final List<DropProxy> clientLinks = new ArrayList<>();
-  private final List<DropProxy> peerLinks = new ArrayList<>();
-  private final Path folder;
+    private final List<Process> members = new ArrayList<>();
+    private final List<List<String>> commands = new ArrayList<>();
+    private final List<String> endpoints = new ArrayList<>();
+    private final List<String> ids = new ArrayList<>();
+    private final List<Integer> clientPorts = new ArrayList<>();
+    private final List<DropProxy> clientLinks = new ArrayList<>();
+    private final List<DropProxy> peerLinks = new ArrayList<>();
+    private final Path folder;
 
-  private EtcdServer(int count, boolean links, List<String> more) throws IOException {
-    folder = Files.createTempDirectory("etcd-test");
-    String scheme = more.contains("--client-cert-auth") ? "https" : "http";
-    List<Integer> peerPorts = new ArrayList<>();
-    List<String> peers = new ArrayList<>();
-    for (int i = 0; i < count; i++) {
-      clientPorts.add(freePort());
-      peerPorts.add(freePort());
-      if (links) {
-        clientLinks.add(new DropProxy(clientPorts.get(i)));
-        peerLinks.add(new DropProxy(peerPorts.get(i)));
-      }
-      peers.add(links ? peerLinks.get(i).endpoint() : "http://127.0.0.1:" + peerPorts.get(i));
-    }
-    StringBuilder cluster = new StringBuilder();
-    for (int i = 0; i < count; i++) {
-      cluster.append(i == 0 ? "" : ",").append("m").append(i).append("=").append(peers.get(i));
-    }
-    for (int i = 0; i < count; i++) {
-      String client = scheme + "://127.0.0.1:" + clientPorts.get(i);
-      List<String> command = new ArrayList<>(List.of(binary(), "--name", "m" + i, "--data-dir", folder.resolve("m" + i).toString()));
-      command.addAll(List.of("--listen-client-urls", client, "--advertise-client-urls", client));
-      command.addAll(List.of("--listen-peer-urls", "http://127.0.0.1:" + peerPorts.get(i), "--initial-advertise-peer-urls", peers.get(i)));
-      command.addAll(List.of("--initial-cluster", cluster.toString()));
-      command.addAll(List.of("--log-level", "error", "--unsafe-no-fsync", "--heartbeat-interval", "100", "--election-timeout", "1000"));
-      command.addAll(more);
-      commands.add(command);
-      endpoints.add(links ? clientLinks.get(i).endpoint() : client);
-      members.add(start(command));
-    }
-    Runtime.getRuntime().addShutdownHook(new Thread(this::close));
-  }
-
-  private Process start(List<String> command) throws IOException {
-    ProcessBuilder.Redirect log = ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile());
-    return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log).start();
-  }
-
-  /** The one member that most tests share; each test has a table of its own. */
-  public static synchronized EtcdServer shared() {
-    if (shared == null) {
-      shared = started(1);
-    }
-    return shared;
-  }
-
-  public static EtcdServer started(int count, String... more) {
-    return started(count, false, more);
-  }
-
-  /** Each member can be cut off, from the others and from its clients. */
-  public static EtcdServer startedWithLinks(int count) {
-    return started(count, true);
-  }
-
-  private static EtcdServer started(int count, boolean links, String... more) {
-    try {
-      EtcdServer server = new EtcdServer(count, links, List.of(more));
-      server.awaitReady(Map.of());
-      for (int i = 0; i < count; i++) {
-        server.ids.add(hex(server.call(i, "maintenance/status", "{}").path("header").path("member_id").asText()));
-      }
-      return server;
-    } catch (IOException e) {
-      throw new IllegalStateException("cannot start etcd", e);
-    }
-  }
-
-  /** With client certificates required, signed by {@code ca}. */
-  public static EtcdServer startedWithTls(String ca, String cert, String key, Map<String, String> client) throws IOException {
-    EtcdServer server =
-        new EtcdServer(1, false, List.of("--cert-file", cert, "--key-file", key, "--trusted-ca-file", ca, "--client-cert-auth"));
-    server.awaitReady(client);
-    return server;
-  }
-
-  private static String binary() {
-    String named = System.getenv("HUDI_OPERATOR_ETCD");
-    List<String> candidates = new ArrayList<>();
-    if (named != null && !named.isEmpty()) {
-      candidates.add(named);
-    }
-    candidates.add(System.getProperty("user.home") + "/.cache/hudi-operator/bin/etcd");
-    for (String dir : System.getenv("PATH").split(File.pathSeparator)) {
-      candidates.add(dir + "/etcd");
-    }
-    for (String candidate : candidates) {
-      if (Files.isExecutable(Path.of(candidate))) {
-        return candidate;
-      }
-    }
-    throw new AssertionError("these tests need a real etcd: set HUDI_OPERATOR_ETCD or put etcd on PATH; looked at " + candidates);
-  }
-
-  public static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
-    }
-  }
-
-  public String endpoints() {
-    return String.join(",", endpoints);
-  }
-
-  public int port() {
-    return clientPorts.get(0);
-  }
-
-  public GrpcEtcdClient client() {
-    return new GrpcEtcdClient(EtcdSettings.of(Map.of("endpoints", endpoints(), "rpcTimeoutSeconds", "2"), Map.of()));
-  }
-
-  public int size() {
-    return members.size();
-  }
-
-  String endpoint(int member) {
-    return endpoints.get(member);
-  }
-
-  public void kill(int member) {
-    members.get(member).destroyForcibly();
-    members.get(member).onExit().join();
-  }
-
-  /** Starts a member that was killed, with the data that it had. */
-  public void restart(int member) {
-    try {
-      members.set(member, start(commands.get(member)));
-    } catch (IOException e) {
-      throw new IllegalStateException("cannot start etcd", e);
-    }
-  }
-
-  public void freeze(int member) {
-    signal(member, "STOP");
-  }
-
-  /** Everybody runs and talks to everybody again. */
-  public void repair() {
-    peerLinks.forEach(link -> link.stall(source -> false));
-    clientLinks.forEach(link -> link.stall(source -> false));
-    for (int i = 0; i < members.size(); i++) {
-      if (members.get(i).isAlive()) {
-        signal(i, "CONT");
-      } else {
-        restart(i);
-      }
-    }
-    awaitReady(Map.of());
-  }
-
-  private void signal(int member, String name) {
-    try {
-      new ProcessBuilder("kill", "-" + name, String.valueOf(members.get(member).pid())).start().onExit().join();
-    } catch (IOException e) {
-      throw new IllegalStateException("cannot send a signal", e);
-    }
-  }
-
-  /** Nothing passes between a member and the others; its clients still reach it. */
-  public void cutOffFromPeers(int member) {
-    String id = ids.get(member);
-    for (int i = 0; i < peerLinks.size(); i++) {
-      boolean itself = i == member;
-      peerLinks.get(i).stall(source -> itself || id.equals(source));
-    }
-  }
-
-  public void cutOffFromClients(int member) {
-    clientLinks.get(member).stall(source -> true);
-  }
-
-  /** The member that a member takes for the leader; -1 = it knows none, or does not answer. */
-  public int leader(int asked) {
-    try {
-      return ids.indexOf(hex(call(asked, "maintenance/status", "{}").path("leader").asText()));
-    } catch (IllegalStateException e) {
-      return -1;
-    }
-  }
-
-  private static String hex(String decimal) {
-    return Long.toHexString(Long.parseUnsignedLong(decimal.isEmpty() ? "0" : decimal));
-  }
-
-  /** One request to etcd's JSON gateway, around the proxies. */
-  public JsonNode call(int member, String method, String body) {
-    URI uri = URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/v3/" + method);
-    HttpRequest request = HttpRequest.newBuilder(uri).timeout(Duration.ofSeconds(5)).POST(HttpRequest.BodyPublishers.ofString(body)).build();
-    try {
-      return Json.parse(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
-    } catch (IOException e) {
-      throw new IllegalStateException("no answer to " + method, e);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
-  /** Messages that a member has received from clients so far: requests, and what comes on open streams (watches, keep-alives). */
-  public long messages(int member) {
-    HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/metrics")).build();
-    try {
-      return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofLines()).body()
-          .filter(line -> line.startsWith("grpc_server_msg_received_total{"))
-          .mapToLong(line -> Math.round(Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))))
-          .sum();
-    } catch (IOException e) {
-      throw new IllegalStateException("no metrics", e);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
-  /** A copy of a member's data, which is stopped: a backup. */
-  public Path backup(int member) {
-    Path copy = folder.resolve("backup-of-m" + member);
-    copy(folder.resolve("m" + member), copy);
-    return copy;
-  }
-
-  /** Puts a backup in the place of a member's data; the member is stopped. */
-  public void restore(int member, Path backup) {
-    Path data = folder.resolve("m" + member);
-    try (Stream<Path> files = Files.walk(data)) {
-      files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    copy(backup, data);
-  }
-
-  private static void copy(Path from, Path to) {
-    try (Stream<Path> files = Files.walk(from)) {
-      for (Path file : (Iterable<Path>) files::iterator) {
-        Files.copy(file, to.resolve(from.relativize(file).toString()));
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private void awaitReady(Map<String, String> client) {
-    Map<String, String> settings = new java.util.HashMap<>(client);
-    settings.put("endpoints", endpoints());
-    settings.put("rpcTimeoutSeconds", "1");
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    try (GrpcEtcdClient probe = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
-      while (true) {
-        try {
-          probe.txn(Txn.when().then(Txn.Op.get("/probe")));
-          return;
-        } catch (EtcdException e) {
-          if (System.nanoTime() - end > 0) {
-            throw new AssertionError("etcd did not start, its log is in " + folder, e);
-          }
-          Pause.millis(50);
+    private EtcdServer(int count, boolean links, List<String> more) throws IOException {
+        folder = Files.createTempDirectory("etcd-test");
+        String scheme = more.contains("--client-cert-auth") ? "https" : "http";
+        List<Integer> peerPorts = new ArrayList<>();
+        List<String> peers = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            clientPorts.add(freePort());
+            peerPorts.add(freePort());
+            if (links) {
+                clientLinks.add(new DropProxy(clientPorts.get(i)));
+                peerLinks.add(new DropProxy(peerPorts.get(i)));
+            }
+            peers.add(links ? peerLinks.get(i).endpoint() : "http://127.0.0.1:" + peerPorts.get(i));
         }
-      }
+        StringBuilder cluster = new StringBuilder();
+        for (int i = 0; i < count; i++) {
+            cluster.append(i == 0 ? "" : ",").append("m").append(i).append("=").append(peers.get(i));
+        }
+        for (int i = 0; i < count; i++) {
+            String client = scheme + "://127.0.0.1:" + clientPorts.get(i);
+            List<String> command = new ArrayList<>(List.of(
+                    binary(),
+                    "--name",
+                    "m" + i,
+                    "--data-dir",
+                    folder.resolve("m" + i).toString()));
+            command.addAll(List.of("--listen-client-urls", client, "--advertise-client-urls", client));
+            command.addAll(List.of(
+                    "--listen-peer-urls",
+                    "http://127.0.0.1:" + peerPorts.get(i),
+                    "--initial-advertise-peer-urls",
+                    peers.get(i)));
+            command.addAll(List.of("--initial-cluster", cluster.toString()));
+            command.addAll(List.of(
+                    "--log-level",
+                    "error",
+                    "--unsafe-no-fsync",
+                    "--heartbeat-interval",
+                    "100",
+                    "--election-timeout",
+                    "1000"));
+            command.addAll(more);
+            commands.add(command);
+            endpoints.add(links ? clientLinks.get(i).endpoint() : client);
+            members.add(start(command));
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(this::close));
     }
-  }
 
-  @Override
-  public void close() {
-    members.forEach(Process::destroyForcibly);
-    for (DropProxy link : clientLinks) {
-      close(link);
+    private Process start(List<String> command) throws IOException {
+        ProcessBuilder.Redirect log =
+                ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile());
+        return new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log)
+                .start();
     }
-    for (DropProxy link : peerLinks) {
-      close(link);
-    }
-  }
 
-  private static void close(DropProxy link) {
-    try {
-      link.close();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    /** The single member that most tests share; each test has its own table. */
+    public static synchronized EtcdServer shared() {
+        if (shared == null) {
+            shared = started(1);
+        }
+        return shared;
     }
-  }
+
+    public static EtcdServer started(int count, String... more) {
+        return started(count, false, more);
+    }
+
+    /** Each member can be cut off, from the others and from its clients. */
+    public static EtcdServer startedWithLinks(int count) {
+        return started(count, true);
+    }
+
+    private static EtcdServer started(int count, boolean links, String... more) {
+        try {
+            EtcdServer server = new EtcdServer(count, links, List.of(more));
+            server.awaitReady(Map.of());
+            for (int i = 0; i < count; i++) {
+                server.ids.add(hex(server.call(i, "maintenance/status", "{}")
+                        .path("header")
+                        .path("member_id")
+                        .asText()));
+            }
+            return server;
+        } catch (IOException e) {
+            throw new IllegalStateException("cannot start etcd", e);
+        }
+    }
+
+    /** Requires client certificates that are signed by {@code ca}. */
+    public static EtcdServer startedWithTls(String ca, String cert, String key, Map<String, String> client)
+            throws IOException {
+        EtcdServer server = new EtcdServer(
+                1,
+                false,
+                List.of("--cert-file", cert, "--key-file", key, "--trusted-ca-file", ca, "--client-cert-auth"));
+        server.awaitReady(client);
+        return server;
+    }
+
+    private static String binary() {
+        String named = System.getenv("HUDI_OPERATOR_ETCD");
+        List<String> candidates = new ArrayList<>();
+        if (named != null && !named.isEmpty()) {
+            candidates.add(named);
+        }
+        candidates.add(System.getProperty("user.home") + "/.cache/hudi-operator/bin/etcd");
+        for (String dir : System.getenv("PATH").split(File.pathSeparator)) {
+            candidates.add(dir + "/etcd");
+        }
+        for (String candidate : candidates) {
+            if (Files.isExecutable(Path.of(candidate))) {
+                return candidate;
+            }
+        }
+        throw new AssertionError(
+                "these tests need a real etcd: set HUDI_OPERATOR_ETCD or put etcd on PATH; looked at " + candidates);
+    }
+
+    public static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
+    }
+
+    public String endpoints() {
+        return String.join(",", endpoints);
+    }
+
+    public int port() {
+        return clientPorts.get(0);
+    }
+
+    public GrpcEtcdClient client() {
+        return new GrpcEtcdClient(
+                EtcdSettings.of(Map.of("endpoints", endpoints(), "rpcTimeoutSeconds", "2"), Map.of()));
+    }
+
+    public int size() {
+        return members.size();
+    }
+
+    String endpoint(int member) {
+        return endpoints.get(member);
+    }
+
+    public void kill(int member) {
+        members.get(member).destroyForcibly();
+        members.get(member).onExit().join();
+    }
+
+    /** Restarts a member that was killed, with its previous data. */
+    public void restart(int member) {
+        try {
+            members.set(member, start(commands.get(member)));
+        } catch (IOException e) {
+            throw new IllegalStateException("cannot start etcd", e);
+        }
+    }
+
+    public void freeze(int member) {
+        signal(member, "STOP");
+    }
+
+    /** Resumes all members and reconnects them. */
+    public void repair() {
+        peerLinks.forEach(link -> link.stall(source -> false));
+        clientLinks.forEach(link -> link.stall(source -> false));
+        for (int i = 0; i < members.size(); i++) {
+            if (members.get(i).isAlive()) {
+                signal(i, "CONT");
+            } else {
+                restart(i);
+            }
+        }
+        awaitReady(Map.of());
+    }
+
+    private void signal(int member, String name) {
+        try {
+            new ProcessBuilder(
+                            "kill",
+                            "-" + name,
+                            String.valueOf(members.get(member).pid()))
+                    .start()
+                    .onExit()
+                    .join();
+        } catch (IOException e) {
+            throw new IllegalStateException("cannot send a signal", e);
+        }
+    }
+
+    /** Nothing passes between a member and the others; its clients still reach it. */
+    public void cutOffFromPeers(int member) {
+        String id = ids.get(member);
+        for (int i = 0; i < peerLinks.size(); i++) {
+            boolean itself = i == member;
+            peerLinks.get(i).stall(source -> itself || id.equals(source));
+        }
+    }
+
+    public void cutOffFromClients(int member) {
+        clientLinks.get(member).stall(source -> true);
+    }
+
+    /**
+     * The member that the asked member considers the leader; -1 when it knows none or does not
+     * answer.
+     */
+    public int leader(int asked) {
+        try {
+            return ids.indexOf(
+                    hex(call(asked, "maintenance/status", "{}").path("leader").asText()));
+        } catch (IllegalStateException e) {
+            return -1;
+        }
+    }
+
+    private static String hex(String decimal) {
+        return Long.toHexString(Long.parseUnsignedLong(decimal.isEmpty() ? "0" : decimal));
+    }
+
+    /** One request to etcd's JSON gateway, bypassing the proxies. */
+    public JsonNode call(int member, String method, String body) {
+        URI uri = URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/v3/" + method);
+        HttpRequest request = HttpRequest.newBuilder(uri)
+                .timeout(Duration.ofSeconds(5))
+                .POST(HttpRequest.BodyPublishers.ofString(body))
+                .build();
+        try {
+            return Json.parse(HttpClient.newHttpClient()
+                    .send(request, HttpResponse.BodyHandlers.ofString())
+                    .body());
+        } catch (IOException e) {
+            throw new IllegalStateException("no answer to " + method, e);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /**
+     * Number of messages that a member has received from clients so far: requests, and messages on
+     * open streams (watches, keep-alives).
+     */
+    public long messages(int member) {
+        HttpRequest request = HttpRequest.newBuilder(
+                        URI.create("http://127.0.0.1:" + clientPorts.get(member) + "/metrics"))
+                .build();
+        try {
+            return HttpClient.newHttpClient()
+                    .send(request, HttpResponse.BodyHandlers.ofLines())
+                    .body()
+                    .filter(line -> line.startsWith("grpc_server_msg_received_total{"))
+                    .mapToLong(line -> Math.round(Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))))
+                    .sum();
+        } catch (IOException e) {
+            throw new IllegalStateException("no metrics", e);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** A copy of the data of a stopped member: a backup. */
+    public Path backup(int member) {
+        Path copy = folder.resolve("backup-of-m" + member);
+        copy(folder.resolve("m" + member), copy);
+        return copy;
+    }
+
+    /** Replaces the data of a stopped member with a backup. */
+    public void restore(int member, Path backup) {
+        Path data = folder.resolve("m" + member);
+        try (Stream<Path> files = Files.walk(data)) {
+            files.sorted(Comparator.reverseOrder())
+                    .forEach(file -> file.toFile().delete());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        copy(backup, data);
+    }
+
+    private static void copy(Path from, Path to) {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Files.copy(file, to.resolve(from.relativize(file).toString()));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void awaitReady(Map<String, String> client) {
+        Map<String, String> settings = new java.util.HashMap<>(client);
+        settings.put("endpoints", endpoints());
+        settings.put("rpcTimeoutSeconds", "1");
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        try (GrpcEtcdClient probe = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
+            while (true) {
+                try {
+                    probe.txn(Txn.when().then(Txn.Op.get("/probe")));
+                    return;
+                } catch (EtcdException e) {
+                    if (System.nanoTime() - end > 0) {
+                        throw new AssertionError("etcd did not start, its log is in " + folder, e);
+                    }
+                    Pause.millis(50);
+                }
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        members.forEach(Process::destroyForcibly);
+        for (DropProxy link : clientLinks) {
+            close(link);
+        }
+        for (DropProxy link : peerLinks) {
+            close(link);
+        }
+    }
+
+    private static void close(DropProxy link) {
+        try {
+            link.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 }

@@ -9,144 +9,149 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * Passes calls to a real etcd and breaks chosen ones: the answer is lost after execution, or the request is held on the wire, reported as
- * unanswered, and executed later. An action can run between two calls. What the role of the chart's pods may not write is denied, as an etcd
- * with users does it; the hudi tier has such an etcd.
+ * Passes calls to a real etcd and breaks selected ones: the answer is lost after execution, or the
+ * request is held on the wire, reported as unanswered, and executed later. An action can run
+ * between two calls. Writes that the chart's role for pods does not allow are denied, as an etcd
+ * with users does; the hudi tier uses such an etcd.
  */
 public final class FaultyEtcd implements EtcdClient {
-  private final EtcdClient real;
-  private final List<Txn> onTheWire = new ArrayList<>();
-  private Predicate<Txn> loseAnswer = t -> false;
-  private Predicate<Txn> hold = t -> false;
-  private Predicate<Txn> before = t -> false;
-  private Predicate<Txn> refuse = t -> false;
-  private Runnable action;
-  private final String writable;
+    private final EtcdClient real;
+    private final List<Txn> onTheWire = new ArrayList<>();
+    private Predicate<Txn> loseAnswer = t -> false;
+    private Predicate<Txn> hold = t -> false;
+    private Predicate<Txn> before = t -> false;
+    private Predicate<Txn> refuse = t -> false;
+    private Runnable action;
+    private final String writable;
 
-  /** {@code prefix}: of all keys; pods write below {@code prefix/tables/}. */
-  public FaultyEtcd(EtcdClient real, String prefix) {
-    this.real = real;
-    this.writable = prefix + "/tables/";
-  }
+    /** @param prefix the prefix of all keys; pods write below {@code prefix/tables/} */
+    public FaultyEtcd(EtcdClient real, String prefix) {
+        this.real = real;
+        this.writable = prefix + "/tables/";
+    }
 
-  private boolean mayNot(Txn txn) {
-    return Stream.concat(txn.then.stream(), txn.otherwise.stream())
-        .anyMatch(op -> (op.kind == Txn.Kind.PUT || op.kind == Txn.Kind.DELETE) && !op.key.startsWith(writable));
-  }
+    private boolean mayNot(Txn txn) {
+        return Stream.concat(txn.then.stream(), txn.otherwise.stream())
+                .anyMatch(
+                        op -> (op.kind == Txn.Kind.PUT || op.kind == Txn.Kind.DELETE) && !op.key.startsWith(writable));
+    }
 
-  /** The next matching transaction is executed, its answer is lost. */
-  public synchronized void loseAnswerOf(Predicate<Txn> which) {
-    loseAnswer = which;
-  }
+    /** The next matching transaction is executed and its answer is lost. */
+    public synchronized void loseAnswerOf(Predicate<Txn> which) {
+        loseAnswer = which;
+    }
 
-  /** Every matching transaction is denied. */
-  public synchronized void refuse(Predicate<Txn> which) {
-    refuse = which;
-  }
+    /** Every matching transaction is denied. */
+    public synchronized void refuse(Predicate<Txn> which) {
+        refuse = which;
+    }
 
-  /** The next matching transaction stays on the wire until {@link #deliver}. */
-  public synchronized void hold(Predicate<Txn> which) {
-    hold = which;
-  }
+    /** The next matching transaction stays on the wire until {@link #deliver}. */
+    public synchronized void hold(Predicate<Txn> which) {
+        hold = which;
+    }
 
-  /** Runs once, right before the next matching transaction. */
-  public synchronized void before(Predicate<Txn> which, Runnable run) {
-    before = which;
-    action = run;
-  }
+    /** Runs once, directly before the next matching transaction. */
+    public synchronized void before(Predicate<Txn> which, Runnable run) {
+        before = which;
+        action = run;
+    }
 
-  /** What was held is executed now, through another connection; true = at least one succeeded. */
-  public synchronized boolean deliver(EtcdClient through) throws EtcdException {
-    boolean succeeded = false;
-    for (Txn txn : onTheWire) {
-      try {
-        succeeded |= through.txn(txn).succeeded;
-      } catch (EtcdException e) {
-        if (e.outcome() == EtcdException.Outcome.UNKNOWN) {
-          throw e;
+    /**
+     * Executes the held transactions now, through another connection. Returns whether at least one
+     * succeeded.
+     */
+    public synchronized boolean deliver(EtcdClient through) throws EtcdException {
+        boolean succeeded = false;
+        for (Txn txn : onTheWire) {
+            try {
+                succeeded |= through.txn(txn).succeeded;
+            } catch (EtcdException e) {
+                if (e.outcome() == EtcdException.Outcome.UNKNOWN) {
+                    throw e;
+                }
+            }
         }
-      }
+        onTheWire.clear();
+        return succeeded;
     }
-    onTheWire.clear();
-    return succeeded;
-  }
 
-  public synchronized boolean holdsSomething() {
-    return !onTheWire.isEmpty();
-  }
-
-  public static Predicate<Txn> puts(String key) {
-    return t -> t.then.stream().anyMatch(op -> op.kind == Txn.Kind.PUT && op.key.equals(key));
-  }
-
-  public static Predicate<Txn> deletes(String key) {
-    return t -> t.then.stream().anyMatch(op -> op.kind == Txn.Kind.DELETE && op.key.equals(key));
-  }
-
-  @Override
-  public Txn.Result txn(Txn txn) throws EtcdException {
-    Runnable first = null;
-    boolean lose = false;
-    synchronized (this) {
-      if (before.test(txn)) {
-        first = action;
-        before = t -> false;
-      }
-      if (refuse.test(txn) || mayNot(txn)) {
-        throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
-      }
-      if (hold.test(txn)) {
-        hold = t -> false;
-        onTheWire.add(txn);
-        throw new EtcdException(EtcdException.Outcome.UNKNOWN, "held", null);
-      }
-      if (loseAnswer.test(txn)) {
-        loseAnswer = t -> false;
-        lose = true;
-      }
+    public synchronized boolean holdsSomething() {
+        return !onTheWire.isEmpty();
     }
-    if (first != null) {
-      first.run();
+
+    public static Predicate<Txn> puts(String key) {
+        return t -> t.then.stream().anyMatch(op -> op.kind == Txn.Kind.PUT && op.key.equals(key));
     }
-    Txn.Result r = real.txn(txn);
-    if (lose) {
-      throw new EtcdException(EtcdException.Outcome.UNKNOWN, "answer lost", null);
+
+    public static Predicate<Txn> deletes(String key) {
+        return t -> t.then.stream().anyMatch(op -> op.kind == Txn.Kind.DELETE && op.key.equals(key));
     }
-    return r;
-  }
 
-  @Override
-  public long grantLease(long ttlSeconds) throws EtcdException {
-    return real.grantLease(ttlSeconds);
-  }
+    @Override
+    public Txn.Result txn(Txn txn) throws EtcdException {
+        Runnable first = null;
+        boolean lose = false;
+        synchronized (this) {
+            if (before.test(txn)) {
+                first = action;
+                before = t -> false;
+            }
+            if (refuse.test(txn) || mayNot(txn)) {
+                throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
+            }
+            if (hold.test(txn)) {
+                hold = t -> false;
+                onTheWire.add(txn);
+                throw new EtcdException(EtcdException.Outcome.UNKNOWN, "held", null);
+            }
+            if (loseAnswer.test(txn)) {
+                loseAnswer = t -> false;
+                lose = true;
+            }
+        }
+        if (first != null) {
+            first.run();
+        }
+        Txn.Result r = real.txn(txn);
+        if (lose) {
+            throw new EtcdException(EtcdException.Outcome.UNKNOWN, "answer lost", null);
+        }
+        return r;
+    }
 
-  @Override
-  public long keepAlive(long lease) throws EtcdException {
-    return real.keepAlive(lease);
-  }
+    @Override
+    public long grantLease(long ttlSeconds) throws EtcdException {
+        return real.grantLease(ttlSeconds);
+    }
 
-  @Override
-  public void revoke(long lease) throws EtcdException {
-    real.revoke(lease);
-  }
+    @Override
+    public long keepAlive(long lease) throws EtcdException {
+        return real.keepAlive(lease);
+    }
 
-  @Override
-  public Watch watch(List<String> keys, WatchListener listener) {
-    return real.watch(keys, listener);
-  }
+    @Override
+    public void revoke(long lease) throws EtcdException {
+        real.revoke(lease);
+    }
 
-  @Override
-  public boolean setBack() {
-    return real.setBack();
-  }
+    @Override
+    public Watch watch(List<String> keys, WatchListener listener) {
+        return real.watch(keys, listener);
+    }
 
-  @Override
-  public String clusterId() {
-    return real.clusterId();
-  }
+    @Override
+    public boolean setBack() {
+        return real.setBack();
+    }
 
-  @Override
-  public void close() {
-    real.close();
-  }
+    @Override
+    public String clusterId() {
+        return real.clusterId();
+    }
+
+    @Override
+    public void close() {
+        real.close();
+    }
 }

@@ -21,83 +21,88 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What nobody deletes or moves, whether or not this JVM has a session at the table (F33): an executor has none. */
+/**
+ * What nobody may delete or move, whether or not this JVM has a session for the table (F33): an
+ * executor has none.
+ */
 class FolderRulesTest {
-  private final TestTable table = new TestTable();
-  private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
+    private final TestTable table = new TestTable();
+    private final GuardedLocalFileSystem fs = new GuardedLocalFileSystem();
 
-  @BeforeEach
-  void begin() throws IOException {
-    fs.initialize(URI.create("file:///"), new Configuration());
-    Files.createDirectories(table.folder.resolve("a/b"));
-    Files.createFile(table.folder.resolve("a/b/f.parquet"));
-    Files.createDirectories(table.folder.resolve(".hoodie/.temp/20260101000000000/a"));
-  }
+    @BeforeEach
+    void begin() throws IOException {
+        fs.initialize(URI.create("file:///"), new Configuration());
+        Files.createDirectories(table.folder.resolve("a/b"));
+        Files.createFile(table.folder.resolve("a/b/f.parquet"));
+        Files.createDirectories(table.folder.resolve(".hoodie/.temp/20260101000000000/a"));
+    }
 
-  @AfterEach
-  void close() {
-    table.close();
-  }
+    @AfterEach
+    void close() {
+        table.close();
+    }
 
-  private Path path(String name) {
-    return new Path(table.folder.resolve(name).toUri());
-  }
+    private Path path(String name) {
+        return new Path(table.folder.resolve(name).toUri());
+    }
 
-  private boolean exists(String name) {
-    return Files.exists(table.folder.resolve(name));
-  }
+    private boolean exists(String name) {
+        return Files.exists(table.folder.resolve(name));
+    }
 
-  private static void refused(Executable change) {
-    assertCode(ErrorCode.NOT_OWNER, assertThrows(TimelineRefusedException.class, change));
-  }
+    private static void refused(Executable change) {
+        assertCode(ErrorCode.NOT_OWNER, assertThrows(TimelineRefusedException.class, change));
+    }
 
-  private void nothingOfTheTableGoes() {
-    refused(() -> fs.delete(path(".hoodie"), true));
-    refused(() -> fs.delete(path(".hoodie"), false));
-    refused(() -> fs.delete(path("."), true));
-    refused(() -> fs.rename(path(".hoodie"), path("moved")));
-    refused(() -> fs.rename(path("a"), path(".hoodie")));
-    refused(() -> fs.rename(path("."), new Path(table.folder.resolveSibling("moved-" + table.id).toUri())));
-    refused(() -> fs.delete(path(".hoodie/metadata"), true));
-    refused(() -> fs.delete(path(".hoodie/metadata/.hoodie"), true));
-    assertTrue(exists(".hoodie/timeline") && exists(".hoodie/metadata/.hoodie/timeline"));
-  }
+    private void nothingOfTheTableGoes() {
+        refused(() -> fs.delete(path(".hoodie"), true));
+        refused(() -> fs.delete(path(".hoodie"), false));
+        refused(() -> fs.delete(path("."), true));
+        refused(() -> fs.rename(path(".hoodie"), path("moved")));
+        refused(() -> fs.rename(path("a"), path(".hoodie")));
+        refused(() -> fs.rename(
+                path("."),
+                new Path(table.folder.resolveSibling("moved-" + table.id).toUri())));
+        refused(() -> fs.delete(path(".hoodie/metadata"), true));
+        refused(() -> fs.delete(path(".hoodie/metadata/.hoodie"), true));
+        assertTrue(exists(".hoodie/timeline") && exists(".hoodie/metadata/.hoodie/timeline"));
+    }
 
-  @Test
-  void withoutASession() throws IOException {
-    nothingOfTheTableGoes();
-    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // markers go in tasks
-    assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
-  }
+    @Test
+    void withoutASession() throws IOException {
+        nothingOfTheTableGoes();
+        assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // tasks delete markers
+        assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
+    }
 
-  @Test
-  void asAWriter() throws IOException {
-    table.session("ns.a");
-    nothingOfTheTableGoes();
-    refused(() -> fs.delete(path("a"), true));
-    refused(() -> fs.delete(path("a/b"), true));
-    assertTrue(fs.delete(path("a/b/f.parquet"), true));
-    assertTrue(fs.delete(path("a/b"), false)); // empty
-    assertFalse(fs.delete(path("gone"), true));
-    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
-  }
+    @Test
+    void asAWriter() throws IOException {
+        table.session("ns.a");
+        nothingOfTheTableGoes();
+        refused(() -> fs.delete(path("a"), true));
+        refused(() -> fs.delete(path("a/b"), true));
+        assertTrue(fs.delete(path("a/b/f.parquet"), true));
+        assertTrue(fs.delete(path("a/b"), false)); // empty
+        assertFalse(fs.delete(path("gone"), true));
+        assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
+    }
 
-  @Test
-  void asAnExecutorOfAWriter() throws IOException {
-    Map<String, String> told = Map.of("table", table.basePath());
-    new HudiOperatorPlugin().executorPlugin().init(null, told);
-    nothingOfTheTableGoes();
-    refused(() -> fs.delete(path("a"), true));
-    refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true));
-    assertTrue(fs.delete(path("a/b/f.parquet"), false));
-    assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
-  }
+    @Test
+    void asAnExecutorOfAWriter() throws IOException {
+        Map<String, String> told = Map.of("table", table.basePath());
+        new HudiOperatorPlugin().executorPlugin().init(null, told);
+        nothingOfTheTableGoes();
+        refused(() -> fs.delete(path("a"), true));
+        refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true));
+        assertTrue(fs.delete(path("a/b/f.parquet"), false));
+        assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
+    }
 
-  @Test
-  void asAnAgent() throws IOException {
-    table.session("ns.agent", Map.of("role", "agent"));
-    assertTrue(fs.delete(path("a"), true)); // a partition that was dropped, after its files were cleaned
-    refused(() -> fs.delete(path(".hoodie"), true));
-    refused(() -> fs.delete(path("."), true));
-  }
+    @Test
+    void asAnAgent() throws IOException {
+        table.session("ns.agent", Map.of("role", "agent"));
+        assertTrue(fs.delete(path("a"), true)); // a partition that was dropped, after its files were cleaned
+        refused(() -> fs.delete(path(".hoodie"), true));
+        refused(() -> fs.delete(path("."), true));
+    }
 }

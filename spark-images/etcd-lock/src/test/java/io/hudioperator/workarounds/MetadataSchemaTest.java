@@ -15,42 +15,55 @@ import org.apache.hudi.common.schema.HoodieSchemaCache;
 import org.apache.hudi.metadata.HoodieMetadataPayload;
 import org.junit.jupiter.api.Test;
 
-/** In JVMs of their own, because a class is loaded once. */
+/** Runs in separate JVMs, because a class is loaded only once. */
 class MetadataSchemaTest {
 
-  /** Reads a metadata record's schema as from a file, then makes a record for the metadata table as Hudi's writer does. */
-  public static final class Main {
-    public static void main(String[] args) throws Exception {
-      if (args.length > 0) {
-        MetadataSchema.pin();
-      }
-      Schema read = new Schema.Parser().parse(HoodieMetadataRecord.getClassSchema().toString());
-      HoodieSchema schema = HoodieSchemaCache.intern(HoodieSchema.fromAvroSchema(read));
-      HoodieRecord<HoodieMetadataPayload> metadata = HoodieMetadataPayload.createPartitionListRecord(List.of("month=1"));
-      System.out.println(metadata.getData().getInsertValue(schema.toAvroSchema(), new Properties()).get().get(0));
-      System.out.println(read.getFields().size());
+    /**
+     * Reads a metadata record's schema as from a file, then creates a record for the metadata table
+     * as Hudi's writer does.
+     */
+    public static final class Main {
+        public static void main(String[] args) throws Exception {
+            if (args.length > 0) {
+                MetadataSchema.pin();
+            }
+            Schema read = new Schema.Parser()
+                    .parse(HoodieMetadataRecord.getClassSchema().toString());
+            HoodieSchema schema = HoodieSchemaCache.intern(HoodieSchema.fromAvroSchema(read));
+            HoodieRecord<HoodieMetadataPayload> metadata =
+                    HoodieMetadataPayload.createPartitionListRecord(List.of("month=1"));
+            System.out.println(metadata.getData()
+                    .getInsertValue(schema.toAvroSchema(), new Properties())
+                    .get()
+                    .get(0));
+            System.out.println(read.getFields().size());
+        }
     }
-  }
 
-  private static String run(String... args) throws IOException, InterruptedException {
-    List<String> command = new java.util.ArrayList<>(List.of(
-        System.getProperty("java.home") + "/bin/java", "-cp", System.getProperty("java.class.path"), Main.class.getName()));
-    command.addAll(List.of(args));
-    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    return process.waitFor() + "\n" + said;
-  }
+    private static String run(String... args) throws IOException, InterruptedException {
+        List<String> command = new java.util.ArrayList<>(List.of(
+                System.getProperty("java.home") + "/bin/java",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Main.class.getName()));
+        command.addAll(List.of(args));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        return process.waitFor() + "\n" + said;
+    }
 
-  @Test
-  void aSchemaThatWasReadBeforeNoLongerBreaksTheMetadataTable() throws Exception {
-    String pinned = run("pinned");
-    assertTrue(pinned.startsWith("0\n"), pinned);
-  }
+    @Test
+    void aSchemaThatWasReadBeforeNoLongerBreaksTheMetadataTable() throws Exception {
+        String pinned = run("pinned");
+        assertTrue(pinned.startsWith("0\n"), pinned);
+    }
 
-  @Test
-  void withoutItHudiStillFails() throws Exception {
-    String bare = run();
-    assertTrue(bare.contains("ArrayIndexOutOfBoundsException"), "Hudi is repaired, MetadataSchema can go: " + bare);
-    assertEquals('1', bare.charAt(0));
-  }
+    @Test
+    void withoutItHudiStillFails() throws Exception {
+        String bare = run();
+        assertTrue(
+                bare.contains("ArrayIndexOutOfBoundsException"),
+                "Hudi has fixed this, so MetadataSchema can be removed: " + bare);
+        assertEquals('1', bare.charAt(0));
+    }
 }
