@@ -21,10 +21,10 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """The wanted metadata table. The default is Hudi's: a metadata table with column statistics."""
+    """The wanted metadata table. By default it has no column statistics: with them readers miss rows (F104)."""
 
     enabled: bool = flag(True)
-    indexes: tuple[str, ...] = texts(unset=INDEXES, at_most=len(INDEXES), choices=INDEXES)
+    indexes: tuple[str, ...] = texts(at_most=len(INDEXES), choices=INDEXES)
     """Indexes besides the list of files, which always exists."""
     rebuild: str = text(at_most=64)
     """A value other than the last one deletes and rebuilds the metadata table."""

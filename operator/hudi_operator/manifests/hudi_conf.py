@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
 
 LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
@@ -45,6 +46,8 @@ def common_defaults() -> dict[str, str]:
         "hoodie.write.auto.upgrade": "false",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.auto.delete.partitions": "false",
+        # A statement that changes rows must find all of them, also where the table has statistics of columns (F104).
+        "hoodie.enable.data.skipping": "false",
         "hoodie.auto.adjust.lock.configs": "false",
         # The table's clock in etcd orders instants (I10); Hudi's own wait for clock skew would only hold the lock longer.
         "hoodie.time.generator.max_expected_clock_skew_ms": "1",
@@ -69,7 +72,7 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
     options.update(_index(table))
     options.update(_concurrency(table))
     options.update(_schema())
-    options.update({} if table.metadata_table is None else table.metadata_table.options)
+    options.update((table.metadata_table or MetadataTable()).options)
     options.update(_merge(table))
     return options
 

@@ -43,7 +43,11 @@ VALUES = (
         "rows-are-not-looked-at",
         "F39 F41",
         "a batch is written without a look at its values",
-        a("writer/commit", 'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")', "fit.apply(frame)"),
+        a(
+            "writer/commit",
+            'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")',
+            "fit.apply(frame)",
+        ),
         f"{HUDI}::test_no_file_leaves_the_table",
     ),
     mutation(
@@ -250,5 +254,24 @@ VALUES = (
         "a program may use the row writer with a timestamp in the key",
         j("WriteOptions", "        && isTimeInKey(props, table)) {", "        && isTimeInKey(props, table) && props.isEmpty()) {"),
         t("WriteOptionsTest.aBulkInsertMakesNoKeysOfItsOwn"),
+    ),
+    mutation(
+        "statistics-of-columns-by-default",
+        "F104",
+        "a table has statistics of columns unless it says otherwise, and readers pass over rows that they ask for",
+        Edit("operator/hudi_operator/api/metadata_table.py", "texts(at_most=", "texts(unset=INDEXES, at_most="),
+        "tests/tiers/unit/plan/requests/test_metadata_requests.py::test_every_writer_is_told",
+        "tests/tiers/hudi/test_skipping.py::test_what_a_reader_asks_for_is_found",
+    ),
+    mutation(
+        "a-statement-skips-files",
+        "F104",
+        "a statement that changes rows goes by statistics of columns, and misses some",
+        Edit(
+            "operator/hudi_operator/manifests/hudi_conf.py",
+            '        "hoodie.enable.data.skipping": "false",\n',
+            '        "hoodie.enable.data.skipping": "true",\n',
+        ),
+        "tests/tiers/hudi/test_skipping.py::test_a_writer_finds_what_it_changes",
     ),
 )

@@ -50,6 +50,13 @@ def told(spark, context):
     yield from batches(spark, SimpleNamespace(arguments={"batches": json.loads(context.arguments["batches"])}))
 
 
+def statement(spark, context):
+    """Runs the statement `sql` of the arguments, in which the table is named `own`; gives no batch."""
+    spark.sql(f"CREATE TABLE own USING hudi LOCATION '{context.table_path}'")
+    spark.sql(context.arguments["sql"])
+    return []
+
+
 def _moody(marker):
     """In a Spark task: another row each time it is computed."""
     path = Path(marker)

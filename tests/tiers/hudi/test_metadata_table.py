@@ -20,7 +20,7 @@ WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 OFF: dict[str, Any] = {"enabled": False}
 BARE: dict[str, Any] = {"indexes": []}
-STATS: dict[str, Any] = {"rebuild": "again"}
+STATS: dict[str, Any] = {"indexes": ["ColumnStats"]}
 
 
 def partitions(table: Table) -> set[str]:
@@ -78,7 +78,7 @@ def test_off_and_on_and_killed_in_the_middle(world: World, kind: str) -> None:
     commits(table, 0, "b", "v1", "v2")
     expected = rows(range(10), "b", "v2", 2)
     table.audited(expected, only=("rows", "metadata", "files"))
-    assert partitions(table) == named(table) == {"files", "column_stats", "partition_stats"}, "Hudi's default"
+    assert partitions(table) == named(table) == {"files"}, "the default"
 
     off = world.table(name, type=kind, metadataTable=OFF)
     off.assign(agent_name)

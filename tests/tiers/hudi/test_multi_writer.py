@@ -105,8 +105,8 @@ def arrive(landing: Path, number: int) -> None:
 
 def test_a_clean_that_keeps_little_beside_a_write_with_column_statistics(world: World) -> None:
     """While a write is inflight the file versions before it are cleaned; it commits, with its column statistics. (A clean never goes beyond it.)"""
-    options = {"hoodie.metadata.index.column.stats.enable": "true", "hoodie.parquet.compression.codec": "snappy"}
-    table = world.table("column-stats", hudiOptions=options)
+    stats = {"indexes": ["ColumnStats"]}
+    table = world.table("column-stats", metadataTable=stats)
     agent = world.agent("agent-column-stats")
     world.create(table, agent="agent-column-stats", process=agent)
     gate = world.folder / "gate-column-stats"
@@ -115,7 +115,7 @@ def test_a_clean_that_keeps_little_beside_a_write_with_column_statistics(world: 
     until("the slow one writes", Path(f"{gate}.reached").exists, alive=slow)
     files = set(table.data_files())
     others = {kind: {"enabled": False} for kind in ALWAYS if kind != "clean"}
-    world.table("column-stats", hudiOptions=options, services=others | {"clean": {"afterCommits": 1, "retainCommits": 1}}).assign("agent-column-stats")
+    world.table("column-stats", metadataTable=stats, services=others | {"clean": {"afterCommits": 1, "retainCommits": 1}}).assign("agent-column-stats")
     until("old versions are gone", lambda: files - set(table.data_files()), alive=agent)
     gate.touch()
     assert slow.wait() == 0, slow.log()[-4000:]

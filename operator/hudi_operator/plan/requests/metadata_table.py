@@ -23,7 +23,7 @@ KEY = request_id(RequestKind.METADATA)
 
 
 def wanted(view: View) -> MetadataTable:
-    """The metadata table of the spec; Hudi's default when the spec has none."""
+    """The metadata table of the spec; the list of files alone when the spec has none."""
     return view.table.metadata_table or MetadataTable()
 
 

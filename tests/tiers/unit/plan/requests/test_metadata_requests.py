@@ -26,7 +26,7 @@ def made(world: World) -> bool:
 
 
 def test_a_table_that_says_nothing_is_left_as_it_is() -> None:
-    for table in ({}, {"metadataTable": {}}, {"metadataTable": {"enabled": True, "indexes": ["ColumnStats"]}}):
+    for table in ({}, {"metadataTable": {}}, {"metadataTable": {"enabled": True, "indexes": []}}):
         world = ready_world(**table)
         world.settle_down()
         assert (shown(world), world.names("request")) == ({}, {})
@@ -88,7 +88,7 @@ def test_another_word_makes_it_anew_once(before: dict[str, Any]) -> None:
     assert world.kv["done/metadata"].mod == at
 
 
-def test_saying_nothing_again_brings_hudis_default_back() -> None:
+def test_saying_nothing_again_brings_the_default_back() -> None:
     world = ready_world(metadataTable=OFF)
     world.run(made)
     assert world.table is not None
@@ -100,7 +100,7 @@ def test_a_change_that_fails_keeps_writers_away_and_says_why() -> None:
     world = ready_world()
     world.metadata_error = "the store has failed"
     assert world.table is not None
-    world.edit(world.table, metadataTable={"indexes": []})
+    world.edit(world.table, metadataTable={"indexes": ["ColumnStats"]})
     world.run(lambda w: shown(w).get("outcome") == "Failed")
     world.reconcile()
     assert world.kv["gate"].value["state"] == "closed"
@@ -131,10 +131,11 @@ def test_every_writer_is_told() -> None:
         return {key.removeprefix("hoodie.metadata."): value for key, value in hudi_conf.hudi_defaults(table).items() if "hoodie.metadata." in key}
 
     keeps = {"auto.delete.partitions": "false"}
-    assert options(None) == {**keeps, "enable": "true"}
     assert options(OFF) == {**keeps, "enable": "false", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
-    assert options({}) == {**keeps, "enable": "true", "index.column.stats.enable": "true", "index.partition.stats.enable": "true"}
-    assert options({"indexes": []}) == {**keeps, "enable": "true", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
+    stats = {"indexes": ["ColumnStats"]}
+    assert options(stats) == {**keeps, "enable": "true", "index.column.stats.enable": "true", "index.partition.stats.enable": "true"}
+    for nothing in (None, {}, {"indexes": []}):  # F104
+        assert options(nothing) == {**keeps, "enable": "true", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
 
 
 def test_the_example_is_what_it_says() -> None:
