@@ -27,7 +27,7 @@ from hudi_contract.words import MergeMode, TableType
 from hudi_runtime.job.merging import HUDI_MODES
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.hudi import Table, WriteInfo
+from hudi_runtime.table.hudi import SNAPSHOT, Table, WriteInfo
 
 COMMIT_TIME = "_hoodie_commit_time"
 ROW = ("_hoodie_record_key", "_hoodie_partition_path")
@@ -182,7 +182,7 @@ class Deletions:
         wanted = plan(writes)
         if not wanted:
             return None
-        self._columns = self._spark.read.format("hudi").load(self._table.path).schema
+        self._columns = self._spark.read.format("hudi").options(**SNAPSHOT).load(self._table.path).schema
         config = self._table.meta_client().getTableConfig()
         self._ordering = (
             [str(name) for name in config.getOrderingFields()] if str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.EVENT_TIME] else []
@@ -192,7 +192,7 @@ class Deletions:
             return None
         found = self._newest(reduce(DataFrame.unionByName, gone)).localCheckpoint()
         keys = found.select(*ROW).localCheckpoint()
-        now = self._spark.read.format("hudi").load(self._table.path).select(*ROW)
+        now = self._spark.read.format("hudi").options(**SNAPSHOT).load(self._table.path).select(*ROW)
         there = now.join(keys, list(ROW), "left_semi").localCheckpoint()
         return found.join(there, list(ROW), "left_anti").join(given.select(*ROW), list(ROW), "left_anti").localCheckpoint()
 

@@ -31,7 +31,7 @@ from hudi_runtime.read import deletions, positions
 from hudi_runtime.read.deletions import COMMIT_TIME, ROW
 from hudi_runtime.read.positions import Position
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.hudi import Table, WriteInfo
+from hudi_runtime.table.hudi import SNAPSHOT, Table, WriteInfo
 from hudi_runtime.table.storage import Missing
 
 META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
@@ -192,7 +192,7 @@ class ReadSnapshot:
         return _plain(self._load()).limit(0)
 
     def _load(self, options: Mapping[str, str] | None = None) -> DataFrame:
-        return self._spark.read.format("hudi").options(**self._merges.options, **(options or {})).load(self._table.path)
+        return self._spark.read.format("hudi").options(**{**SNAPSHOT, **self._merges.options, **(options or {})}).load(self._table.path)
 
     def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
         """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a missing file.

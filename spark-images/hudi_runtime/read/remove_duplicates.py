@@ -17,6 +17,7 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import UserCodeError
 from hudi_runtime.read.update import plain
 from hudi_runtime.table import partitions
+from hudi_runtime.table.hudi import SNAPSHOT
 
 INDEXES = ("", "SIMPLE", "BLOOM")
 """The other indexes derive the file group from the key, or search several partitions."""
@@ -55,7 +56,7 @@ def partitions_of(rows: DataFrame) -> list[str]:
 
 def read(spark: SparkSession, path: str) -> DataFrame:
     """The table's rows, with Hudi's own columns."""
-    return spark.read.format("hudi").load(path)
+    return spark.read.format("hudi").options(**SNAPSHOT).load(path)
 
 
 def once(rows: DataFrame, table: TableSpec) -> DataFrame:

@@ -26,7 +26,7 @@ from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
 from hudi_runtime.read.update import Base, Update
-from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
             table = Table(spark, view.path)
             # When there is no table at the path (yet), let Hudi report it.
             options = table.read_options(class_name=view.merger) if table.exists() else {}
-            frame = spark.read.format("hudi").options(**options).load(view.path).drop(*META_COLUMNS)
+            frame = spark.read.format("hudi").options(**SNAPSHOT, **options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
     return spark.sql(source.query)
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_runtime.read import positions
 from hudi_runtime.read.incremental import META_COLUMNS
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
 ISOLATION = f"{_OPTION}isolation"
@@ -76,7 +76,7 @@ def base_of(timeline: tl.Timeline) -> Base:
 def take(spark: SparkSession, table: Table) -> tuple[DataFrame, Base]:
     """The table's present rows, and their base. The timeline is listed first: the rows may contain more commits than the base, never fewer."""
     base = base_of(positions.stable(table.timeline(), table.timeline()))
-    return spark.read.format("hudi").load(table.path), base
+    return spark.read.format("hudi").options(**SNAPSHOT).load(table.path), base
 
 
 def plain(rows: DataFrame) -> DataFrame:

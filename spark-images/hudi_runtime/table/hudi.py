@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import SparkSession, types
@@ -16,6 +17,15 @@ from hudi_runtime.table.storage import Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
+SNAPSHOT: Mapping[str, str] = MappingProxyType(
+    {
+        "hoodie.datasource.query.type": "snapshot",
+        "hoodie.datasource.query.incremental.format": "latest_state",
+        "hoodie.datasource.merge.type": "payload_combine",
+        "hoodie.enable.data.skipping": "false",
+    }
+)
+"""Options of each read of a table: what user code has set in the session would count otherwise (F105). For statistics of columns see F104."""
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})

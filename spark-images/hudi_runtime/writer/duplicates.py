@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 from hudi_contract.outcomes import ErrorCode
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.table import values
+from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.writer import lookup_partitions
 
 _FILE, _TIMES, _THERE, _KEY = "_hudiop_file", "_hudiop_times", "_hudiop_there", "_hudiop_key_"
@@ -37,7 +38,7 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
     table, fails = job.table, job.duplicates == "Fail"
     batch = _with_file(frame) if fails else frame
     # Loaded before the batch is computed: the commit is compared with all commits that complete from here on.
-    rows = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
+    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
     if not lookup_partitions.may_prune(batch, rows, table.partitions):
         yield _held(batch, table, rows, fails=fails)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
@@ -131,6 +132,20 @@ STATEMENTS = (
         "a MergeOnRead table is read without its log files by a program that writes it",
         j("StatementRules", "      requireLogFiles(source, table);\n"),
         "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
+    ),
+    mutation(
+        "old-versions-are-rows",
+        "I9 F105",
+        "a MergeOnRead table is read without merging by a program that writes it",
+        j("StatementRules", "      requireMerged(source, table);\n"),
+        "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
+    ),
+    mutation(
+        "a-session-blinds-the-runtime",
+        "F62 F105",
+        "the runtime reads the table as user code has set it in the session: incrementally, from a time to come",
+        a("table/hudi", '        "hoodie.datasource.query.type": "snapshot",\n'),
+        "tests/tiers/hudi/test_reads.py::test_settings_of_a_session_blind_nobody",
     ),
     mutation(
         "anybody-begins-a-table-anew",

@@ -34,7 +34,13 @@ Refused as well (`tests/tiers/hudi/test_reads.py`): Hudi's sink for streams
 (`df.writeStream.format("hudi")`; use `foreachBatch` with `df.write`), which passes over batches that
 it takes for another query's and ends the JVM when a write is refused; and `read_optimized` queries
 of a MergeOnRead table by a program that writes it (use snapshot queries): what others have committed
-to log files would be missing, and be overwritten.
+to log files would be missing, and be overwritten; and reads of it with
+`hoodie.datasource.merge.type=skip_merge`, which show old versions of rows beside the newest.
+
+The checkpoint of a program's own stream is the program's affair. When it is lost, or a copy of it
+goes on, `foreachBatch` gets rows once more, and of two streams with one checkpoint each gets a
+part: give each its own, in a store that outlives the pod, and upsert by a key of the data, so that a
+batch that comes again changes nothing.
 
 The columns say what came of it in a program beside two other writers of the table, one of which was
 in the middle of its write (`tests/tiers/hudi/test_statements.py`, which also counts the rows that

@@ -50,6 +50,22 @@ def told(spark, context):
     yield from batches(spark, SimpleNamespace(arguments={"batches": json.loads(context.arguments["batches"])}))
 
 
+def with_settings(spark, context):
+    """`batches`, in a session with the `settings` of the arguments."""
+    for key, value in context.arguments["settings"].items():
+        spark.conf.set(key, value)
+    yield from batches(spark, context)
+
+
+def counting_with_settings(spark, context):
+    """Counts each record up, in such a session."""
+    from hudi_runtime.api import Update
+
+    for key, value in context.arguments["settings"].items():
+        spark.conf.set(key, value)
+    yield Update(lambda found: found.selectExpr("id", "p", "cast(cast(v AS int) + 1 AS string) AS v", "ts + 1 AS ts"))
+
+
 def statement(spark, context):
     """Runs the statement `sql` of the arguments, in which the table is named `own`; gives no batch."""
     spark.sql(f"CREATE TABLE own USING hudi LOCATION '{context.table_path}'")

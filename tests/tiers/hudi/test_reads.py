@@ -18,7 +18,7 @@ APP = Path(__file__).with_name("apps") / "reads_app.py"
 def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: Process) -> None:
     """F88: what a statement reads for itself does not make older rows new, nor does what the writing thread has read make those of others new.
 
-    F89, F90: Hudi's sink for streams, and reading base files alone, are refused.
+    F89, F90, F105: Hudi's sink for streams, reading base files alone, and reading without merging, are refused.
     """
     table = world.table("kept-reads", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
@@ -37,7 +37,27 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
     for name in ("UPDATE", "UPDATE, tried again", "rows of a pool", "rows of a pool, tried again"):
         assert "onflict" in found[name], found
     assert (found["UPDATE, read again"], found["UPDATE by itself"]) == ("done", "done"), found
-    for name in ("read_optimized", "UPDATE with SET read_optimized", "writeStream"):
+    for name in ("read_optimized", "UPDATE with SET read_optimized", "skip_merge", "UPDATE with SET skip_merge", "writeStream"):
         assert "[HUDIOP-STATEMENT]" in found[name], found
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([(1, "a", "2", 3), (2, "a", "1", 2), (3, "a", "1", 2)])
+
+
+def test_settings_of_a_session_blind_nobody(world: World, agent: Process) -> None:
+    """F105: Hudi adds what a function has set in the session to the options of each read, also of those that the runtime makes to look keys up and for an
+    `Update`."""
+    table = world.table("set-in-session", type="MergeOnRead")
+    world.create(table, agent=AGENT, process=agent)
+    seed = table.writer("seed", python={"batches": [{"rows": rows([1, 2], "a", "0", 1)}, {"rows": rows([1, 2], "a", "1", 2)}]})
+    assert seed.wait() == 0, seed.log()[-4000:]
+    later = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.read.begin.instanttime": "29990101000000000"}
+    known = {"settings": later, "batches": [{"rows": rows([1], "a", "again", 3)}]}
+    insert = table.writer("insert", operation="insert", function="with_settings", python=known)
+    assert insert.wait() == 10, insert.log()[-4000:]
+    assert "the table has this key already" in insert.termination()["message"], insert.termination()
+    counts = table.writer("counts", function="counting_with_settings", python={"settings": {"hoodie.datasource.merge.type": "skip_merge"}})
+    assert counts.wait() == 0, counts.log()[-4000:]
+    blind = table.writer("blind", function="counting_with_settings", python={"settings": later})
+    assert blind.wait() == 0, blind.log()[-4000:]
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([(1, "a", "3", 4), (2, "a", "3", 4)])

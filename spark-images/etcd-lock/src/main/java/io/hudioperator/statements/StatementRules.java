@@ -13,6 +13,7 @@ import java.util.Locale;
 import java.util.Set;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
+import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
@@ -55,6 +56,8 @@ import scala.collection.Seq;
 public final class StatementRules {
     private static final String HUDI = "org.apache.spark.sql.hudi.";
     private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
+    private static final String MERGES = "hoodie.datasource.merge.type";
+    private static final String MERGED = "payload_combine";
 
     /** Commands that write. They read their input while they run, or it is part of them. */
     private static final Set<String> WRITES = Set.of(
@@ -171,6 +174,7 @@ public final class StatementRules {
         Session session = OpenSessions.byPath(table.getBasePath().toString());
         if (session != null) {
             requireLogFiles(source, table);
+            requireMerged(source, table);
             read(session.reads(), TableReads.Base.of(table.getActiveTimeline()), byStatement);
         }
     }
@@ -248,6 +252,27 @@ public final class StatementRules {
                     "a read_optimized query of the table that this program writes",
                     "a snapshot query, which also reads log files");
         }
+    }
+
+    /** Without merging, a record has a row for each of its versions. A row made from an old one would overwrite the newest (F105). */
+    private static void requireMerged(Object source, HoodieTableMetaClient table) {
+        scala.Option<String> merges = options(source).get(MERGES);
+        if (merges.isDefined()
+                && !merges.get().equals(MERGED)
+                && table.getTableType() == HoodieTableType.MERGE_ON_READ) {
+            throw Statements.refusal(
+                    "a read of the table that this program writes, with " + MERGES + "=" + merges.get(),
+                    MERGES + "=" + MERGED + ", the default");
+        }
+    }
+
+    private static scala.collection.immutable.Map<String, String> options(Object source) {
+        if (source instanceof HoodieFileIndex) {
+            return ((HoodieFileIndex) source).options();
+        }
+        return source instanceof HoodieBaseRelation
+                ? ((HoodieBaseRelation) source).optParams()
+                : scala.collection.immutable.Map$.MODULE$.empty();
     }
 
     // ---- statements
