@@ -71,6 +71,10 @@ class Session:
         """Let the next `times` commits yield to writers of higher priority that are changing the same file groups."""
         self._java.mayYield(times)
 
+    def recomputed(self) -> int:
+        """How often rows may have been computed anew since this JVM began: executors lost, stages repeated; -1: not known."""
+        return int(self._java.recomputed())
+
     def last_conflict(self) -> Conflict | None:
         """The last refused commit of this session; None when there was none."""
         text = self._java.lastConflict()

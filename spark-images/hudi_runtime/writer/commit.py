@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, types
 
@@ -38,6 +39,7 @@ QUIET_SECONDS = 120
 IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 15.0
+RECOMPUTED = "hoodie.write.lock.etcd.recomputed"
 SCHEMA_COMMITS = 5
 """Maximum number of commits of a new schema, when concurrent commits hide it again."""
 
@@ -56,6 +58,7 @@ class Committer:
         self._fairness = Fairness(session, table, reporter, stop, after=job.serialize_after, early=job.early_detection)
         self._rules = sc.Rules.of(job)
         self._fitted_to: types.StructType | None = None
+        self._recomputed = session.recomputed()
         self.gave_up = False
         """Whether an instant of this incarnation was declared Abandoned."""
 
@@ -77,6 +80,7 @@ class Committer:
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
                 self._fairness.committed()
                 self._reporter.stage(Stage.COMMITTED)
+                self._recomputed = self._session.recomputed()
                 return instant.completion
             if error is None:
                 raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
@@ -103,12 +107,13 @@ class Committer:
         sp.interruptible(self._spark)
         try:
             given, since = self._rows(batch)
-            frame = partitions.held(self._transformed(batch, given), self._job)
+            made = self._transformed(batch, given)
+            frame = partitions.held(made, self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base)
             rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
             with duplicates.held(self._spark, rows, self._job) as checked:
-                self._save(checked, {**options, **self._compared(since), **key_options(fit.schema, self._job.table.record_keys)})
+                self._save(checked, {**options, **self._compared(since), **self._computed_once(made), **key_options(fit.schema, self._job.table.record_keys)})
         except Exception as error:
             if not java_causes(error):
                 raise
@@ -140,6 +145,11 @@ class Committer:
     def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
         """The options with isolation `snapshot` when keys are looked up: they are compared in non-blocking mode, too, where a frame read before is not."""
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
+
+    def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
+        """Rows that come out otherwise each time, as Spark knows, are committed only when none of them can have been computed twice (F106)."""
+        plan: Any = frame._jdf
+        return {} if plan.queryExecution().analyzed().deterministic() else {RECOMPUTED: str(self._recomputed)}
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed: a refusal because the table's columns changed during the write is a conflict as well."""

@@ -148,6 +148,20 @@ STATEMENTS = (
         "tests/tiers/hudi/test_reads.py::test_settings_of_a_session_blind_nobody",
     ),
     mutation(
+        "rows-of-two-computations",
+        "F106",
+        "rows that come out otherwise each time are committed although a part of them was computed twice",
+        j("FencedConflictResolutionStrategy", "      CommitChecks.requireComputedOnce(props);\n"),
+        "tests/tiers/hudi/test_recomputed.py::test_keys_that_are_made_anew_when_an_executor_is_lost",
+    ),
+    mutation(
+        "whatever-was-computed-is-committed",
+        "F106",
+        "the same: nobody asks whether an executor was lost or a stage repeated",
+        j("CommitChecks", "    if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {", "    if (now == LostExecutors.UNKNOWN) {"),
+        t("RecomputedTest.whatMayHaveBeenComputedTwiceIsNot"),
+    ),
+    mutation(
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",

@@ -20,7 +20,7 @@ class Play(Committer):
         self.ends, self.allowed, self.waits = list(ends), list[int](), 0
         self.pending_for = 2
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
-        self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1")
+        self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1", recomputed=lambda: 0)
         self._tally = Tally()
         self._reporter: Any = SimpleNamespace(stage=lambda _: None, last_stage="Writing", turn=None)
         self._stop: Any = SimpleNamespace(wait=self._wait)

@@ -128,6 +128,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
             HoodieTableMetaClient metaClient = metaClient();
             CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
             WriteOptions.requireMetadataTable(metaClient, props);
+            CommitChecks.requireComputedOnce(props);
             CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
             CommitChecks.requireSchema(
                     metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);

@@ -83,6 +83,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
             TypedProperties props = writeConfig.get().getProps();
             WriteOptions.requireMetadataTable(metaClient, props);
             WriteOptions.require(session, props, metaClient::getTableConfig);
+            CommitChecks.requireComputedOnce(props);
             CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
             String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
             CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);

@@ -1,6 +1,7 @@
 package io.hudioperator.commit;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.session.LostExecutors;
 import io.hudioperator.timeline.Guarded;
 import java.io.IOException;
 import java.util.Comparator;
@@ -29,6 +30,7 @@ public final class CommitChecks {
     public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
     public static final String PROGRESS_BASE = "hoodie.write.lock.etcd.progress_base";
     static final String SCHEMA_BASE = "hoodie.write.lock.etcd.schema_base";
+    static final String RECOMPUTED = "hoodie.write.lock.etcd.recomputed";
     public static final String METADATA_WRITER = "hudioperator.writer";
     public static final String METADATA_INC = "hudioperator.inc";
 
@@ -115,6 +117,26 @@ public final class CommitChecks {
             throw ErrorCode.PROGRESS_MOVED.exception("instant " + completed.requestedTime() + " (completed "
                     + completed.getCompletionTime() + ") is a commit of writer " + writer + " by incarnation "
                     + metadata.getMetadata(METADATA_INC) + ", made after " + what + " read its progress");
+        }
+    }
+
+    /**
+     * Refuses the commit when a part of its rows may have been computed twice, and they differ each
+     * time they are computed. A row with another key goes to another file than the one already
+     * written, so rows would be missing and others there twice (F106). Without the property the
+     * rows are the same each time.
+     */
+    public static void requireComputedOnce(TypedProperties props) {
+        String before = props.getString(RECOMPUTED, "");
+        if (before.isEmpty()) {
+            return;
+        }
+        long now = LostExecutors.recomputed();
+        if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {
+            throw ErrorCode.RECOMPUTED.exception(
+                    "an executor was lost, or a stage was repeated, while a batch was written whose rows differ each "
+                            + "time they are computed (uuid(), rand(), a function that is not deterministic): rows of it "
+                            + "may be missing or there twice");
         }
     }
 

@@ -17,6 +17,7 @@ public enum ErrorCode {
     PROGRESS_MOVED,
     SCHEMA_MOVED,
     SNAPSHOT_MOVED,
+    RECOMPUTED,
     LOCK_TIMEOUT,
     ETCD_SILENT,
     ETCD_SET_BACK,

@@ -4,8 +4,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.status.api.v1.ExecutorSummary;
 
 /**
@@ -16,7 +19,10 @@ import org.apache.spark.status.api.v1.ExecutorSummary;
  */
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
-    private static final long UNKNOWN = -1;
+    /** The number cannot be told. */
+    public static final long UNKNOWN = -1;
+
+    private static final AtomicLong REPEATED = new AtomicLong();
 
     private static volatile SparkContext driver;
 
@@ -25,6 +31,24 @@ public final class LostExecutors {
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
     public static void drivenBy(SparkContext context) {
         driver = context;
+        context.addSparkListener(new SparkListener() {
+            @Override
+            public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+                if (submitted.stageInfo().attemptNumber() > 0) {
+                    REPEATED.incrementAndGet();
+                }
+            }
+        });
+    }
+
+    /**
+     * How often rows may have been computed again since this JVM began: executors that its driver
+     * has lost, and stages that were repeated because their input was lost. {@link #UNKNOWN} when
+     * the number cannot be told.
+     */
+    public static long recomputed() {
+        long lost = count(EVENTS_MILLIS);
+        return lost == UNKNOWN ? UNKNOWN : lost + REPEATED.get();
     }
 
     /**

@@ -176,6 +176,14 @@ public final class Session {
         return me.isWriter() && yieldsLeft > 0 ? instantProtocol.precedence().pendingAhead(me.priority) : Set.of();
     }
 
+    /**
+     * See {@link LostExecutors#recomputed()}. The runtime hands it back with the write of rows that
+     * differ each time they are computed (F106).
+     */
+    public long recomputed() {
+        return LostExecutors.recomputed();
+    }
+
     /** JSON of the last commit that was refused because of a conflict; null when there was none. */
     public String lastConflict() {
         return lastConflict;
