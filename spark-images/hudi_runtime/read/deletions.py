@@ -28,12 +28,11 @@ from hudi_runtime.job.merging import HUDI_MODES
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, Table, WriteInfo
+from hudi_runtime.table.values import DELETED as DELETED
 
 COMMIT_TIME = "_hoodie_commit_time"
 ROW = ("_hoodie_record_key", "_hoodie_partition_path")
 """Columns that identify a row."""
-DELETED = "_hoodie_is_deleted"
-"""Hudi's column: a row that has true there deletes its record."""
 Group = tuple[str, str]
 """Partition and file group."""
 

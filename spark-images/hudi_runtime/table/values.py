@@ -33,13 +33,16 @@ SEGMENT_BYTES = 200
 PATH_BYTES = 500
 """Limit for a partition's whole path: S3 allows 1024 for the path of a table, a partition, a file and Hudi's marker of the file."""
 SHOWN = 80
+DELETED = "_hoodie_is_deleted"
+"""Hudi's column: a row that has true there deletes its record."""
 KEY_WORDS = ("__null__", "__empty__")
 """Hudi's words for null and for empty text in a key of several columns."""
 
 
-def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFrame:
-    """The batch with a check that fails at the first invalid row. `frame` has the table's columns; `delete`: its rows only name records.
+def held(frame: DataFrame, table: TableSpec, *, delete: bool = False, inserts: bool = False) -> DataFrame:
+    """The batch with a check that fails at the first invalid row. `frame` has the table's columns.
 
+    `delete`: its rows only name records; `inserts`: the operation deletes none.
     Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has an unsupported type.
     """
     _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
@@ -48,6 +51,8 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False) -> DataFra
     if table.type != TableType.MERGE_ON_READ:
         _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, UPDATED_RULE)
     rules = [*_partition_rules(frame, table), *_key_rules(frame, table), *([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]
+    if inserts and DELETED in frame.columns:
+        rules.append((DELETED, functions.col(DELETED), DELETE_RULE))
     if not rules:
         return frame
     try:
@@ -142,6 +147,7 @@ def _key_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
     return rules
 
 
+DELETE_RULE = "this row is a delete, and Insert and BulkInsert delete nothing; use operation Upsert, or leave it out in transform.sql"
 NEGATIVE_ZERO = "0.0 and -0.0 are one number, and would be two keys; write it as 0.0 (in transform.sql: id + 0.0)"
 
 

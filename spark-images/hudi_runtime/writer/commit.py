@@ -111,7 +111,7 @@ class Committer:
             frame = partitions.held(made, self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base)
-            rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")
+            rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts)
             with duplicates.held(self._spark, rows, self._job) as checked:
                 self._save(checked, {**options, **self._compared(since), **self._computed_once(made), **key_options(fit.schema, self._job.table.record_keys)})
         except Exception as error:

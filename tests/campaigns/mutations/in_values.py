@@ -45,7 +45,7 @@ VALUES = (
         "a batch is written without a look at its values",
         a(
             "writer/commit",
-            'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")',
+            'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts)',
             "fit.apply(frame)",
         ),
         f"{HUDI}::test_no_file_leaves_the_table",
@@ -273,5 +273,12 @@ VALUES = (
             '        "hoodie.enable.data.skipping": "true",\n',
         ),
         "tests/tiers/hudi/test_skipping.py::test_a_writer_finds_what_it_changes",
+    ),
+    mutation(
+        "an-insert-of-deletes",
+        "F108",
+        "rows that are marked as deletes are inserted",
+        a("writer/commit", ", inserts=self._job.inserts)", ")"),
+        f"{HUDI}::test_an_insert_deletes_nothing",
     ),
 )

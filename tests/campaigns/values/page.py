@@ -54,6 +54,7 @@ RULES = """\
 * A key column of `float` or `double` does not hold -0.0, which is the number 0.0 and would be another key.
 * No partition lies in the folder of another one: of a text column that has `a`, a new value `a/b` is refused, and of one that has `a/b` the value `a`
   (by the storage wrapper, so programs are refused, too). Two writers that bring the first row of each at the same moment are not seen.
+* No row of an `Insert` or `BulkInsert` has `_hoodie_is_deleted` true: these operations delete nothing, and a bulk insert would store it as a row.
 * A text column of a key of several columns holds neither `__null__` nor `__empty__`, nor `,<key column>:`; Hudi writes such a key as one text, and
   two records could get the same one.
 * A file that cannot be read (cut off, empty Parquet, no gzip) or a line that does not parse (no JSON, too many or too few columns of CSV)

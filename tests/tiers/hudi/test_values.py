@@ -97,6 +97,23 @@ def test_a_record_has_a_key(world: World) -> None:
     assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", "Hudi makes the keys of such a table"
 
 
+def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
+    """F108: a bulk insert writes such a row, and readers show it."""
+    table = world.table("inserted-deletes")
+    world.create(table, agent=AGENT, process=agent)
+    good, bad = (1, "a", "good", 1, False), (2, "a", "gone", 1, True)
+    schema = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
+    for operation in ("bulk_insert", "insert"):
+        writer = table.writer(operation, operation=operation, python={"batches": [{"schema": schema, "rows": [good, bad]}]})
+        assert writer.wait() == 10, writer.log()[-4000:]
+        told = writer.termination()
+        assert (told["class"], told["commits"]) == ("BadData", 0), told
+        assert f"column _hoodie_is_deleted of record id='2' is 'true': {values.DELETE_RULE}" in told["message"], told
+    writer = table.writer("upsert", python={"batches": [{"schema": schema, "rows": [good, bad]}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    assert [row.id for row in world.spark().read.format("hudi").load(table.path).collect()] == [1]
+
+
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_zero_is_one_key(world: World, kind: str) -> None:
     """F99: 0.0 and -0.0 are equal to every query, and were two records with one key."""
