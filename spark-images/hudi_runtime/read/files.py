@@ -73,6 +73,26 @@ def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> Data
 
     An error that appears only when Spark reads the rows is an error of the write; `blamed` explains it.
     """
+    frame = _read(spark, source, paths)
+    _require_columns_of_folders(frame, source, paths)
+    return frame
+
+
+def _require_columns_of_folders(frame: DataFrame, source: FilesSource, paths: Sequence[str]) -> None:
+    """A folder `day=2024-01-01` below a path names a column. Spark gives it with the option basePath only, since files are read by their names (F109)."""
+    if "recursivefilelookup" in _lower(source.options):
+        return
+    present = {name.lower() for name in frame.columns}
+    named = {part.partition("=")[0] for text in source.paths for part in text.split("/") if "=" in part}
+    for path in paths:
+        for folder in path.split("/")[:-1]:
+            name, equals, _ = folder.partition("=")
+            if name and equals and name not in named and name.lower() not in present:
+                ways = 'source.files.options: {basePath: the folder above it} gives the column, {recursiveFileLookup: "true"} leaves it out'
+                raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"file {path}: its folder {folder} names a column that the file does not have; {ways}")
+
+
+def _read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
     chosen = _lower(source.options).keys()
     reader = spark.read.format(source.format).options(**reading(source), **AS_NAMED)
     if len(paths) > 1 and source.format == "avro" and not chosen & {"avroschema", "avroschemaurl"}:
@@ -92,6 +112,9 @@ def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]
     told = functions.concat(functions.lit(_NOT_ALONE), functions.input_file_name(), functions.lit(f": {ONE_VALUE}"))
     refused = functions.raise_error(told).cast("boolean")
     checked = text.where(functions.when(is_alone(functions.col("value"), options), functions.lit(True)).otherwise(refused))
+    if "basepath" in options:  # with columns of folders, which Spark gives only for files
+        checked.write.format("noop").mode("overwrite").save()
+        return spark.read.format("json").options(**reading(source), **AS_NAMED).load(list(paths))
     jvm: Any = spark.sparkContext._jvm
     lines = getattr(checked._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
     reader: Any = spark.read.options(**reading(source))

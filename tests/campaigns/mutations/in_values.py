@@ -281,4 +281,11 @@ VALUES = (
         a("writer/commit", ", inserts=self._job.inserts)", ")"),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
+    mutation(
+        "columns-of-folders-are-left-out",
+        "F109",
+        "files are read without the columns that their folders name",
+        a("read/files", "    _require_columns_of_folders(frame, source, paths)\n"),
+        f"{FILES}::test_a_folder_that_names_a_column",
+    ),
 )

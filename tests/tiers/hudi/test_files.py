@@ -181,6 +181,30 @@ def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> Non
                 frame.collect()
 
 
+@pytest.mark.parametrize("format", ["json", "csv", "parquet"])
+def test_a_folder_that_names_a_column(world: World, format: str) -> None:
+    """F109: files are read by their names, so Spark took no column from their folders, and rows came without it."""
+    spark, path = world.spark(), world.url(world.lake / "landing" / f"folders-{format}")
+    spark.createDataFrame([A], "id int, p string, v string, ts long").write.format(format).options(**HEADER).save(f"{path}/day=2024-01-01")
+
+    def read(options: dict[str, str], *paths: str) -> Any:
+        source = FilesSource(format, paths or (path,), {**(HEADER if format == "csv" else {}), **options}, None)
+        return files.read(spark, source, [item.path for item in files.listed(spark, source.paths)])
+
+    with pytest.raises(RuntimeFailure, match=r"its folder day=2024-01-01 names a column that the file does not have; .*basePath") as refused:
+        read({})
+    assert classify(refused.value).kind is FailureClass.SCHEMA_MISMATCH
+    (row,) = read({"basePath": path}).selectExpr("id", "p", "cast(day AS string) AS day").collect()
+    assert tuple(row) == (1, "a", "2024-01-01")
+    for other in (read({"recursiveFileLookup": "true"}), read({}, f"{path}/day=*"), read({}, f"{path}/day=2024-01-01")):
+        assert sorted(other.columns) == ["id", "p", "ts", "v"]
+        assert other.count() == 1
+    if format == "json":
+        (world.lake / "landing" / "folders-json" / "day=2024-01-01" / "joined.json").write_text(f"{line(A).strip()}{line(B)}")
+        with pytest.raises(Exception, match="holds one JSON value"):
+            read({"basePath": path}).count()
+
+
 def test_a_frame_of_another_session_is_transformed_itself(world: World) -> None:
     """F96: the view of the batch before was transformed once more, in the place of the rows of a session that the program had made."""
     spark = world.spark()
