@@ -42,7 +42,7 @@ ADOPTING = (
         "I7",
         "what others write between two HudiTables of one path counts as adopted",
         [
-            o("plan/gate/gate", ', restore_baseline="", adopted=False)'),
+            o("plan/gate/gate", ', restore_baseline="", adopted=False)', ', restore_baseline="")'),
             o(
                 "plan/gate/gate",
                 "    return is_mine(view) and view.gate.was_open",

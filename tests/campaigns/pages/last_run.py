@@ -1,13 +1,14 @@
 """What each group of tests said when it was run last: docs/results/last-run.md.
 
-    python -m tests.campaigns.pages.last_run hudi build/test/hudi.xml      take over a report of pytest (or a folder of Maven's), run on the commit that is
-    checked out
-    python -m tests.campaigns.pages.last_run hudi REPORT --commit C        of another checkout
-    python -m tests.campaigns.pages.last_run hudi --run                    run every file of a tier that has not passed on this commit, whole; continues where
-    it was cut off
-    python -m tests.campaigns.pages.last_run --note [CHECKOUT]             take over what the last `make test` said, in this checkout or in another one;
-    of which commit a report is, `tests/run` has written beside it (else: --commit)
-    python -m tests.campaigns.pages.last_run --page                        only the pages (this one and docs/results/shown.md)
+    python -m tests.campaigns.pages.last_run hudi build/test/hudi.xml
+        take over a report of pytest (or a folder of Maven's), run on the commit that is checked out
+    python -m tests.campaigns.pages.last_run hudi REPORT --commit C
+        the same, of another checkout
+    python -m tests.campaigns.pages.last_run hudi --run
+        run every file of a tier that has not passed on this commit, whole; continues where it was
+        cut off
+    python -m tests.campaigns.pages.last_run --page
+        only the pages (this one and docs/results/shown.md)
 
 `make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout. A group is a file of tests.
 Of the tiers hudi and e2e, whose files are not always run whole, each test has its own last result.

@@ -121,7 +121,7 @@ def page() -> str:
         lines.append(f"| `{entry['path']}` | {entry['range']} | {entry['writer']} | {'yes' if entry.get('lease') else ''} |")
     lines.append("")
     for title, module in SECTIONS:
-        lines += [f"## {title}", "", *prose((module.__doc__ or "").strip().split("\n\n")[0]), ""]
+        lines += [f"## {title}", "", *prose(module.__doc__ or ""), ""]
         for class_ in classes(module, Record):
             lines += record(class_)
     lines += ["## Words", ""]

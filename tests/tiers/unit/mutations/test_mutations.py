@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ def test_every_mutation_still_changes_the_code_in_one_place() -> None:
         except Drifted as error:
             drifted.append(str(error))
     assert not drifted, "\n".join(drifted)
+
+
+def test_every_mutation_of_python_is_still_python() -> None:
+    """What cannot be compiled fails every test, so it proves nothing; one control is like that on purpose."""
+    broken = set()
+    for one in EVERY:
+        for file, text in sources(one).items():
+            try:
+                ast.parse(text if file.endswith(".py") else "")
+            except SyntaxError:
+                broken.add(one.id)
+    assert broken == {"control-syntax-error"}
 
 
 def test_every_test_that_is_named_exists() -> None:
